@@ -1,0 +1,1 @@
+"""Long statistical studies; each writes versioned results and a table for the docs."""

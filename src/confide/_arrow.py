@@ -1,0 +1,203 @@
+"""Tables of any kind as Arrow tables, and files of tables as a stream of batches."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from confide import _validate
+from confide._files import named, readable
+from confide.errors import InvalidInput, extra
+
+SUFFIXES = (".parquet", ".csv")
+ROWS = 2**18
+"""Rows of a Parquet batch: small beside any table worth streaming."""
+BLOCK = 2**22
+"""Bytes of a CSV batch; no line may be longer."""
+
+
+def arrow(module: str = "pyarrow") -> Any:
+    """The pyarrow module, or what to install."""
+    return extra(module, "cli")
+
+
+def table_of(data: Any) -> Any:
+    """An Arrow table of a mapping of columns, or of a pandas, polars or Arrow table."""
+    pa = arrow()
+    library = type(data).__module__.partition(".")[0]
+    try:
+        if isinstance(data, pa.RecordBatch):
+            table = pa.Table.from_batches([data])
+        elif isinstance(data, pa.Table):
+            table = data
+        elif isinstance(data, Mapping):
+            table = pa.table({str(name): _array(column) for name, column in data.items()})
+        elif library == "pandas" and hasattr(data, "columns"):
+            table = pa.Table.from_pandas(data, preserve_index=False)
+        elif library == "polars" and hasattr(data, "to_arrow") and hasattr(data, "columns"):
+            table = data.to_arrow()
+        else:
+            raise InvalidInput(
+                "a table: a dict of columns, or a pandas, polars or Arrow table",
+                _validate.shown(type(data)),
+            )
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(
+            "columns of one length, each with a name of its own and values of one kind", "others"
+        ) from error
+    unique(table.schema.names, "a table")
+    return table
+
+
+def _array(column: Any) -> Any:
+    pa = arrow()
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return column
+    return pa.array(column)
+
+
+def unique(names: Sequence[str], where: str) -> None:
+    """Refuse two columns of one name: nobody could say which is meant."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"each column once in {where}", f"{_validate.shown(name)} twice")
+
+
+def column_of(table: Any, name: str, where: str) -> Any:
+    """One column of an Arrow table or batch."""
+    names = table.schema.names
+    if name not in names:
+        raise no_column(names, name, where)
+    return table.column(names.index(name))
+
+
+def no_column(names: Sequence[str], name: str, where: str) -> InvalidInput:
+    """The error that a column is missing."""
+    named = [known for known in names if known][:20]
+    advice = _validate.nearest(name, named) if named else ""
+    return InvalidInput(f"a column {name!r} in {where}", "none", advice)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of columns, read in batches that fit in memory.
+
+    Cells of a CSV file are text, and an empty one is missing: nothing else is, whatever it spells.
+    """
+
+    path: Path
+
+    @property
+    def plain(self) -> bool:
+        """Whether cells are text that must still be parsed."""
+        return self.path.suffix == ".csv"
+
+    @property
+    def where(self) -> str:
+        """The file, for a message."""
+        return named(self.path)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Column names."""
+        with _told(self.where):
+            names = list(
+                self._csv().schema.names if self.plain else self._parquet.schema_arrow.names
+            )
+        unique(names, self.where)
+        return names
+
+    @cached_property
+    def metadata(self) -> Mapping[bytes, bytes]:
+        """Metadata of the table's schema."""
+        if self.plain:
+            return {}
+        with _told(self.where):
+            return self._parquet.schema_arrow.metadata or {}
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows, where the file knows it without being read."""
+        return None if self.plain else int(self._parquet.metadata.num_rows)
+
+    @property
+    def _parquet(self) -> Any:
+        readable(self.path)
+        return arrow("pyarrow.parquet").ParquetFile(self.path)
+
+    def _csv(self, names: Sequence[str] = ()) -> Any:
+        readable(self.path)
+        pa, csv = arrow(), arrow("pyarrow.csv")
+        return csv.open_csv(
+            self.path,
+            # One thread, so that a bad row can be told by its number.
+            read_options=csv.ReadOptions(use_threads=False, block_size=BLOCK),
+            parse_options=csv.ParseOptions(ignore_empty_lines=False, newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=list(names),
+                strings_can_be_null=False,
+            ),
+        )
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Arrow record batches of some columns, in the order of the file."""
+        for name in columns:
+            if name not in self.names:
+                raise no_column(self.names, name, self.where)
+        with _told(self.where):
+            if self.plain:
+                yield from (_cells(batch) for batch in self._csv(columns))
+            else:
+                # The file's own order would come back otherwise.
+                for batch in self._parquet.iter_batches(ROWS, columns=list(columns)):
+                    yield batch.select(list(columns))
+
+
+def _cells(batch: Any) -> Any:
+    pa, compute = arrow(), arrow("pyarrow.compute")
+    none = pa.scalar(None, pa.string())
+    columns = [compute.if_else(compute.equal(cells, ""), none, cells) for cells in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+@contextlib.contextmanager
+def _told(where: str) -> Iterator[None]:
+    """Say in our words, and without quoting the data, what Arrow could not read."""
+    pa = arrow()
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise InvalidInput(f"UTF-8 text in {where}", "other bytes") from None
+    except pa.ArrowException as error:
+        text = str(error)
+        ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text)
+        if ragged:
+            line, expected, got = ragged.groups()
+            raise InvalidInput(
+                f"{expected} cells in every line of {where}", f"{got} in line {line}"
+            ) from None
+        if "UTF8" in text:
+            raise InvalidInput(f"UTF-8 text in {where}", "other bytes") from None
+        if where.endswith(".csv'"):
+            got = "no header and rows" if "mpty" in text else "something else"
+            if "straddl" in text:
+                got = "a line that does not end, perhaps an open quote"
+            raise InvalidInput(f"a CSV file at {where}", got) from None
+        raise InvalidInput(
+            f"a Parquet file at {where}", "something else, or not all of it"
+        ) from None
+    except OSError as error:
+        # Damaged pages come as a bare OSError; the real ones carry a number.
+        if error.errno is not None:
+            raise
+        raise InvalidInput(
+            f"a Parquet file at {where}", "something else, or not all of it"
+        ) from None

@@ -1,0 +1,151 @@
+"""Paths in, whole files out: which files are meant, and writing that is all or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from confide._validate import shown
+from confide.errors import InvalidInput
+
+
+def named(path: Path | str) -> str:
+    """A path for a message, on one line whatever it is called."""
+    return repr(str(path))
+
+
+def expand(paths: Iterable[Path | str], suffixes: Sequence[str]) -> list[Path]:
+    """The files that paths, globs and folders stand for, each once.
+
+    A folder stands for every file in it, at any depth, that has one of the suffixes and is not
+    hidden.
+    """
+    found: list[Path] = []
+    for given in paths:
+        path = Path(given)
+        if path.is_dir():
+            inside = [
+                file
+                for file in sorted(path.rglob("*"))
+                if file.suffix in suffixes and not file.name.startswith((".", "_"))
+            ]
+            if not inside:
+                raise InvalidInput(
+                    f"{' or '.join(suffixes)} files in the folder {named(path)}", "none"
+                )
+            found += inside
+        elif path.exists() or not glob.has_magic(str(given)):
+            found.append(path)
+        else:
+            matches = sorted(Path(match) for match in glob.glob(str(given), recursive=True))
+            if not matches:
+                raise InvalidInput(f"files that match {named(path)}", "none")
+            found += matches
+    if not found:
+        raise InvalidInput(f"at least one {' or '.join(suffixes)} file", "none")
+    for path in found:
+        readable(path)
+        if path.suffix not in suffixes:
+            raise InvalidInput(f"a {' or '.join(suffixes)} file", named(path))
+    different(found)
+    return found
+
+
+def readable(path: Path) -> None:
+    """Refuse what is not a file before anything else is done."""
+    if not path.exists():
+        raise InvalidInput(f"a file at {named(path)}", "none")
+    if not path.is_file():
+        raise InvalidInput(f"a file at {named(path)}", "a folder" if path.is_dir() else "a device")
+
+
+def different(paths: Sequence[Path]) -> None:
+    """Refuse a file that is named twice: its reports would count twice."""
+    seen = set()
+    for path in paths:
+        real = path.resolve()
+        if real in seen:
+            raise InvalidInput("each file once", f"{named(path)} twice")
+        seen.add(real)
+
+
+def writable(path: Path, suffixes: Sequence[str], inputs: Iterable[Path] = ()) -> None:
+    """Refuse an output of the wrong kind, or one that would destroy an input."""
+    if path.suffix not in suffixes:
+        raise InvalidInput(f"an output file that ends in {' or '.join(suffixes)}", named(path))
+    if path.exists() and not path.is_file():
+        raise InvalidInput(f"a file to write at {named(path)}", "a folder or a device")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"a folder {named(path.parent)} to write into", "none")
+    for given in inputs:
+        if path.resolve() == given.resolve() or (path.exists() and path.samefile(given)):
+            raise InvalidInput("an output file other than the inputs", named(path))
+
+
+@contextlib.contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """A temporary file in the same folder, which takes the place of ``path`` only when all is well.
+
+    Whoever looks sees the old file or the new one, never half of it.
+    """
+    path = path.resolve()
+    handle, name = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.stem[:50]}.", suffix=path.suffix
+    )
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a whole file or nothing."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def load_json(data: bytes | str, where: str) -> Any:
+    """Strict JSON: a key given twice, NaN and endless nesting are refused."""
+    try:
+        text = data if isinstance(data, str) else data.decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+    except InvalidInput as error:
+        raise InvalidInput(f"{error.expected} in {where}", error.got, error.advice) from None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"UTF-8 text in {where}", "other bytes") from None
+    except json.JSONDecodeError as error:
+        got = f"something else at line {error.lineno}, column {error.colno}"
+        raise InvalidInput(f"JSON in {where}", got) from None
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"JSON in {where}", "numbers too long or nesting too deep") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise InvalidInput("each key once", f"{shown(key)} twice")
+        result[key] = value
+    return result
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise InvalidInput("finite numbers", name)

@@ -1,0 +1,112 @@
+"""What an answer costs the person who gives it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
+
+from confide import _validate
+from confide.errors import InvalidInput
+
+MAX_EPSILON = 100.0
+
+
+@dataclass(frozen=True)
+class Spend:
+    """The privacy loss of one report, at most.
+
+    Parameters
+    ----------
+    epsilon
+        Bound on the log ratio of the probabilities that any two values give to any output;
+        infinite where there is none.
+    delta
+        Probability mass left out of that bound; 0 for pure differential privacy.
+    note
+        What must be said about it, where it is not plain epsilon-differential privacy.
+
+    Examples
+    --------
+    >>> Spend(0.5) + Spend(1.0)
+    Spend(epsilon=1.5)
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    note: str = ""
+
+    def __add__(self, other: Spend) -> Spend:
+        """Sequential composition: costs add up, rounded upwards."""
+        if not isinstance(other, Spend):
+            return NotImplemented
+        notes = [part for part in dict.fromkeys((self.note, other.note)) if part]
+        return Spend(
+            _sum_up(self.epsilon, other.epsilon), _sum_up(self.delta, other.delta), " ".join(notes)
+        )
+
+    def words(self) -> str:
+        """What it means for the person who answers."""
+        if math.isinf(self.epsilon):
+            text = "There is no bound on what one report can give away."
+        else:
+            text = (
+                f"epsilon = {rounded_up(self.epsilon, 4)}: whatever anybody believes about a "
+                f"respondent, one report changes the odds by a factor of at most "
+                f"{odds(self.epsilon)}."
+            )
+        if self.delta:
+            text += f" This holds but for a probability of {self.delta:.2g} (delta)."
+        return f"{text} {self.note}".rstrip()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; an infinite epsilon is null."""
+        return {
+            "epsilon": None if math.isinf(self.epsilon) else self.epsilon,
+            "delta": self.delta,
+            "note": self.note,
+        }
+
+    def __repr__(self) -> str:
+        parts = [f"epsilon={rounded_up(self.epsilon, 6)}"]
+        if self.delta:
+            parts.append(f"delta={self.delta:.3g}")
+        if self.note:
+            parts.append(f"note={self.note!r}")
+        return f"Spend({', '.join(parts)})"
+
+
+def odds(epsilon: float) -> str:
+    """The factor e**epsilon, readable."""
+    if epsilon < 14:
+        return rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3)
+    return f"e^{rounded_up(epsilon, 3)}"
+
+
+def rounded_up(x: float, digits: int) -> str:
+    """A bound in print: never below what it stands for."""
+    if x == 0 or math.isinf(x):
+        return f"{x:g}"
+    exact = Decimal(x)
+    unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    return f"{exact.quantize(unit, rounding=ROUND_CEILING).normalize():f}"
+
+
+def _sum_up(a: float, b: float) -> float:
+    total = a + b
+    # An exact sum needs no step up; a rounded one takes the next float, which is never below it.
+    exact = (total - a == b) and (total - b == a)
+    return total if exact or math.isinf(total) else math.nextafter(total, math.inf)
+
+
+def checked_epsilon(epsilon: float) -> float:
+    """A usable epsilon: above 0, and not so large that nothing is protected."""
+    epsilon = _validate.positive(epsilon=epsilon)
+    if epsilon > MAX_EPSILON:
+        raise InvalidInput(
+            f"epsilon <= {MAX_EPSILON:g}",
+            f"epsilon={epsilon:g}",
+            "An epsilon that large protects nobody.",
+        )
+    return epsilon

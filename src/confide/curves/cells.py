@@ -1,0 +1,202 @@
+"""Densities that are constant inside cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.curves.density import Density, Floats, Intervals
+from confide.displays import DensityDisplay
+from confide.errors import InvalidInput, Unsupported
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellDensity(Density):
+    """A density that is constant inside cells, in one to three dimensions.
+
+    Parameters
+    ----------
+    edges
+        Cell edges, one ascending array a column.
+    masses
+        Probability of each cell, one axis a column. Linear estimates may have negative ones.
+    names
+        Names of the columns; ``("",)`` for a single number.
+    facts
+        How it came about.
+    intervals
+        What answers `interval`.
+
+    Examples
+    --------
+    >>> density = CellDensity((np.array([0.0, 1.0, 3.0]),), np.array([0.5, 0.5]))
+    >>> density.pdf(2.0), density.cdf(2.0), density.quantile(0.75)
+    (array(0.25), array(0.75), 2.0)
+    """
+
+    edges: tuple[Floats, ...]
+    masses: Floats
+    names: tuple[str, ...] = ("",)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    intervals: Intervals | None = None
+
+    @property
+    def cells(self) -> CellDensity:
+        """Itself, with any negative mass cut off and the rest scaled to one."""
+        if self.masses.min() >= 0:
+            return self
+        kept = np.maximum(self.masses, 0)
+        return CellDensity(self.edges, kept / kept.sum(), self.names, self.facts, self.intervals)
+
+    def _line(self) -> tuple[Floats, Floats]:
+        self._single("quantile")
+        return self.edges[0], np.append(0.0, self.masses.cumsum()) / self.masses.sum()
+
+    def _single(self, what: str) -> None:
+        if self.masses.ndim != 1:
+            raise Unsupported(
+                f"A joint density has no single {what}: take marginal(name) of "
+                f"{', '.join(self.names)} first."
+            )
+
+    def _points(self, x: npt.ArrayLike) -> Floats:
+        points = np.asarray(x, dtype=np.float64)
+        if self.masses.ndim == 1:
+            return points[..., None]
+        if points.shape[-1:] != (self.masses.ndim,):
+            raise InvalidInput(f"points of {self.masses.ndim} columns", f"shape {points.shape}")
+        return points
+
+    def pdf(self, x: npt.ArrayLike) -> Floats:
+        """Density at x, zero outside the cells."""
+        points = self._points(x)
+        inside = np.ones(points.shape[:-1], dtype=bool)
+        volume = np.ones(points.shape[:-1])
+        at = []
+        for axis, edges in enumerate(self.edges):
+            column = points[..., axis]
+            inside &= (column >= edges[0]) & (column <= edges[-1])
+            cell = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, edges.size - 2)
+            volume *= edges[cell + 1] - edges[cell]
+            at.append(cell)
+        return np.where(inside, self.masses[tuple(at)] / volume, 0.0)
+
+    @cached_property
+    def _cumulative(self) -> Floats:
+        total = self.masses
+        for axis in range(self.masses.ndim):
+            total = np.cumsum(total, axis=axis)
+        return np.pad(total, [(1, 0)] * self.masses.ndim)
+
+    def cdf(self, x: npt.ArrayLike) -> Floats:
+        """P(value <= x), linear between the edges."""
+        points = self._points(x)
+        if self.masses.ndim == 1:
+            return np.interp(points[..., 0], self.edges[0], self._cumulative)
+        # Multilinear: interpolate the corner sums along one column after another.
+        result = np.zeros(points.shape[:-1])
+        cells, parts = [], []
+        for axis, edges in enumerate(self.edges):
+            column = np.clip(points[..., axis], edges[0], edges[-1])
+            cell = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, edges.size - 2)
+            cells.append(cell)
+            parts.append((column - edges[cell]) / (edges[cell + 1] - edges[cell]))
+        for corner in np.ndindex(*(2,) * len(cells)):
+            weight = np.ones(points.shape[:-1])
+            for step, part in zip(corner, parts, strict=True):
+                weight = weight * (part if step else 1 - part)
+            at = tuple(cell + step for cell, step in zip(cells, corner, strict=True))
+            result += weight * self._cumulative[at]
+        return result
+
+    def _moments(self) -> tuple[Floats, Floats]:
+        means, deviations = [], []
+        for axis, edges in enumerate(self.edges):
+            masses = self.masses.sum(tuple(a for a in range(self.masses.ndim) if a != axis))
+            masses = masses / masses.sum()
+            centers, widths = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+            mean = masses @ centers
+            means.append(mean)
+            deviations.append(np.sqrt(masses @ ((centers - mean) ** 2 + widths**2 / 12)))
+        return np.array(means), np.array(deviations)
+
+    def mean(self) -> Any:
+        """Mean: a float, or one float a column."""
+        means = self._moments()[0]
+        return float(means[0]) if means.size == 1 else means
+
+    def std(self) -> Any:
+        """Standard deviation: a float, or one float a column."""
+        deviations = self._moments()[1]
+        return float(deviations[0]) if deviations.size == 1 else deviations
+
+    def marginal(self, name: str) -> CellDensity:
+        """The density of one column."""
+        if name not in self.names:
+            advice = _validate.nearest(name, self.names)
+            raise InvalidInput("a known column", _validate.shown(name), advice)
+        at = self.names.index(name)
+        others = tuple(axis for axis in range(self.masses.ndim) if axis != at)
+        return CellDensity((self.edges[at],), self.masses.sum(others), facts=self.facts)
+
+    def _draw(self, n: int, generator: np.random.Generator) -> Floats:
+        flat = generator.choice(self.masses.size, size=n, p=self.masses.ravel())
+        at = np.unravel_index(flat, self.masses.shape)
+        columns = [
+            generator.uniform(edges[cell], edges[cell + 1])
+            for cell, edges in zip(at, self.edges, strict=True)
+        ]
+        return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+
+    def _display(self, source: Density, level: float | None) -> DensityDisplay:
+        if self.masses.ndim == 3:
+            raise Unsupported(
+                "Three dimensions do not fit on paper: plot marginal(name) of "
+                f"{', '.join(self.names)}."
+            )
+        band = median = None
+        if level is not None and source.intervals is not None and self.masses.ndim == 1:
+            x = (self.edges[0][:-1] + self.edges[0][1:]) / 2
+            band = _attempt(source, "pdf", x, level)
+            median = _attempt(source, "quantile", 0.5, level)
+        volumes = np.ones(())
+        for edges in self.edges:
+            volumes = np.multiply.outer(volumes, np.diff(edges))
+        return DensityDisplay(self.edges, self.masses / volumes, self.names, band, median, level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "curve": "cell-density",
+            "names": list(self.names),
+            "edges": [edges.tolist() for edges in self.edges],
+            "masses": self.masses.tolist(),
+            "facts": dict(self.facts),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, without the intervals."""
+        keys = ("curve", "names", "edges", "masses", "facts")
+        _validate.known_keys(fields, keys, "a density")
+        for key in keys:
+            if key not in fields:
+                raise InvalidInput(f"the key {key!r} in a density", "none")
+        edges = tuple(_validate.vector(edges=edge) for edge in fields["edges"])
+        masses = np.asarray(fields["masses"], dtype=np.float64)
+        if masses.shape != tuple(edge.size - 1 for edge in edges):
+            raise InvalidInput("a mass for each cell", f"shape {masses.shape}")
+        return cls(edges, masses, tuple(fields["names"]), dict(fields["facts"]))
+
+
+def _attempt(source: Density, what: str, at: npt.ArrayLike, level: float) -> Any:
+    try:
+        return source.interval(what, at, level=level)
+    except Unsupported:
+        return None

@@ -1,0 +1,158 @@
+"""What every density can do, and what it asks of the estimator that made it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.displays import DensityDisplay, sketch
+from confide.errors import InvalidInput, Unsupported
+
+if TYPE_CHECKING:
+    from confide.curves.cells import CellDensity
+
+Floats = npt.NDArray[np.float64]
+Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
+
+
+class Intervals(Protocol):
+    """What an estimator hands to its density, so that the density need not know the reports.
+
+    Each method returns the lower and upper ends of intervals with the given confidence level, and
+    raises `Unsupported` where the estimator has none.
+    """
+
+    def mean(self, level: float) -> Bounds:
+        """Interval of the mean."""
+
+    def cdf(self, x: npt.ArrayLike, level: float) -> Bounds:
+        """Interval of the share of values up to x."""
+
+    def quantile(self, q: npt.ArrayLike, level: float) -> Bounds:
+        """Interval of the value below which a share q lies."""
+
+    def pdf(self, x: npt.ArrayLike, level: float) -> Bounds:
+        """Interval of the density at x."""
+
+
+class Density(ABC):
+    """The distribution of a number (or of two or three) in the population.
+
+    Attributes
+    ----------
+    facts
+        How it came about: method, n, epsilon, smoothing or bandwidth.
+    """
+
+    facts: Mapping[str, Any]
+    intervals: Intervals | None
+
+    @property
+    @abstractmethod
+    def cells(self) -> CellDensity:
+        """The same distribution as a non-negative histogram."""
+
+    @abstractmethod
+    def pdf(self, x: npt.ArrayLike) -> Floats:
+        """Density at x; for several columns x has one row a point."""
+
+    @abstractmethod
+    def cdf(self, x: npt.ArrayLike) -> Floats:
+        """P(value <= x), in every column."""
+
+    @abstractmethod
+    def mean(self) -> Any:
+        """Mean: a float, or one float a column."""
+
+    @abstractmethod
+    def std(self) -> Any:
+        """Standard deviation: a float, or one float a column."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+
+    @property
+    def bandwidth(self) -> Any:
+        """The bandwidth that was used, where the method has one."""
+        return self.facts.get("bandwidth")
+
+    @property
+    def smoothing(self) -> Any:
+        """The smoothing that was used, where the method has one."""
+        return self.facts.get("smoothing")
+
+    def quantile(self, q: npt.ArrayLike) -> Any:
+        """The value below which a share q of the population lies."""
+        shares = np.asarray(q, dtype=np.float64)
+        if not np.all((shares >= 0) & (shares <= 1)):
+            raise InvalidInput("0 <= q <= 1", f"q={_validate.shown(q)}")
+        edges, cumulative = self.cells._line()
+        # Empty cells drop out: at 0 the last edge with nothing below it, at 1 the first with all.
+        rising = np.diff(cumulative) > 0
+        keep = np.append(rising, False) | np.append(False, rising)
+        result = np.interp(shares, cumulative[keep], edges[keep])
+        return float(result) if shares.ndim == 0 else result
+
+    def interval(
+        self, what: str, at: npt.ArrayLike | None = None, *, level: float = 0.95
+    ) -> tuple[Any, Any]:
+        """A confidence interval for a quantity of the population.
+
+        Parameters
+        ----------
+        what
+            ``"mean"``, ``"cdf"`` (at a value), ``"quantile"`` (at a share) or ``"pdf"`` (at a
+            value, where the estimator has a band for it).
+        at
+            Where; not for the mean.
+        level
+            Confidence level.
+
+        Returns
+        -------
+        tuple
+            Lower and upper end; arrays where ``at`` is one.
+        """
+        what = _validate.one_of(("mean", "cdf", "quantile", "pdf"), what=what)
+        level = _validate.level(level)
+        if self.intervals is None:
+            raise Unsupported("This density came without the reports' noise: it has no intervals.")
+        if what == "mean":
+            return self.intervals.mean(level)
+        if at is None:
+            raise InvalidInput(f"a place for the interval of the {what}", "none", "Give at=.")
+        ends: tuple[Any, Any] = getattr(self.intervals, what)(np.asarray(at, np.float64), level)
+        return ends
+
+    def sample(self, n: int, *, seed: int | None = None) -> Floats:
+        """Synthetic values from the estimated distribution; they cost no further privacy."""
+        n = _validate.integer(1, n=n)
+        return self.cells._draw(n, np.random.default_rng(seed))
+
+    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> DensityDisplay:
+        """Draw the density, with the interval of its median and, where there is one, its band."""
+        return self.cells._display(self, level).plot(ax)
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{key}={_short(value)}" for key, value in self.facts.items())
+        return f"<{type(self).__name__} {facts}>"
+
+    def _repr_html_(self) -> str:
+        """A small picture and the facts, for notebooks."""
+        cells = self.cells
+        picture = sketch(cells.masses / np.diff(cells.edges[0])) if cells.masses.ndim == 1 else ""
+        return f"<div>{picture}<br><code>{_escape(repr(self))}</code></div>"
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _escape(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,82 @@
+"""Shares of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.curves.density import Floats
+from confide.displays import ProportionsDisplay
+from confide.errors import InvalidInput, Unsupported
+
+
+class ShareIntervals(Protocol):
+    """Intervals of the shares of categories."""
+
+    def shares(self, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends, one a category."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Proportions:
+    """Shares of categories in the population.
+
+    Examples
+    --------
+    >>> Proportions(("no", "yes"), np.array([0.7, 0.3])).share("yes")
+    0.3
+    """
+
+    categories: tuple[str, ...]
+    shares: Floats
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    intervals: ShareIntervals | None = None
+
+    def _at(self, category: str) -> int:
+        if category not in self.categories:
+            advice = _validate.nearest(category, self.categories)
+            raise InvalidInput("a known category", _validate.shown(category), advice)
+        return self.categories.index(category)
+
+    def share(self, category: str) -> float:
+        """Share of one category."""
+        return float(self.shares[self._at(category)])
+
+    def interval(self, category: str, *, level: float = 0.95) -> tuple[float, float]:
+        """A confidence interval for the share of one category."""
+        at = self._at(category)
+        if self.intervals is None:
+            raise Unsupported("These shares came without the reports' noise: no intervals.")
+        low, high = self.intervals.shares(_validate.level(level))
+        return float(low[at]), float(high[at])
+
+    def sample(self, n: int, *, seed: int | None = None) -> npt.NDArray[np.str_]:
+        """Synthetic answers; they cost no further privacy."""
+        generator = np.random.default_rng(seed)
+        n = _validate.integer(1, n=n)
+        return generator.choice(np.array(self.categories), size=n, p=self.shares)
+
+    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> ProportionsDisplay:
+        """Draw the shares with their intervals."""
+        ends = None
+        if level is not None and self.intervals is not None:
+            ends = self.intervals.shares(level)
+        return ProportionsDisplay(self.categories, self.shares, ends, level).plot(ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "curve": "proportions",
+            "categories": list(self.categories),
+            "shares": self.shares.tolist(),
+            "facts": dict(self.facts),
+        }
+
+    def __repr__(self) -> str:
+        pairs = zip(self.categories, self.shares, strict=True)
+        return f"<Proportions {', '.join(f'{name} {share:.3f}' for name, share in pairs)}>"

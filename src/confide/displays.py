@@ -1,0 +1,139 @@
+"""Pictures: arrays in, matplotlib out. Nothing is computed here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide.errors import InvalidInput, extra
+
+Floats = npt.NDArray[np.float64]
+
+TRUTH, NAIVE, ESTIMATE = "#222222", "#c9a227", "#2a6f97"
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def save(display: Any, path: str | Path) -> None:
+    """Write a display's figure; the ending says the format."""
+    path = Path(path)
+    if path.suffix.lower() not in FORMATS:
+        raise InvalidInput(f"a plot file that ends in {', '.join(FORMATS)}", repr(path.name))
+    display.ax_.figure.savefig(path, dpi=150, bbox_inches="tight")
+
+
+def new_axes(width: float = 7.0, height: float = 4.0) -> Any:
+    """Axes of a new figure that no window will show."""
+    extra("matplotlib", "plot")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
+
+
+@dataclass
+class DensityDisplay:
+    """A density, its band and the interval of its median.
+
+    Parameters
+    ----------
+    edges
+        Cell edges, one array a column.
+    heights
+        Density in each cell, one axis a column.
+    names
+        Names of the columns.
+    band
+        Lower and upper heights, or None.
+    median
+        Ends of the interval of the median, or None.
+    level
+        Confidence level of both.
+    """
+
+    edges: tuple[Floats, ...]
+    heights: Floats
+    names: Sequence[str] = ("",)
+    band: tuple[Floats, Floats] | None = None
+    median: tuple[float, float] | None = None
+    level: float | None = None
+    ax_: Any = field(default=None, init=False)
+
+    def plot(
+        self, ax: Any = None, *, label: str = "estimate", color: str = ESTIMATE
+    ) -> DensityDisplay:
+        """Draw into the given axes, or new ones."""
+        self.ax_ = ax = new_axes() if ax is None else ax
+        ax.set_xlabel(self.names[0] or "value")
+        if self.heights.ndim == 2:
+            ax.pcolormesh(
+                self.edges[0], self.edges[1], self.heights.T, cmap="Blues", rasterized=True
+            )
+            ax.set_ylabel(self.names[1])
+            return self
+        edges = self.edges[0]
+        if self.band is not None:
+            low, high = (np.append(end, end[-1]) for end in self.band)
+            ax.fill_between(
+                edges,
+                low,
+                high,
+                step="post",
+                color=color,
+                alpha=0.2,
+                lw=0,
+                label=f"{self.level:.0%} band",
+            )
+        if self.median is not None:
+            ax.axvspan(
+                *self.median, color=color, alpha=0.12, lw=0, label=f"{self.level:.0%} of the median"
+            )
+        ax.stairs(self.heights, edges, color=color, lw=1.8, label=label, baseline=None)
+        ax.axhline(0, color="black", lw=0.6)
+        ax.set_ylabel("density")
+        ax.legend(frameon=False)
+        return self
+
+
+@dataclass
+class ProportionsDisplay:
+    """Shares of categories with their intervals."""
+
+    categories: Sequence[str]
+    shares: Floats
+    ends: tuple[Floats, Floats] | None = None
+    level: float | None = None
+    ax_: Any = field(default=None, init=False)
+
+    def plot(self, ax: Any = None) -> ProportionsDisplay:
+        """Draw into the given axes, or new ones."""
+        self.ax_ = ax = new_axes(6.0, 0.6 + 0.45 * len(self.categories)) if ax is None else ax
+        places = np.arange(len(self.categories))
+        errors = None
+        if self.ends is not None:
+            errors = np.maximum([self.shares - self.ends[0], self.ends[1] - self.shares], 0)
+        ax.barh(places, self.shares, xerr=errors, color=ESTIMATE, alpha=0.7, capsize=3)
+        ax.set_yticks(places, list(self.categories))
+        ax.invert_yaxis()
+        ax.set_xlabel(
+            "share" + (f", with {self.level:.0%} intervals" if errors is not None else "")
+        )
+        return self
+
+
+def sketch(heights: Floats, width: int = 320, height: int = 80) -> str:
+    """A line of heights as a small SVG, for notebooks that need no plotting library."""
+    top = max(float(np.max(heights)), 1e-300)
+    x = np.linspace(0, width, heights.size)
+    y = height - 2 - (height - 4) * np.clip(heights / top, 0, 1)
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
+    return (
+        f'<svg width="{width}" height="{height}" role="img" aria-label="density">'
+        f'<polyline points="{points}" fill="none" stroke="{ESTIMATE}" stroke-width="1.5"/></svg>'
+    )

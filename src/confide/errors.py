@@ -1,0 +1,80 @@
+"""What can go wrong, and how it is said.
+
+::
+
+    ConfideError
+    ├── InvalidInput     a parameter, a value or a file is not what it must be (also a ValueError)
+    │   └── Mismatch     two things that do not belong together (summaries, a file and its survey)
+    ├── Unsupported      the method cannot do this; the message names the one that can
+    └── MissingExtra     an optional dependency is not installed (also an ImportError)
+    ConfideWarning       a result stands, but somebody should know how it came about
+
+Every message is one sentence of the form "Expected this, got that." and, where there is one, a
+second that says what to do.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+class ConfideError(Exception):
+    """Base of all errors that confide raises on purpose."""
+
+
+class InvalidInput(ConfideError, ValueError):
+    """Something is not what it must be.
+
+    Parameters
+    ----------
+    expected, got
+        Halves of the sentence ``Expected {expected}, got {got}.``
+    advice
+        What to do about it; a sentence of its own.
+    """
+
+    def __init__(self, expected: str, got: str, advice: str = "") -> None:
+        self.expected = expected
+        self.got = got
+        self.advice = advice
+        super().__init__(f"Expected {expected}, got {got}." + (f" {advice}" if advice else ""))
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
+        """Pickle by the parts, so that an error crosses processes whole."""
+        return type(self), (self.expected, self.got, self.advice)
+
+
+class Mismatch(InvalidInput):
+    """Two things that do not belong together."""
+
+
+class Unsupported(ConfideError):
+    """The method cannot do this; the message names the one that can."""
+
+
+class MissingExtra(ConfideError, ImportError):
+    """An optional dependency is not installed."""
+
+
+class ConfideWarning(UserWarning):
+    """A result stands, but somebody should know how it came about."""
+
+
+def extra(module: str, name: str) -> ModuleType:
+    """Import an optional module, or say which extra brings it.
+
+    Parameters
+    ----------
+    module
+        What to import, for instance ``"pyarrow"``.
+    name
+        The extra of this package that installs it, for instance ``"cli"``.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise MissingExtra(
+            f"This needs {package}, which is not installed: pip install 'confide[{name}]'."
+        ) from error

@@ -1,0 +1,255 @@
+"""How much to smooth a deconvolved density.
+
+Every choice needs the same few things of each axis (`Axis`): how many values there are, how spread
+out, the squared modulus of their estimated characteristic function, and how much the noise
+inflates its variance. So they work from counts and from floats alike, at a cost that does not
+depend on the number of reports.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.errors import ConfideWarning, Unsupported
+from confide.estimators.kernels import Kernel
+from confide.estimators.quadrature import nodes
+
+Floats = npt.NDArray[np.float64]
+METHODS = ("plug-in", "normal-reference", "cv")
+NOISE = 160.0
+"""The noise's characteristic function varies about as much as a wave of this phase."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """What a bandwidth needs to know of one axis.
+
+    Parameters
+    ----------
+    n
+        Number of values (the effective one under weights).
+    sd
+        Standard deviation of the values, free of the noise; see `spread`.
+    extent
+        Length of the interval that holds the values the signal was computed from.
+    signal
+        Squared modulus of the values' estimated characteristic function.
+    gain
+        n times the variance of that estimate: 1/phi**2 for noise with characteristic function phi.
+    finest
+        The smallest bandwidth that makes a difference, above zero on a lattice.
+    """
+
+    n: float
+    sd: float
+    extent: float
+    signal: Callable[[Floats], Floats]
+    gain: Callable[[Floats], Floats]
+    finest: float = 0.0
+
+
+def spread(variance: float, error: float, *, largest: float = math.inf) -> float:
+    """Standard deviation of the values from an estimate of their variance that may be useless.
+
+    The variance of noisy values minus the noise's can be tiny or negative by chance, and a pilot
+    that believes it picks a bandwidth far too small. Below two of its own standard errors it is
+    replaced by that bound.
+
+    Parameters
+    ----------
+    variance, error
+        Estimate and its standard error.
+    largest
+        What it may not exceed: that of even spread, where the support is known.
+    """
+    if variance <= 0:
+        warnings.warn(
+            "The noisy values vary no more than the noise alone, so the bandwidth is a guess: "
+            "there are too few values for this much noise.",
+            ConfideWarning,
+            stacklevel=2,
+        )
+    floored = math.sqrt(max(variance, 2 * error))
+    if floored == 0:  # all values alike and no noise to speak of
+        return min(largest, 1.0)
+    return min(floored, largest)
+
+
+def plug_in(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
+    """The two-stage plug-in of Delaigle and Gijbels (2004), one bandwidth for each axis.
+
+    Roughness functionals theta_r = integral of (r-th derivative)**2 are estimated one after
+    another, each with the bandwidth at which its smoothing bias cancels its noise bias, starting
+    from a normal density; the last one enters the asymptotic mean integrated squared error, whose
+    minimum is found on the continuum instead of on a grid. A kernel of order q (2, or 1 for the
+    Cauchy kernel) needs theta_q. With several axes the functionals of the joint density are taken
+    as those of the product of the marginals.
+    """
+    half = kernel.order / 2
+    rungs = (3, 2) if len(axes) == 1 else (3, 2, 1, 0)
+    functionals = []
+    for axis in axes:
+        theta = {4: _normal_theta(4 * half, axis.sd)}
+        start = _normal_bandwidth(axis, kernel)
+        for rung in rungs:
+            pilot = _pilot(axis, kernel, rung * half, theta[rung + 1], start)
+            theta[rung] = _theta(axis, kernel, rung * half, pilot)
+        functionals.append(theta)
+    return _minimise(axes, kernel, functionals)
+
+
+def normal_reference(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
+    """The bandwidth that would be best, asymptotically, were the values normal."""
+    half = kernel.order / 2
+    return _minimise(
+        axes, kernel, [{r: _normal_theta(r * half, axis.sd) for r in (0, 1, 2)} for axis in axes]
+    )
+
+
+def cross_validation(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
+    """Unbiased cross-validation: the largest local minimum of the estimated squared error.
+
+    It is unstable: integrated squared errors up to thirty times the best have been seen, and the
+    global minimum is often a spurious one at a small bandwidth. One axis only.
+    """
+    if len(axes) > 1:
+        raise Unsupported(
+            "Cross-validation chooses a bandwidth in one dimension only: take bandwidth='plug-in'."
+        )
+    (axis,) = axes
+    start = _normal_bandwidth(axis, kernel)
+    lowest = max(start / 8, axis.finest)
+    grid: Floats = np.geomspace(lowest, max(8 * start, 2 * lowest), 161, dtype=np.float64)
+    # The integrand vanishes smoothly at its end, so equal steps fine enough for the data's range
+    # integrate it to many digits.
+    step = math.pi / (2 * axis.extent + 2 * start)
+    t: Floats = step * np.arange(math.ceil(kernel.reach / lowest / step) + 1, dtype=np.float64)
+    weight = np.full(t.size, step / math.pi)
+    weight[0] /= 2
+    signal, own = axis.signal(t), axis.gain(t) / axis.n
+    with np.errstate(invalid="ignore"):
+        cross = (signal - own) * axis.n / (axis.n - 1)
+
+    def criterion(h: Floats) -> Floats:
+        kept = kernel.transform(h[:, None] * t)
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = np.where(kept > 0, weight * kept * (signal * kept - 2 * cross), 0.0)
+            total = terms.sum(axis=1)
+        return np.where(np.isfinite(total), total, math.inf)
+
+    values = criterion(grid)
+    inner = values[1:-1]
+    minima = 1 + np.flatnonzero((inner < values[:-2]) & (inner <= values[2:]))
+    best = int(minima[-1]) if minima.size else int(np.argmin(values))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+    return (_lowest(criterion, low, high),)
+
+
+def chosen(method: str, axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
+    """The bandwidth of each axis by the method of that name."""
+    choose = {
+        "plug-in": plug_in,
+        "normal-reference": normal_reference,
+        "cv": cross_validation,
+    }
+    return choose[_validate.one_of(METHODS, bandwidth=method)](axes, kernel)
+
+
+def _normal_theta(r: float, sd: float) -> float:
+    return float(math.gamma(r + 0.5) / (2 * math.pi * sd ** (2 * r + 1)))
+
+
+def _noise_term(axis: Axis, kernel: Kernel, r: float, h: Floats) -> Floats:
+    """V_r(h) n: the integral of t**2r phi_K(ht)**2 gain(t) over the line, divided by 2 pi."""
+    u, w = nodes(kernel.reach, NOISE / kernel.reach)
+    weight = w / math.pi * u ** (2 * r) * kernel.transform(u) ** 2
+    with np.errstate(over="ignore"):
+        total: Floats = axis.gain(u / h[:, None]) @ weight / h ** (2 * r + 1)
+    return np.where(np.isfinite(total), total, math.inf)
+
+
+def _theta(axis: Axis, kernel: Kernel, r: float, h: float) -> float:
+    """Estimate of theta_r with pilot bandwidth h."""
+    u, w = nodes(kernel.reach, axis.extent / h + NOISE / kernel.reach)
+    weight = w / math.pi * u ** (2 * r) * kernel.transform(u) ** 2
+    return float(weight @ axis.signal(u / h) / h ** (2 * r + 1))
+
+
+def _pilot(axis: Axis, kernel: Kernel, r: float, theta: float, start: float) -> float:
+    """Where the smoothing bias of the estimate of theta_r cancels its noise bias.
+
+    The noise bias falls and the smoothing bias grows with h, so that the minimum of the squared
+    bias of Delaigle and Gijbels is the one root of a decreasing function.
+    """
+    low, high = max(start / 8, axis.finest), max(start * 8, axis.finest * 8)
+    for _ in range(5):
+        grid = np.geomspace(low, high, 25)
+        noise = _noise_term(axis, kernel, r, grid) / axis.n
+        smoothing = 2 * kernel.coefficient * grid**kernel.order * theta
+        above = int(np.count_nonzero(noise > smoothing))
+        low, high = grid[max(above - 1, 0)], grid[min(above, grid.size - 1)]
+    return float(math.sqrt(low * high))
+
+
+def _normal_bandwidth(axis: Axis, kernel: Kernel) -> float:
+    bias = np.array([kernel.coefficient**2 * _normal_theta(kernel.order, axis.sd), 0.0])
+    without_noise = axis.sd * axis.n ** (-1 / (2 * kernel.order + 1))
+    low = max(without_noise / 20, axis.finest)
+    error = partial(_error, axis, kernel, bias, 1 / axis.n)
+    return _lowest(error, low, 1e4 * max(low, axis.sd))
+
+
+def _minimise(
+    axes: Sequence[Axis], kernel: Kernel, functionals: Sequence[dict[int, float]]
+) -> tuple[float, ...]:
+    """Bandwidths of least asymptotic error, one axis at a time until they settle."""
+    q, d = kernel.order, len(axes)
+    bounds = []
+    for axis in axes:
+        start = _normal_bandwidth(axis, kernel)
+        bounds.append((max(start / 20, axis.finest), max(start * 20, 2 * axis.finest)))
+    matrix = np.empty((d, d))
+    for j in range(d):
+        for k in range(d):
+            orders = [(2 if i == j == k else 1 if i in (j, k) else 0) for i in range(d)]
+            matrix[j, k] = math.prod(functionals[i][order] for i, order in enumerate(orders))
+    current = [math.sqrt(low * high) for low, high in bounds]
+    noise = [
+        float(_noise_term(axis, kernel, 0, np.array([h]))[0])
+        for axis, h in zip(axes, current, strict=True)
+    ]
+    for _ in range(1 if d == 1 else 30):
+        before = list(current)
+        for j, axis in enumerate(axes):
+            others = math.prod(noise[:j] + noise[j + 1 :]) / axis.n
+            cross = sum(matrix[j, k] * current[k] ** q for k in range(d) if k != j)
+            bias = kernel.coefficient**2 * np.array([matrix[j, j], 2 * cross])
+            current[j] = _lowest(partial(_error, axis, kernel, bias, others), *bounds[j])
+            noise[j] = float(_noise_term(axis, kernel, 0, np.array([current[j]]))[0])
+        if np.allclose(current, before, rtol=1e-6, atol=0):
+            break
+    return tuple(current)
+
+
+def _error(axis: Axis, kernel: Kernel, bias: Floats, others: float, h: Floats) -> Floats:
+    """What depends on one axis's h in the asymptotic error, the other bandwidths being given."""
+    power = h**kernel.order
+    result: Floats = (bias[0] * power + bias[1]) * power
+    return result + others * _noise_term(axis, kernel, 0, h)
+
+
+def _lowest(function: Callable[[Floats], Floats], low: float, high: float) -> float:
+    """Minimiser of a function of one valley, by a logarithmic grid and closer looks at it."""
+    for _ in range(7):
+        grid = np.geomspace(low, high, 33)
+        best = int(np.argmin(function(grid)))
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, 32)]
+    return float(grid[best])

@@ -1,0 +1,159 @@
+"""Densities by maximum likelihood under the exact law of the reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide import _validate
+from confide.curves import CellDensity
+from confide.errors import InvalidInput
+from confide.estimators._em import Channel, Floats, em
+from confide.estimators._grids import block_length, reduce
+from confide.estimators.intervals import Intervals
+from confide.lattice import Lattice
+from confide.mechanisms import Mechanism
+from confide.summaries import Counts
+
+FOLDS = 5
+SEED = 20_200_614
+MOST_CELLS = {1: 256, 2: 64, 3: 16}
+FEWEST_CELLS = 16
+TYPICAL = 1 / 8
+STEPS = np.arange(-4, 3)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Likelihood:
+    """Density by maximum likelihood, for every mechanism that can state its law.
+
+    Expectation maximisation (Richardson-Lucy) with a 1-2-1 smoothing of neighbouring cells after
+    each step, f <- (1 - smoothing) f + smoothing S f. The estimate is never negative and stays
+    inside the bounds; its cost does not depend on the number of respondents.
+
+    Parameters
+    ----------
+    smoothing
+        A number from 0 (plain maximum likelihood: spiky unless n is huge) to 1 (EMS; Silverman,
+        Jones, Wilson and Nychka 1990), or ``"auto"``: the one that predicts held-out reports best.
+    size
+        Number of cells of the estimate in each column, which must divide that of the lattice, or
+        ``"auto"``: about 2 n**(1/3) (n**(1/4), n**(1/5) for two and three columns) but no more
+        than 256 (64, 16). A histogram of the true values would not support more.
+
+    Notes
+    -----
+    The amount of smoothing is chosen by 5-fold cross-validation of the log-likelihood. Folds come
+    from thinning the counts (each report goes to a fold at random, with a fixed seed), so the
+    estimate depends on nothing but the summary. Where reports are so noisy that the folds hardly
+    tell the candidates apart, a weak prior decides: 1/8 on a grid of 2 n**(1/3) cells, within a
+    factor of 4 (one standard deviation). What smoothing does depends on smoothing / size**2, so
+    the candidates scale with the grid. Weighted counts are scaled to their effective number.
+
+    Examples
+    --------
+    >>> from confide import Lattice, SquareWave
+    >>> from confide.summaries import Counts
+    >>> values = np.random.default_rng(1).beta(2, 5, 100_000)
+    >>> reports = SquareWave(Lattice(low=0, high=1), epsilon=2.0).simulate(values, seed=1)
+    >>> density = Likelihood().fit(Counts.of(reports))
+    >>> print(f"{density.quantile(0.5):.2f}, truly {np.median(values):.2f}")
+    0.26, truly 0.26
+    """
+
+    smoothing: float | str = "auto"
+    size: int | str = "auto"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.smoothing, str):
+            _validate.one_of(("auto",), smoothing=self.smoothing)
+        else:
+            object.__setattr__(self, "smoothing", _validate.within(0, 1, smoothing=self.smoothing))
+        if isinstance(self.size, str):
+            _validate.one_of(("auto",), size=self.size)
+        else:
+            object.__setattr__(self, "size", _validate.integer(1, size=self.size))
+
+    def fit(self, counts: Counts) -> CellDensity:
+        """Estimate the density of the values behind the reports.
+
+        Parameters
+        ----------
+        counts
+            Summary of the reports.
+
+        Returns
+        -------
+        CellDensity
+            With ``facts`` that name the smoothing used and, for one column, intervals.
+        """
+        axes = _numeric_axes(counts)
+        n = counts.effective_n
+        if not n > 0:
+            raise InvalidInput("at least one report", "none", "There is nothing to estimate from.")
+        detail = 2 * n ** (1 / (2 + len(axes)))
+        blocks = [self._block(lattice, detail, len(axes)) for lattice in axes.values()]
+        total = counts.total
+        law, reports = reduce(counts.mechanism.law, total * (n / total.sum()), blocks)
+        smoothing = self.smoothing
+        if isinstance(smoothing, str):
+            cells = float(np.exp(np.mean(np.log(law.inputs))))
+            smoothing = choose_smoothing(law, reports, TYPICAL * (cells / detail) ** 2)
+        masses = em(law, reports, smoothing=smoothing, iterations=1000)
+        edges = tuple(
+            np.append(lattice.edges[:-1:block], lattice.edges[-1])
+            for lattice, block in zip(axes.values(), blocks, strict=True)
+        )
+        facts: dict[str, Any] = {"method": "likelihood", "n": counts.n}
+        if isinstance(counts.mechanism, Mechanism):
+            facts["epsilon"] = counts.mechanism.spend.epsilon
+        facts["smoothing"] = smoothing
+        intervals = Intervals(counts) if len(axes) == 1 else None
+        return CellDensity(edges, masses, tuple(axes), facts, intervals)
+
+    def _block(self, lattice: Lattice, detail: float, columns: int) -> int:
+        if isinstance(self.size, str):
+            return block_length(lattice.size, min(max(detail, FEWEST_CELLS), MOST_CELLS[columns]))
+        if lattice.size % self.size:
+            near = lattice.size // block_length(lattice.size, self.size)
+            raise InvalidInput(
+                f"a size that divides the lattice's {lattice.size} cells",
+                f"size={self.size}",
+                f"Near it: {near}." if lattice.size % near == 0 else "",
+            )
+        return lattice.size // self.size
+
+
+def choose_smoothing(law: Channel, counts: Floats, typical: float) -> float:
+    """The smoothing that predicts held-out reports best, in steps of 4 around a typical one."""
+    candidates = np.unique(np.minimum(typical * 4.0**STEPS, 1.0))
+    prior = -((np.log(candidates / typical) / np.log(4)) ** 2) / 2
+    whole = np.rint(counts).astype(np.int64)
+    thinned = np.random.default_rng(SEED).multinomial(whole, [1 / FOLDS] * FOLDS)
+    held = np.moveaxis(thinned, -1, 0).astype(np.float64)
+    kept = whole - held
+    axes = tuple(range(1, kept.ndim))
+    usable = (kept.sum(axes) > 0) & (held.sum(axes) > 0)
+    if not usable.any():
+        return float(candidates[np.argmax(prior)])
+    held, kept = held[usable, None], kept[usable, None]
+    smoothing = np.broadcast_to(candidates, (len(kept), candidates.size))
+    masses = em(law, kept, smoothing=smoothing, tolerance=1e-4, iterations=400)
+    predicted = np.log(np.maximum(law.forward(masses), np.finfo(float).tiny))
+    scores = (held * predicted).sum(axis=(0, *(axis + 1 for axis in axes)))
+    return float(candidates[np.argmax(scores + prior)])
+
+
+def _numeric_axes(counts: Counts) -> dict[str, Lattice]:
+    axes = {}
+    for name, axis in counts.mechanism.axes.items():
+        if not isinstance(axis, Lattice):
+            raise InvalidInput(
+                "counts of numbers",
+                f"categories{' in ' + repr(name) if name else ''}",
+                "For categories take CategoryShares.",
+            )
+        axes[name] = axis
+    return axes

@@ -1,0 +1,111 @@
+"""Shares of categories from randomized responses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from confide import _validate
+from confide.curves import Proportions
+from confide.errors import InvalidInput
+from confide.estimators._profile import maximize
+from confide.lattice import Categories
+from confide.mechanisms import Mechanism
+from confide.summaries import Counts
+
+Floats = npt.NDArray[np.float64]
+
+GAP = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class CategoryShares:
+    """Shares of categories by maximum likelihood, for randomized and forced response.
+
+    Notes
+    -----
+    The unbiased shares (the law's inverse applied to the shares of reports) are the most likely
+    ones when none is negative; otherwise the likelihood is maximised over shares >= 0. An interval
+    is exact: a share is a linear function of the chance of one report, whose Clopper-Pearson
+    interval is carried over and cut to [0, 1]. Weighted counts are scaled to their effective
+    number (Kish).
+
+    Examples
+    --------
+    >>> from confide.mechanisms import RandomizedResponse
+    >>> answers = ["no"] * 7000 + ["yes"] * 3000
+    >>> reports = RandomizedResponse(["no", "yes"], epsilon=1.0).simulate(answers, seed=1)
+    >>> shares = CategoryShares().fit(Counts.of(reports))
+    >>> print(f"{shares.share('yes'):.1f}")
+    0.3
+    >>> low, high = shares.interval("yes")
+    >>> low < 0.3 < high
+    True
+    """
+
+    def fit(self, counts: Counts) -> Proportions:
+        """Estimate the shares behind the reports.
+
+        Parameters
+        ----------
+        counts
+            Summary of the reports of one question with categories.
+        """
+        axes = list(counts.mechanism.axes.values())
+        if len(axes) != 1 or not isinstance(axes[0], Categories):
+            raise InvalidInput(
+                "counts of one question with categories",
+                f"{len(axes)} questions" if len(axes) > 1 else "counts of a number",
+                "Take marginal(question) of joint counts, Likelihood for numbers.",
+            )
+        if not counts.n:
+            raise InvalidInput("at least one report", "none", "There is nothing to estimate from.")
+        reports = counts.total / counts.total.sum()
+        law = counts.mechanism.law.matrix()
+        shares = np.linalg.solve(law, reports)
+        if shares.min() < 0:
+            shares = maximize(law, reports[None], gap=GAP / counts.effective_n)[0][0]
+        facts: dict[str, Any] = {"method": "category shares", "n": counts.n}
+        if isinstance(counts.mechanism, Mechanism):
+            facts["epsilon"] = counts.mechanism.spend.epsilon
+        intervals = ReportIntervals(law, reports, counts.effective_n)
+        return Proportions(axes[0].labels, shares / shares.sum(), facts, intervals)
+
+
+@dataclass(frozen=True, eq=False)
+class ReportIntervals:
+    """Exact intervals for shares that each hang on the chance of one report.
+
+    Parameters
+    ----------
+    law
+        Distribution of a report given a category; its inverse has two values in each row, as for
+        randomized response with any number of categories and for every law with two.
+    reports
+        Shares of the reports.
+    n
+        Respondents, or their effective number.
+    """
+
+    law: Floats
+    reports: Floats
+    n: float
+
+    def shares(self, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends, one a category."""
+        tail = (1 - _validate.level(level)) / 2
+        scores = np.linalg.inv(self.law)
+        # Row by row a report either scores high (the category itself) or low (all others).
+        chosen = np.eye(len(scores), dtype=bool)
+        rest = np.where(chosen, 0.0, scores).sum(1) / (len(scores) - 1)
+        hits = self.n * self.reports
+        misses = np.maximum(self.n - hits, 0.0)
+        with np.errstate(invalid="ignore"):
+            least = np.where(hits > 0, stats.beta.ppf(tail, hits, misses + 1), 0.0)
+            most = np.where(misses > 0, stats.beta.ppf(1 - tail, hits + 1, misses), 1.0)
+        ends = [rest + (scores[chosen] - rest) * chance for chance in (least, most)]
+        return np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)

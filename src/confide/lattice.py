@@ -1,0 +1,194 @@
+"""Public grids that values fall into before anything else happens to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.errors import InvalidInput
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int32]
+
+MAX_SIZE = 2**20
+CHUNK = 2**18
+LIMIT = 1e150
+"""Bounds stay where ratios and squares of them are still finite floats."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lattice:
+    """Cells of equal width between two public bounds.
+
+    A value is clipped to the bounds and becomes the number of its cell, 0 .. size-1. Bounds are
+    public: choose them from common knowledge, never from the data.
+
+    Parameters
+    ----------
+    low, high
+        Bounds, in the units of the values.
+    size
+        Number of cells.
+    scale
+        ``"linear"``, or ``"log"`` for cells of equal width in the logarithm.
+
+    Examples
+    --------
+    >>> pay = Lattice(low=0, high=300_000, size=1024)
+    >>> pay.index([0, 150_000, 1e9])
+    array([   0,  512, 1023], dtype=int32)
+    """
+
+    low: float
+    high: float
+    size: int = 1024
+    scale: str = "linear"
+
+    def __post_init__(self) -> None:
+        low, high = _validate.finite(low=self.low), _validate.finite(high=self.high)
+        if not low < high:
+            raise InvalidInput("low < high", f"low={low:g}, high={high:g}")
+        if max(abs(low), abs(high)) > LIMIT:
+            raise InvalidInput(f"bounds within {LIMIT:g}", f"low={low:g}, high={high:g}")
+        _validate.one_of(("linear", "log"), scale=self.scale)
+        if self.scale == "log" and low < 1 / LIMIT:
+            raise InvalidInput("low > 0 on a log scale", f"low={low:g}")
+        size = _validate.integer(2, MAX_SIZE, size=self.size)
+        for name, value in (("low", low), ("high", high), ("size", size)):
+            object.__setattr__(self, name, value)
+        if not np.all(np.diff(self.edges) > 0):
+            raise InvalidInput(
+                "cells that floating point can tell apart",
+                f"{size} cells between {low!r} and {high!r}",
+                "Take fewer cells or a wider range.",
+            )
+
+    @cached_property
+    def edges(self) -> Floats:
+        """The size + 1 cell edges, ascending."""
+        edges = self.position(np.arange(self.size + 1) - 0.5, exact=True)
+        edges.flags.writeable = False
+        return edges
+
+    @property
+    def centers(self) -> Floats:
+        """Midpoint of each cell."""
+        edges = self.edges
+        return (edges[:-1] + edges[1:]) / 2
+
+    @property
+    def widths(self) -> Floats:
+        """Width of each cell."""
+        return np.diff(self.edges)
+
+    def index(self, values: npt.ArrayLike) -> Indices:
+        """Cell number of each value; values outside the bounds go to the end cells.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is not a finite number: nothing is clipped in silence but size.
+        """
+        numbers = _validate.vector(values=values)
+        indices = np.empty(numbers.size, dtype=np.int32)
+        for start in range(0, numbers.size, CHUNK):
+            part = np.clip(numbers[start : start + CHUNK], self.low, self.high)
+            if self.scale == "log":
+                part = np.log(part / self.low) / np.log(self.high / self.low)
+            else:
+                part = (part - self.low) / (self.high - self.low)
+            part = np.clip(part * self.size, 0, self.size - 1)
+            # Privacy rests on the integer alone: whatever the floats did, NaN included, nothing
+            # but 0 .. size-1 goes on.
+            if not np.all((part >= 0) & (part <= self.size - 1)):
+                raise InvalidInput("values that this lattice can hold", "others")
+            indices[start : start + CHUNK] = part
+        return indices
+
+    def position(self, index: npt.ArrayLike, *, exact: bool = False) -> Floats:
+        """Where a (fractional) cell number lies, beyond the ends too; whole numbers are centres.
+
+        ``exact`` returns the edge itself on a log scale, where a centre is the midpoint of two.
+        """
+        at = (np.asarray(index, dtype=np.float64) + 0.5) / self.size
+        if self.scale == "linear":
+            return self.low * (1 - at) + self.high * at
+        middle = 1.0
+        if not exact:
+            ratio = (self.high / self.low) ** (0.5 / self.size)
+            middle = (ratio + 1 / ratio) / 2
+        return middle * self.low ** (1 - at) * self.high**at
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"low": self.low, "high": self.high, "size": self.size, "scale": self.scale}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Lattice:
+        """The inverse of `to_dict`."""
+        if not isinstance(fields, Mapping):
+            raise InvalidInput("a lattice as a JSON object", _validate.shown(fields))
+        _validate.known_keys(fields, ("low", "high", "size", "scale"), "a lattice")
+        for key in ("low", "high"):
+            if key not in fields:
+                raise InvalidInput(f"the key {key!r} in a lattice", f"keys {sorted(fields)}")
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Named answers, the lattice of a question that is not a number.
+
+    Examples
+    --------
+    >>> Categories(("no", "yes")).index(["yes", "no"])
+    array([1, 0], dtype=int32)
+    """
+
+    labels: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.labels, str) or not isinstance(self.labels, Sequence):
+            raise InvalidInput("a list of categories", _validate.shown(self.labels))
+        labels = tuple(self.labels)
+        for label in labels:
+            if not isinstance(label, str) or not label:
+                raise InvalidInput("categories that are words", _validate.shown(label))
+        if len(labels) < 2 or len(set(labels)) != len(labels):
+            raise InvalidInput("two or more different categories", _validate.shown(list(labels)))
+        if len(labels) > MAX_SIZE:
+            raise InvalidInput(f"at most {MAX_SIZE} categories", str(len(labels)))
+        object.__setattr__(self, "labels", labels)
+
+    @property
+    def size(self) -> int:
+        """Number of categories."""
+        return len(self.labels)
+
+    def index(self, values: npt.ArrayLike) -> Indices:
+        """Number of each answer's category; an answer that is none of them is refused."""
+        array = _validate.array(values=values)
+        if array.ndim != 1 or array.size == 0:
+            raise InvalidInput("a list of at least one answer", f"shape {array.shape}")
+        number = {label: at for at, label in enumerate(self.labels)}
+        result = np.empty(array.size, dtype=np.int32)
+        for position, answer in enumerate(array.tolist()):
+            at = number.get(answer) if isinstance(answer, str) else None
+            if at is None:
+                # The answer itself stays out of the message, which may end in a log.
+                raise InvalidInput(
+                    f"answers among {_validate.shown(list(self.labels))}",
+                    f"another {type(answer).__name__} at position {position}",
+                )
+            result[position] = at
+        return result
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"categories": list(self.labels)}

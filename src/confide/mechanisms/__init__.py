@@ -1,0 +1,94 @@
+"""Mechanisms: from a value to a report that may leave the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from confide import _validate
+from confide.errors import InvalidInput
+from confide.lattice import Lattice
+from confide.mechanisms.base import Channel, Mechanism, Numeric, Reports
+from confide.mechanisms.gamma import TwoSidedGamma
+from confide.mechanisms.joint import Joint
+from confide.mechanisms.laplace import Laplace
+from confide.mechanisms.noised import Noised
+from confide.mechanisms.randomized_response import ForcedResponse, RandomizedResponse
+from confide.mechanisms.square_wave import SquareWave
+
+__all__ = [
+    "Channel",
+    "ForcedResponse",
+    "Joint",
+    "Laplace",
+    "Mechanism",
+    "Noised",
+    "Numeric",
+    "RandomizedResponse",
+    "Reports",
+    "SquareWave",
+    "TwoSidedGamma",
+    "from_dict",
+]
+
+# What each kind is made from; every other key that `to_dict` writes follows from these.
+_KEYS = {
+    Laplace.name: ("lattice", "epsilon"),
+    SquareWave.name: ("lattice", "epsilon"),
+    TwoSidedGamma.name: ("lattice", "shape", "scale"),
+    RandomizedResponse.name: ("categories", "epsilon"),
+    ForcedResponse.name: ("categories", "truth"),
+    Joint.name: ("parts",),
+}
+
+
+def from_dict(fields: Mapping[str, Any]) -> Mechanism:
+    """The mechanism that a `to_dict` describes.
+
+    Public parameters that follow from the others (the noise's exact rational, its weights) are
+    computed anew and must agree with those given: noise that differs from what is declared is
+    refused.
+    """
+    if not isinstance(fields, Mapping):
+        raise InvalidInput("a mechanism as a JSON object", _validate.shown(fields))
+    kind = _validate.one_of(tuple(_KEYS), mechanism=fields.get("mechanism"))
+    needed = _KEYS[kind]
+    for key in needed:
+        if key not in fields:
+            raise InvalidInput(f"the key {key!r} for a {kind} mechanism", "none")
+    mechanism = _build(kind, {key: fields[key] for key in needed})
+    stated = mechanism.to_dict()
+    _validate.known_keys(fields, tuple(stated), f"a {kind} mechanism")
+    for key, value in fields.items():
+        # Types first: 1 == True and arrays compare to arrays.
+        same = type(value) is type(stated[key]) and value == stated[key]
+        if key not in needed and not same:
+            raise InvalidInput(
+                f"{key}={_validate.shown(stated[key])} for this {kind} mechanism",
+                f"{key}={_validate.shown(value)}",
+                "It was made by other rules than ours, so that its epsilon cannot be vouched for.",
+            )
+    return mechanism
+
+
+def _build(kind: str, parts: dict[str, Any]) -> Mechanism:
+    if kind == Joint.name:
+        if not isinstance(parts["parts"], list):
+            raise InvalidInput("a list of parts", _validate.shown(parts["parts"]))
+        named: dict[str, Mechanism] = {}
+        for part in parts["parts"]:
+            if not isinstance(part, Mapping) or part.get("mechanism") == Joint.name:
+                raise InvalidInput("single mechanisms as parts", _validate.shown(part))
+            name = part.get("name")
+            if not isinstance(name, str) or not name or name in named:
+                raise InvalidInput("a name of its own for each part", _validate.shown(name))
+            named[name] = from_dict({key: part[key] for key in part if key != "name"})
+        return Joint(named)
+    if kind == RandomizedResponse.name:
+        return RandomizedResponse(parts["categories"], epsilon=parts["epsilon"])
+    if kind == ForcedResponse.name:
+        return ForcedResponse(parts["categories"], truth=parts["truth"])
+    lattice = Lattice.from_dict(parts.pop("lattice"))
+    if kind == TwoSidedGamma.name:
+        return TwoSidedGamma(lattice, **parts)
+    return {Laplace.name: Laplace, SquareWave.name: SquareWave}[kind](lattice, **parts)

@@ -1,0 +1,203 @@
+"""What every mechanism can do, and the reports that it makes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.accounting import Spend
+from confide.errors import InvalidInput, Unsupported
+from confide.lattice import CHUNK, Categories, Lattice
+from confide.mechanisms.laws import Floats, Law
+from confide.randomness import Entropy, SeededEntropy, SystemEntropy
+
+Indices = npt.NDArray[np.int32]
+
+
+class Channel(ABC):
+    """Anything that turns a value into a report by a known law: all that an estimator needs.
+
+    Most channels are mechanisms of ours; `Noised` describes what somebody else did.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def law(self) -> Law:
+        """Distribution of a report given the index of a value."""
+
+    @property
+    @abstractmethod
+    def axes(self) -> Mapping[str, Lattice | Categories]:
+        """The public lattice of each question, by name; a single question has the name ''."""
+
+    @abstractmethod
+    def unbiased(self, power: int) -> Floats:
+        """A score g for each report with E[g(report) | index] = centre(index)**power, exactly."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name of exactly this channel: equal only where everything public is equal."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Channel) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what it is made of; what was computed from that is computed again."""
+        computed = {
+            name
+            for kind in type(self).__mro__
+            for name, member in vars(kind).items()
+            if isinstance(member, cached_property)
+        }
+        return {name: value for name, value in self.__dict__.items() if name not in computed}
+
+
+class Mechanism(Channel):
+    """A channel that runs on a respondent's device and states what it costs."""
+
+    @property
+    @abstractmethod
+    def spend(self) -> Spend:
+        """What one report costs, at most."""
+
+    @abstractmethod
+    def index(self, values: Any) -> Indices:
+        """Indices of values: the last place where a float may appear."""
+
+    @abstractmethod
+    def draw(self, indices: Indices, entropy: Entropy) -> Indices:
+        """Reports of indices: integers and fair words only, one independent draw each."""
+
+    def privatize(self, values: Any) -> Reports:
+        """Private reports of values, drawn from the operating system's entropy.
+
+        There is no seed: noise that can be repeated can be subtracted.
+        """
+        if not math.isfinite(self.spend.epsilon):
+            raise Unsupported(
+                f"{self!r} has no finite epsilon and is here to estimate from surveys that used "
+                "it: ask new ones with another mechanism."
+            )
+        return Reports(self._run(values, SystemEntropy()), self, simulated=False)
+
+    def simulate(self, values: Any, *, seed: int) -> Reports:
+        """Repeatable reports with the same law, stamped as simulated. Not private."""
+        seed = _validate.integer(0, seed=seed)
+        return Reports(self._run(values, SeededEntropy(seed)), self, simulated=True)
+
+    def _run(self, values: Any, entropy: Entropy) -> Indices:
+        reports = self.index(values)
+        for axis, size in enumerate(self.law.inputs):
+            column = reports if reports.ndim == 1 else reports[:, axis]
+            # The last gate before noise: an index out of range would pass with too little of it.
+            if not (column.min() >= 0 and column.max() < size):
+                raise InvalidInput(f"indices from 0 to {size - 1}", "others")
+        for start in range(0, len(reports), CHUNK):
+            part = slice(start, start + CHUNK)
+            reports[part] = self.draw(reports[part], entropy)
+        return reports
+
+
+class Numeric(Mechanism):
+    """A mechanism for one number on a lattice."""
+
+    lattice: Lattice
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.lattice, Lattice):
+            raise InvalidInput("a Lattice", _validate.shown(self.lattice))
+
+    @property
+    def axes(self) -> Mapping[str, Lattice | Categories]:
+        """The one lattice."""
+        return {"": self.lattice}
+
+    def index(self, values: Any) -> Indices:
+        """Cell numbers of values."""
+        return self.lattice.index(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Noisy reports and the mechanism that made them.
+
+    Parameters
+    ----------
+    indices
+        One report number a respondent; for a joint mechanism one row a respondent.
+    mechanism
+        How they were made.
+    simulated
+        Whether they were drawn from a seed. Estimators accept such reports, collectors do not.
+    """
+
+    indices: Indices
+    mechanism: Mechanism
+    simulated: bool = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.simulated, bool):
+            raise InvalidInput("simulated=True or False", _validate.shown(self.simulated))
+        array = _validate.array(indices=self.indices)
+        if array.ndim == 0:
+            raise InvalidInput("a list of reports", "a single number")
+        outputs = self.mechanism.law.outputs
+        if array.dtype.kind not in "iu":
+            raise InvalidInput("whole numbers as reports", f"an array of type {array.dtype}")
+        shape = (len(array),) if len(outputs) == 1 else (len(array), len(outputs))
+        if array.shape != shape:
+            raise InvalidInput(f"reports of shape {shape}", f"shape {array.shape}")
+        for axis, size in enumerate(outputs):
+            column = array if len(outputs) == 1 else array[:, axis]
+            if column.size and not (column.min() >= 0 and column.max() < size):
+                bad = column.min() if column.min() < 0 else column.max()
+                raise InvalidInput(
+                    f"reports from 0 to {size - 1}",
+                    str(bad),
+                    "They are not reports of this mechanism.",
+                )
+        # A copy of its own, so that what was checked stays as it was.
+        kept = np.array(array, dtype=np.int32)
+        kept.flags.writeable = False
+        object.__setattr__(self, "indices", kept)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __repr__(self) -> str:
+        kind = "simulated" if self.simulated else "private"
+        return f"<{len(self)} {kind} reports of {self.mechanism!r}>"
+
+
+def polynomial_scores(law: Law, basis: Floats, target: Floats) -> Floats:
+    """Scores in the span of ``basis`` (rows, over reports) whose expectation is ``target``.
+
+    Used where the law maps the span of the basis onto functions of the same kind, so that the
+    small system has an exact solution.
+    """
+    expectations = law.adjoint(basis)
+    size = np.abs(expectations).max(axis=1, keepdims=True)
+    coefficients, *_ = np.linalg.lstsq((expectations / size).T, target, rcond=None)
+    scores: Floats = (coefficients / size[:, 0]) @ basis
+    return scores

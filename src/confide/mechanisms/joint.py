@@ -1,0 +1,128 @@
+"""Several questions answered together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from confide import _validate
+from confide.accounting import Spend
+from confide.errors import InvalidInput, Unsupported
+from confide.lattice import Categories, Lattice
+from confide.mechanisms.base import Indices, Mechanism
+from confide.mechanisms.laws import Floats, Product
+from confide.randomness import Entropy
+
+MAX_CELLS = 2**26
+"""Joint counts are dense: this many take half a gigabyte."""
+
+
+@dataclass(frozen=True, eq=False)
+class Joint(Mechanism):
+    """Independent reports of two or three questions by the same respondent.
+
+    Parameters
+    ----------
+    parts
+        A mechanism for each question, by name.
+
+    Notes
+    -----
+    Formal guarantee: the noises are independent, so the losses add: the sum of the parts' spends.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.laplace import Laplace
+    >>> one = Laplace(Lattice(low=0, high=1, size=16), epsilon=1.0)
+    >>> both = Joint({"pay": one, "age": one})
+    >>> both.spend
+    Spend(epsilon=2)
+    >>> both.privatize({"pay": [0.1, 0.2], "age": [0.5, 0.9]}).indices.shape
+    (2, 2)
+    """
+
+    name: ClassVar[str] = "joint"
+    parts: Mapping[str, Mechanism]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parts, Mapping) or not 2 <= len(self.parts) <= 3:
+            raise InvalidInput("two or three mechanisms by name", _validate.shown(self.parts))
+        for name, part in self.parts.items():
+            if not isinstance(name, str) or not name:
+                raise InvalidInput("names that are words", _validate.shown(name))
+            if not isinstance(part, Mechanism) or isinstance(part, Joint):
+                raise InvalidInput(f"a mechanism for {name!r}", _validate.shown(part))
+        object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
+        cells = math.prod(self.law.outputs)
+        if cells > MAX_CELLS:
+            raise InvalidInput(
+                f"at most {MAX_CELLS} joint cells",
+                str(cells),
+                "Take lattices of fewer cells: a joint estimate cannot resolve so many.",
+            )
+
+    def __reduce__(self) -> tuple[type[Joint], tuple[dict[str, Mechanism]]]:
+        """Pickle as built: a read-only mapping does not pickle."""
+        return type(self), (dict(self.parts),)
+
+    def __repr__(self) -> str:
+        return f"Joint({dict(self.parts)!r})"
+
+    @cached_property
+    def law(self) -> Product:
+        """Distribution of the joint report given the joint index."""
+        return Product(tuple(part.law for part in self.parts.values()))
+
+    @property
+    def axes(self) -> Mapping[str, Lattice | Categories]:
+        """The lattice of each question."""
+        return {name: part.axes[""] for name, part in self.parts.items()}
+
+    @property
+    def spend(self) -> Spend:
+        """The sum of what the parts cost."""
+        first, *others = (part.spend for part in self.parts.values())
+        return sum(others, start=first)
+
+    def index(self, values: Any) -> Indices:
+        """One row of indices a respondent, from columns by name or an array of columns."""
+        if isinstance(values, np.ndarray):
+            values = _validate.array(values=values)
+            if values.ndim != 2 or values.shape[1] != len(self.parts):
+                raise InvalidInput(f"{len(self.parts)} columns", f"shape {values.shape}")
+            values = dict(zip(self.parts, values.T, strict=True))
+        columns = []
+        for name, part in self.parts.items():
+            try:
+                column = values[name]
+            except Exception:  # each kind of table has its own error for this
+                known = ", ".join(self.parts)
+                raise InvalidInput(f"columns {known}", f"no column {name!r}") from None
+            columns.append(part.index(column))
+        if len({column.size for column in columns}) != 1:
+            sizes = ", ".join(str(column.size) for column in columns)
+            raise InvalidInput("columns of the same length", f"lengths {sizes}")
+        return np.stack(columns, axis=1)
+
+    def draw(self, indices: Indices, entropy: Entropy) -> Indices:
+        """Each question on its own, with its own words."""
+        parts = self.parts.values()
+        columns = [part.draw(indices[:, at], entropy) for at, part in enumerate(parts)]
+        return np.stack(columns, axis=1)
+
+    def unbiased(self, power: int) -> Floats:
+        """A joint report has one score a question, not one in all."""
+        raise Unsupported("A joint mechanism has no single mean: take the parts one by one.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "mechanism": self.name,
+            "parts": [{"name": name, **part.to_dict()} for name, part in self.parts.items()],
+        }

@@ -1,0 +1,286 @@
+"""How reports are distributed, given the index of a value.
+
+A law is a matrix with a row for each report and a column for each index, kept as structure: it can
+be multiplied with many vectors at once (`forward`, `adjoint`), and it can state its entries as
+exact integers (`weights`), so that one privacy check and one likelihood serve every mechanism.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, product
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+class Law(ABC):
+    """Distribution of a report given an index."""
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[int, ...]:
+        """Shape of the indices."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> tuple[int, ...]:
+        """Shape of the reports."""
+
+    @abstractmethod
+    def forward(self, masses: Floats) -> Floats:
+        """Masses of reports from masses of indices; leading axes are a batch."""
+
+    @abstractmethod
+    def adjoint(self, values: Floats) -> Floats:
+        """E[values(report) | index]; leading axes are a batch."""
+
+    @abstractmethod
+    def weights(self, index: int) -> Sequence[int]:
+        """Exact weights of all reports (flattened) given a (flattened) index.
+
+        They have the same total for every index.
+        """
+
+    def matrix(self) -> Floats:
+        """The law as a dense array, reports by indices."""
+        size = math.prod(self.inputs)
+        return self.forward(np.eye(size).reshape(size, *self.inputs)).reshape(size, -1).T
+
+    def ratio(self) -> Fraction:
+        """The largest ratio of two probabilities of the same report, over all pairs of indices."""
+        columns = [self.weights(index) for index in range(math.prod(self.inputs))]
+        return largest_ratio((max(row), min(row)) for row in zip(*columns, strict=True))
+
+
+def largest_ratio(pairs: Iterable[tuple[int, int]]) -> Fraction:
+    """The largest of the given (highest, lowest) pairs, as a ratio."""
+    worst = (1, 1)
+    for high, low in pairs:
+        if low == 0:
+            raise ZeroDivisionError("a report that some index cannot give has no finite ratio")
+        if high * worst[1] > worst[0] * low:
+            worst = (high, low)
+    return Fraction(*worst)
+
+
+@dataclass(frozen=True, eq=False)
+class Clamped(Law):
+    """Symmetric noise added to an index in 0 .. m, the sum clamped to 0 .. m.
+
+    Parameters
+    ----------
+    table
+        Masses of noise 0 .. m, the last one holding the tail beyond it too.
+    exact
+        The same as integers over a common total; called only when they are asked for.
+    """
+
+    table: Floats
+    exact: Callable[[], Sequence[int]]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Shape of the indices."""
+        return (self.table.size,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Shape of the reports."""
+        return (self.table.size,)
+
+    @cached_property
+    def _tails(self) -> Floats:
+        """P(noise >= k) for k = 0 .. m; the one at 0 is taken so that columns sum to one."""
+        return self.table[::-1].cumsum()[::-1]
+
+    @cached_property
+    def _spectrum(self) -> tuple[int, Floats]:
+        m = self.table.size - 1
+        # Circular convolution: wrapped terms fall outside 0 .. m when the period is above 2 m.
+        period = fast_length(2 * m + 1)
+        kernel = np.zeros(period)
+        kernel[: m + 1] = self.table
+        kernel[period - m :] = self.table[:0:-1]
+        return period, np.fft.rfft(kernel).real
+
+    def _convolve(self, values: Floats) -> Floats:
+        period, spectrum = self._spectrum
+        size = self.table.size
+        return np.fft.irfft(np.fft.rfft(values, period) * spectrum, period)[..., :size]
+
+    def forward(self, masses: Floats) -> Floats:
+        """Convolution inside, tail sums at the two ends."""
+        reports = self._convolve(masses)
+        reports[..., 0] = masses @ self._tails
+        reports[..., -1] = masses @ self._tails[::-1]
+        return reports
+
+    def adjoint(self, values: Floats) -> Floats:
+        """Convolution of the inner values, plus the ends through their tails."""
+        inner = values.copy()
+        inner[..., 0] = inner[..., -1] = 0.0
+        ends = values[..., :1] * self._tails + values[..., -1:] * self._tails[::-1]
+        return self._convolve(inner) + ends
+
+    def weights(self, index: int) -> Sequence[int]:
+        """Exact weights of the reports 0 .. m."""
+        table, tails = self._exact
+        m = len(table) - 1
+        inner = [table[abs(report - index)] for report in range(1, m)]
+        return [tails[index], *inner, tails[m - index]]
+
+    def ratio(self) -> Fraction:
+        """The same as for any law, from running extremes: the rows are stretches of one table."""
+        table, tails = self._exact
+        highs = list(accumulate(table[:-1], max))
+        lows = list(accumulate(table[:-1], min))
+        m = len(table) - 1
+        reach = (max(report, m - report) for report in range(1, m))
+        rows = [(highs[r], lows[r]) for r in reach]
+        return largest_ratio([*rows, (tails[0], tails[m])])
+
+    @cached_property
+    def _exact(self) -> tuple[Sequence[int], list[int]]:
+        table = self.exact()
+        return table, list(accumulate(reversed(table)))[::-1]
+
+
+@dataclass(frozen=True)
+class Band(Law):
+    """Weight ``near`` on the 2 w + 1 reports nearest to the index, ``far`` on the others.
+
+    Indices are 0 .. size-1 and reports 0 .. size-1+2w; report r is near to index i when
+    i <= r <= i + 2w. With w = 0 this is randomized response.
+    """
+
+    size: int
+    reach: int
+    near: int
+    far: int
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Shape of the indices."""
+        return (self.size,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Shape of the reports."""
+        return (self.size + 2 * self.reach,)
+
+    @property
+    def total(self) -> int:
+        """Sum of the weights of all reports, the same for every index."""
+        return (2 * self.reach + 1) * self.near + (self.size - 1) * self.far
+
+    def _mix(self, values: Floats, near: Floats) -> Floats:
+        low, gap = self.far / self.total, (self.near - self.far) / self.total
+        mixed: Floats = low * values.sum(-1, keepdims=True) + gap * near
+        return mixed
+
+    def forward(self, masses: Floats) -> Floats:
+        """Window sums as differences of cumulative sums."""
+        width = 2 * self.reach
+        cumulative = np.zeros((*masses.shape[:-1], self.size + 2 * width + 1))
+        np.cumsum(masses, axis=-1, out=cumulative[..., width + 1 : width + 1 + self.size])
+        cumulative[..., width + 1 + self.size :] = cumulative[..., [width + self.size]]
+        window = cumulative[..., width + 1 :] - cumulative[..., : self.size + width]
+        return self._mix(masses, window)
+
+    def adjoint(self, values: Floats) -> Floats:
+        """Window sums as differences of cumulative sums."""
+        cumulative = np.zeros((*values.shape[:-1], self.outputs[0] + 1))
+        np.cumsum(values, axis=-1, out=cumulative[..., 1:])
+        width = 2 * self.reach + 1
+        return self._mix(values, cumulative[..., width:] - cumulative[..., :-width])
+
+    def weights(self, index: int) -> Sequence[int]:
+        """Exact weights of the reports."""
+        near = [self.near] * (2 * self.reach + 1)
+        return [self.far] * index + near + [self.far] * (self.size - 1 - index)
+
+
+@dataclass(frozen=True)
+class Dense(Law):
+    """A small law as a table of integers, one tuple of report weights for each index."""
+
+    columns: tuple[tuple[int, ...], ...]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Shape of the indices."""
+        return (len(self.columns),)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Shape of the reports."""
+        return (len(self.columns[0]),)
+
+    @cached_property
+    def _matrix(self) -> Floats:
+        return np.array([[w / sum(column) for w in column] for column in self.columns])
+
+    def forward(self, masses: Floats) -> Floats:
+        """Product with the dense matrix."""
+        return masses @ self._matrix
+
+    def adjoint(self, values: Floats) -> Floats:
+        """Product with the transposed matrix."""
+        return values @ self._matrix.T
+
+    def weights(self, index: int) -> Sequence[int]:
+        """Exact weights of the reports."""
+        return self.columns[index]
+
+
+@dataclass(frozen=True)
+class Product(Law):
+    """Independent reports of several questions, one axis each."""
+
+    laws: tuple[Law, ...]
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Shape of the indices."""
+        return tuple(size for law in self.laws for size in law.inputs)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Shape of the reports."""
+        return tuple(size for law in self.laws for size in law.outputs)
+
+    def _each(self, values: Floats, name: str) -> Floats:
+        for axis, law in enumerate(self.laws, start=-len(self.laws)):
+            values = np.moveaxis(getattr(law, name)(np.moveaxis(values, axis, -1)), -1, axis)
+        return values
+
+    def forward(self, masses: Floats) -> Floats:
+        """One axis after another."""
+        return self._each(masses, "forward")
+
+    def adjoint(self, values: Floats) -> Floats:
+        """One axis after another."""
+        return self._each(values, "adjoint")
+
+    def weights(self, index: int) -> Sequence[int]:
+        """Products of the parts' weights."""
+        at = np.unravel_index(index, self.inputs)
+        parts = [law.weights(int(i)) for law, i in zip(self.laws, at, strict=True)]
+        return [math.prod(combination) for combination in product(*parts)]
+
+    def ratio(self) -> Fraction:
+        """Ratios of independent parts multiply."""
+        return math.prod((law.ratio() for law in self.laws), start=Fraction(1))
+
+
+def fast_length(n: int) -> int:
+    """The smallest 2**a, 3 * 2**a or 5 * 2**a that is at least n."""
+    return min(base << (-(-n // base) - 1).bit_length() for base in (1, 3, 5))

@@ -1,0 +1,180 @@
+"""Values that somebody else noised, seen on a lattice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.errors import InvalidInput, Unsupported
+from confide.lattice import MAX_SIZE, Categories, Indices, Lattice
+from confide.mechanisms.base import Channel
+from confide.mechanisms.laws import Floats, Law, fast_length
+from confide.noise import Noise, from_dict
+
+
+@dataclass(frozen=True, eq=False)
+class Toeplitz(Law):
+    """Noise of any kind added to a value inside its cell, the sum binned on a wider lattice.
+
+    Parameters
+    ----------
+    size
+        Number of cells of the values.
+    margin
+        Cells added on each side for the sums; the outermost ones hold everything beyond.
+    tails
+        P(value + noise >= lower edge of cell i + k | value in cell i), k = -(size + margin) + 1 ..
+        size + margin - 1.
+    """
+
+    size: int
+    margin: int
+    tails: Floats
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Shape of the indices."""
+        return (self.size,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Shape of the reports."""
+        return (self.size + 2 * self.margin,)
+
+    @cached_property
+    def _spectrum(self) -> tuple[int, npt.NDArray[np.complex128], Floats, Floats]:
+        size, margin = self.size, self.margin
+        zero = size + margin - 1
+        mass = -np.diff(self.tails)
+        period = fast_length(2 * size + 2 * margin)
+        kernel = np.zeros(period)
+        shifts = np.arange(-(size - 1 + margin), size + margin - 1)
+        kernel[shifts % period] = mass
+        index = np.arange(size)
+        # Lower end: below the upper edge of the lowest report; upper end: above its lower edge.
+        below = 1 - self.tails[zero - margin + 1 - index]
+        above = self.tails[zero + size + margin - 1 - index]
+        return period, np.fft.rfft(kernel), below, above
+
+    def forward(self, masses: Floats) -> Floats:
+        """Convolution inside, tail sums at the two ends."""
+        period, spectrum, below, above = self._spectrum
+        full = np.fft.irfft(np.fft.rfft(masses, period) * spectrum, period)
+        reports = np.roll(full, self.margin, axis=-1)[..., : self.outputs[0]]
+        reports[..., 0] = masses @ below
+        reports[..., -1] = masses @ above
+        return np.maximum(reports, 0.0)
+
+    def adjoint(self, values: Floats) -> Floats:
+        """Correlation of the inner values, plus the ends through their tails."""
+        period, spectrum, below, above = self._spectrum
+        inner = values.copy()
+        inner[..., 0] = inner[..., -1] = 0.0
+        padded = np.fft.rfft(inner, period) * spectrum.conj()
+        shifted = np.roll(np.fft.irfft(padded, period), -self.margin, axis=-1)
+        ends = values[..., :1] * below + values[..., -1:] * above
+        return shifted[..., : self.size] + ends
+
+    def weights(self, index: int) -> Sequence[int]:
+        """Not ours to state: the noise was drawn elsewhere, in floats."""
+        raise Unsupported(
+            "Noise added elsewhere has no exact weights, so confide makes no privacy claim for it."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Noised(Channel):
+    """Numbers in [low, high] to which somebody else added noise of a known law, then binned.
+
+    Parameters
+    ----------
+    lattice
+        Cells of the true values.
+    noise
+        The law of the noise, on the reals.
+    margin
+        Cells added on each side to hold the noised values.
+
+    Notes
+    -----
+    Formal guarantee: none of ours. This describes data that came with noise; it adds none.
+    """
+
+    name: ClassVar[str] = "noised"
+    lattice: Lattice
+    noise: Noise
+    margin: int = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        margin = _validate.integer(0, MAX_SIZE, margin=self.margin)
+        object.__setattr__(self, "margin", margin)
+        if self.lattice.scale != "linear":
+            raise InvalidInput("a linear lattice for values noised elsewhere", "a log lattice")
+
+    @property
+    def axes(self) -> Mapping[str, Lattice | Categories]:
+        """The one lattice."""
+        return {"": self.lattice}
+
+    @cached_property
+    def wide(self) -> Lattice:
+        """The cells of the noised values."""
+        lattice, margin = self.lattice, self.margin
+        step = (lattice.high - lattice.low) / lattice.size
+        return Lattice(
+            low=lattice.low - margin * step,
+            high=lattice.high + margin * step,
+            size=lattice.size + 2 * margin,
+        )
+
+    def index(self, values: npt.ArrayLike) -> Indices:
+        """Report numbers of noised values."""
+        return self.wide.index(values)
+
+    @cached_property
+    def law(self) -> Toeplitz:
+        """Distribution of a binned noised value, given the cell of the true one."""
+        size, margin = self.lattice.size, self.margin
+        step = (self.lattice.high - self.lattice.low) / size
+        # Values spread evenly inside a cell: Gauss-Legendre nodes of the cell's width.
+        nodes, weights = np.polynomial.legendre.leggauss(8)
+        edges = np.arange(-(size + margin) + 1, size + margin) - 0.5
+        tails = 1 - self.noise.cdf((edges[:, None] - nodes / 2) * step) @ (weights / 2)
+        return Toeplitz(size, margin, tails)
+
+    def unbiased(self, power: int) -> Floats:
+        """Moments of the sum less those of the noise; centres of the wide cells stand for values.
+
+        Exact but for what is gathered in the outermost cells.
+        """
+        centers = self.wide.centers
+        return centers if power == 1 else centers**2 - self.noise.variance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "mechanism": self.name,
+            "lattice": self.lattice.to_dict(),
+            "noise": self.noise.to_dict(),
+            "margin": self.margin,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Noised:
+        """The inverse of `to_dict`."""
+        keys = ("mechanism", "lattice", "noise", "margin")
+        _validate.known_keys(fields, keys, "noised values")
+        for key in keys:
+            if key not in fields:
+                raise InvalidInput(f"the key {key!r} for noised values", "none")
+        return cls(
+            Lattice.from_dict(fields["lattice"]),
+            from_dict(fields["noise"]),
+            margin=fields["margin"],
+        )

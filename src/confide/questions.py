@@ -1,0 +1,147 @@
+"""One question of a survey: how its answers are protected, and what a missing one means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide import _cells, _validate
+from confide.errors import InvalidInput, Unsupported
+from confide.lattice import Categories, Lattice
+from confide.mechanisms import Laplace, Mechanism, RandomizedResponse, SquareWave, TwoSidedGamma
+
+REFUSE = "refuse"
+_CELLS = ("low", "high", "size", "scale")
+# The keys of a question, by mechanism; those in the first tuple are needed.
+_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    SquareWave.name: (("low", "high", "epsilon"), ("size", "scale")),
+    Laplace.name: (("low", "high", "epsilon"), ("size", "scale")),
+    TwoSidedGamma.name: (("low", "high", "shape", "noise_scale"), ("size", "scale")),
+    RandomizedResponse.name: (("categories", "epsilon"), ()),
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of a survey.
+
+    Parameters
+    ----------
+    mechanism
+        How its answers are protected.
+    missing
+        A public value between the bounds, or a category, that stands for a missing answer; None
+        refuses missing answers. That somebody did not answer is private too, so a report is sent
+        in any case.
+    """
+
+    mechanism: Mechanism
+    missing: float | str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Mechanism) or list(self.mechanism.axes) != [""]:
+            raise InvalidInput("a mechanism for one question", _validate.shown(self.mechanism))
+        if math.isinf(self.mechanism.spend.epsilon):
+            raise Unsupported(
+                f"A {self.mechanism.name} mechanism has no finite epsilon: no survey may use it."
+            )
+        if self.missing is None:
+            return
+        axis = self.axis
+        if isinstance(axis, Categories):
+            _validate.one_of(axis.labels, missing=self.missing)
+        else:
+            if isinstance(self.missing, str):
+                raise InvalidInput(
+                    f"missing to be {REFUSE!r} or a number", f"missing={self.missing!r}"
+                )
+            value = _validate.within(axis.low, axis.high, missing=self.missing)
+            object.__setattr__(self, "missing", value)
+
+    @property
+    def axis(self) -> Lattice | Categories:
+        """The public lattice or categories of the answers."""
+        return self.mechanism.axes[""]
+
+    def answers(self, column: Any, *, name: str, plain: bool, where: _cells.Where) -> Any:
+        """An Arrow column as values for the mechanism, missing answers filled in or refused."""
+        if isinstance(self.axis, Categories):
+            return self._words(column, name, where)
+        values = _cells.numbers(column, name=name, plain=plain, where=where)
+        gaps = np.isnan(values)
+        if gaps.any():
+            self._fill(name, where, int(np.argmax(gaps)))
+            values[gaps] = self.missing
+        return values
+
+    def _words(self, column: Any, name: str, where: _cells.Where) -> list[Any]:
+        values: list[Any] = _cells.words(column, name=name, where=where)
+        known = set(self.axis.labels) if isinstance(self.axis, Categories) else set()
+        for at, value in enumerate(values):
+            if value is None:
+                self._fill(name, where, at)
+                values[at] = self.missing
+            elif value not in known:
+                labels = _validate.shown(sorted(known))
+                raise InvalidInput(
+                    f"answers among {labels} in column {name!r}", f"another word in {where(at)}"
+                )
+        return values
+
+    def _fill(self, name: str, where: _cells.Where, at: int) -> None:
+        if self.missing is None:
+            raise InvalidInput(
+                f"an answer to {name!r} in every row",
+                f"none in {where(at)}",
+                "Name in the survey a public value that stands for a missing answer: missing = ...",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, with the keys of a survey file."""
+        fields: dict[str, Any] = {"mechanism": self.mechanism.name, **self.axis.to_dict()}
+        if isinstance(self.mechanism, TwoSidedGamma):
+            fields["shape"] = self.mechanism.shape
+            fields["noise_scale"] = self.mechanism.scale
+        else:
+            fields["epsilon"] = self.mechanism.spend.epsilon
+        if self.missing is not None:
+            fields["missing"] = self.missing
+        return fields
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Question:
+        """The question that some keys of a survey file describe."""
+        if not isinstance(fields, Mapping):
+            raise InvalidInput("a table of keys", _validate.shown(fields))
+        kind = _validate.one_of(tuple(_KEYS), mechanism=fields.get("mechanism", SquareWave.name))
+        needed, others = _KEYS[kind]
+        known = (*needed, *others, "mechanism", "missing")
+        _validate.known_keys(fields, known, f"a {kind} mechanism")
+        for key in needed:
+            if key not in fields:
+                raise InvalidInput(f"the key {key!r}", "none")
+        missing = fields.get("missing", REFUSE)
+        if missing == REFUSE:
+            if REFUSE in fields.get("categories", ()) and "missing" in fields:
+                raise InvalidInput(
+                    f"a clear meaning of missing = {REFUSE!r}",
+                    "a category of that name",
+                    "Give the category another name.",
+                )
+            missing = None
+        return cls(_mechanism(kind, fields), missing)
+
+
+def _mechanism(kind: str, fields: Mapping[str, Any]) -> Mechanism:
+    if kind == RandomizedResponse.name:
+        return RandomizedResponse(fields["categories"], epsilon=fields["epsilon"])
+    lattice = Lattice(**{key: fields[key] for key in _CELLS if key in fields})
+    if kind == TwoSidedGamma.name:
+        scale = _validate.positive(noise_scale=fields["noise_scale"])
+        return TwoSidedGamma(lattice, shape=fields["shape"], scale=scale)
+    make = Laplace if kind == Laplace.name else SquareWave
+    return make(lattice, epsilon=fields["epsilon"])

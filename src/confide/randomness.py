@@ -1,0 +1,246 @@
+"""Fair bits, and exact draws from them.
+
+A draw compares an infinite string of fair bits, read as a number U in [0, 1), with the thresholds
+of a cumulative law. Only as many bits are read as decide the outcome: one word nearly always. A
+word that falls inside the integer enclosure of a threshold is undecided and takes another word, and
+the thresholds are enclosed that much more tightly. So the law of the outcome is exactly the one
+stated, with no truncation and nothing left to a float.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache, cached_property
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+Words = npt.NDArray[np.uint64]
+Outcomes = npt.NDArray[np.int64]
+
+
+class Entropy(ABC):
+    """A source of fair words."""
+
+    @abstractmethod
+    def words(self, n: int, bits: int) -> Words:
+        """``n`` independent words, uniform on 0 .. 2**bits - 1; ``bits`` is 8, 16, 32 or 64."""
+
+
+class SystemEntropy(Entropy):
+    """The operating system's entropy: no state, no seed, nothing that a fork could copy."""
+
+    def words(self, n: int, bits: int) -> Words:
+        """Fresh words from the operating system."""
+        raw = np.frombuffer(os.urandom(n * bits // 8), dtype=f"<u{bits // 8}")
+        return raw.astype(np.uint64, copy=False)
+
+
+class SeededEntropy(Entropy):
+    """A repeatable stream for simulation. Never private: whoever knows the seed knows the noise."""
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.Generator(np.random.PCG64(seed))
+
+    def words(self, n: int, bits: int) -> Words:
+        """The next words of the stream."""
+        return self._generator.integers(0, 2**bits, size=n, dtype=np.uint64, endpoint=False)
+
+
+FEW = 4096
+"""Up to so many draws at once all take the same path."""
+
+Enclosure = Callable[[int], tuple[Sequence[int], Sequence[int]]]
+"""bits -> (lower, upper): integers with lower[k] <= 2**bits F(k) <= upper[k], k = 0 .. K-2."""
+
+
+@dataclass(frozen=True)
+class Inversion:
+    """An exact sampler of outcomes 0 .. K-1 by inversion with lazy refinement.
+
+    Parameters
+    ----------
+    enclosure
+        Integer bounds of the cumulative probabilities F(0) .. F(K-2) at any precision.
+    bits
+        Size of a word: 64, or smaller in tests, where small words make refinement frequent.
+    """
+
+    enclosure: Enclosure
+    bits: int = field(default=64)
+
+    def draw(self, entropy: Entropy, n: int) -> Outcomes:
+        """``n`` independent outcomes.
+
+        What is read never depends on what they are added to. A device draws few at a time, and
+        then every word takes the same search, so that the time taken does not tell which outcome
+        it was; in long batches a guide table decides most words at once. (A word is undecided
+        with probability K 2**-64, which is left out of this.)
+        """
+        words = entropy.words(n, self.bits)
+        if n <= FEW:
+            return self._search(words, entropy)
+        if self.bits == 64:
+            bucket = words.view(np.uint16)[3 if _LITTLE else 0 :: 4]
+        else:
+            bucket = (words >> np.uint64(max(self.bits - 16, 0))).astype(np.uint16)
+        outcomes = self._guide[bucket]
+        unsure = np.flatnonzero(outcomes < 0)
+        if unsure.size:
+            outcomes[unsure] = self._search(words[unsure], entropy)
+        return outcomes
+
+    @cached_property
+    def _thresholds(self) -> tuple[Words, Words]:
+        lower, upper = self.enclosure(self.bits)
+        # An upper bound of 2**bits does not fit into a word: it becomes the largest word, which is
+        # then always refined.
+        top = 2**self.bits - 1
+        return (
+            np.array([min(t, top) for t in lower], dtype=np.uint64),
+            np.array([min(t, top) for t in upper], dtype=np.uint64),
+        )
+
+    @cached_property
+    def _guide(self) -> Outcomes:
+        """Outcome of every word with the same top 16 bits, or -1 where they do not share one."""
+        lower, upper = self._thresholds
+        shift = max(self.bits - 16, 0)
+        first = np.arange(2 ** min(self.bits, 16), dtype=np.uint64) << np.uint64(shift)
+        last = first + np.uint64(2**shift - 1)
+        # Thresholds certainly at or below the first word, and not certainly above the last one.
+        below = np.searchsorted(upper, first, side="right")
+        reached = np.searchsorted(lower, last, side="right")
+        guide = np.where(below == reached, below, -1).astype(np.int64)
+        # The largest word may stand for a bound that did not fit.
+        guide[-1] = -1
+        guide.flags.writeable = False
+        return guide
+
+    def _search(self, words: Words, entropy: Entropy) -> Outcomes:
+        lower, upper = self._thresholds
+        below = np.searchsorted(upper, words, side="right")
+        reached = np.searchsorted(lower, words, side="right")
+        outcomes = below.astype(np.int64)
+        top = 2**self.bits - 1
+        capped = (words == np.uint64(top)) & (upper.size > 0 and int(upper[-1]) == top)
+        for at in np.flatnonzero((below != reached) | capped):
+            outcomes[at] = self._refine(int(words[at]), entropy)
+        return outcomes
+
+    def _refine(self, word: int, entropy: Entropy) -> int:
+        bits = self.bits
+        while True:
+            word = (word << self.bits) | int(entropy.words(1, self.bits)[0])
+            bits += self.bits
+            lower, upper = self.enclosure(bits)
+            below = _count(upper, word)
+            if below == _count(lower, word):
+                return below
+
+
+def _count(thresholds: Sequence[int], word: int) -> int:
+    """How many of the sorted thresholds are <= word."""
+    low, high = 0, len(thresholds)
+    while low < high:
+        middle = (low + high) // 2
+        if thresholds[middle] <= word:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+_LITTLE = np.little_endian
+
+
+def weighted(weights: Sequence[int], bits: int = 64) -> Inversion:
+    """An exact sampler with probabilities proportional to positive integer weights."""
+    if not weights or min(weights) < 0 or sum(weights) == 0:
+        raise ValueError("weights must be non-negative integers, not all zero")
+    cumulative = list(accumulate(weights))
+    total = cumulative.pop()
+
+    @cache
+    def enclosure(bits: int) -> tuple[list[int], list[int]]:
+        return (
+            [(c << bits) // total for c in cumulative],
+            [-((-c << bits) // total) for c in cumulative],
+        )
+
+    return Inversion(enclosure, bits)
+
+
+def exp_enclosure(x: Fraction, bits: int) -> tuple[int, int]:
+    """Integers ``(lower, upper)`` with lower <= 2**bits e**x <= upper, by integer arithmetic.
+
+    The argument is halved until it is below 1/2, the Taylor series is summed with the remainder
+    bounded, and the result is squared back; every step rounds outwards.
+    """
+    if x < 0:
+        lower, upper = exp_enclosure(-x, bits + 2)
+        one = 1 << (2 * bits + 2)
+        return one // upper, -(-one // lower)
+    halvings = max(0, math.ceil(x).bit_length() + 1)
+    # Squaring doubles the relative error each time, and the value itself needs about x/ln 2 bits.
+    work = bits + 2 * halvings + 2 * int(x) + 64
+    y = x / 2**halvings
+    numerator, denominator = y.numerator, y.denominator
+    low = high = term_low = term_high = 1 << work
+    k = 0
+    while term_high > 1:
+        k += 1
+        term_low = term_low * numerator // (denominator * k)
+        term_high = -(-term_high * numerator // (denominator * k))
+        low += term_low
+        high += term_high
+    # y < 1/2: what is left of the series is below the last term kept.
+    high += term_high
+    for _ in range(halvings):
+        low = (low * low) >> work
+        high = -((-high * high) >> work)
+    return low >> (work - bits), -(-high >> (work - bits))
+
+
+def exp_floor(x: Fraction, scale: int) -> int:
+    """floor(scale e**x), exactly."""
+    return _settled(x, lambda lower, upper, bits: (scale * lower >> bits, scale * upper >> bits))
+
+
+def exp_ceiling(x: Fraction, scale: int) -> int:
+    """ceil(scale e**x), exactly."""
+    return _settled(
+        x, lambda lower, upper, bits: (-(-scale * lower >> bits), -(-scale * upper >> bits))
+    )
+
+
+def _settled(x: Fraction, rounded: Callable[[int, int, int], tuple[int, int]]) -> int:
+    bits = 128
+    while True:
+        lower, upper = exp_enclosure(x, bits)
+        low, high = rounded(lower, upper, bits)
+        # e**x is irrational for every rational x but 0, so the two meet in the end.
+        if low == high:
+            return low
+        bits *= 2
+
+
+def log_ceiling(ratio: Fraction) -> float:
+    """The smallest float that is at least ln(ratio), for ratio >= 1."""
+    if ratio == 1:
+        return 0.0
+    shift = max(0, ratio.numerator.bit_length() - ratio.denominator.bit_length() - 1)
+    candidate = math.log1p(float(ratio / 2**shift - 1)) + shift * math.log(2)
+    for _ in range(4):
+        candidate = math.nextafter(candidate, 0)
+    while True:
+        lower, _ = exp_enclosure(Fraction(candidate), 256)
+        if ratio.numerator << 256 <= lower * ratio.denominator:
+            return candidate
+        candidate = math.nextafter(candidate, math.inf)

@@ -1,0 +1,6 @@
+"""What an estimator sees: summaries, which add up over batches, days and machines."""
+
+from confide.summaries.counts import Counts, Response
+from confide.summaries.spectrum import Spectrum
+
+__all__ = ["Counts", "Response", "Spectrum"]

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from confide.accounting import Spend, checked_epsilon
+from confide.errors import InvalidInput
+
+
+@given(st.floats(0, 100), st.floats(0, 100))
+def test_composition_never_rounds_down(a: float, b: float) -> None:
+    total = (Spend(a) + Spend(b)).epsilon
+    assert Fraction(total) >= Fraction(a) + Fraction(b)
+    assert math.isclose(total, a + b, rel_tol=1e-15)
+
+
+def test_words_say_the_odds() -> None:
+    assert "at most 2.72" in Spend(1.0).words()
+    assert "no bound" in Spend(math.inf).words()
+    assert "1e-06" in Spend(1.0, delta=1e-6).words()
+    assert Spend(1.0, note="Mind the step.").words().endswith("Mind the step.")
+    assert Spend(math.inf).to_dict()["epsilon"] is None
+
+
+def test_notes_travel() -> None:
+    assert (Spend(1.0, note="a") + Spend(1.0, note="a")).note == "a"
+    assert (Spend(1.0, note="a") + Spend(1.0)).note == "a"
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, math.inf, 101, "1", None, True])
+def test_bad_epsilons(epsilon: object) -> None:
+    with pytest.raises(InvalidInput, match="epsilon"):
+        checked_epsilon(epsilon)  # type: ignore[arg-type]

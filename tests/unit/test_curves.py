@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.curves import CellDensity, Proportions, WaveDensity
+from confide.errors import InvalidInput, Unsupported
+
+EDGES = np.linspace(0, 1, 201)
+BETA = CellDensity((EDGES,), np.diff(stats.beta(2, 5).cdf(EDGES)))
+
+
+def joint() -> CellDensity:
+    generator = np.random.default_rng(1)
+    masses = generator.random((3, 4, 2))
+    edges = (np.array([0, 1, 2, 4.0]), np.linspace(0, 1, 5), np.array([-1.0, 0, 3]))
+    return CellDensity(edges, masses / masses.sum(), ("a", "b", "c"))
+
+
+def test_a_fine_histogram_is_its_distribution() -> None:
+    truth = stats.beta(2, 5)
+    x = np.linspace(0.003, 0.997, 50)
+    np.testing.assert_allclose(BETA.pdf(x), truth.pdf(x), atol=0.08)
+    np.testing.assert_allclose(BETA.cdf(x), truth.cdf(x), atol=1e-4)
+    np.testing.assert_allclose(
+        BETA.quantile([0.1, 0.5, 0.9]), truth.ppf([0.1, 0.5, 0.9]), atol=1e-4
+    )
+    assert abs(BETA.mean() - truth.mean()) < 1e-4
+    assert abs(BETA.std() - truth.std()) < 1e-4
+    assert BETA.pdf([-1, 2]).tolist() == [0, 0]
+    assert BETA.cdf([-1, 2]).tolist() == [0, pytest.approx(1)]
+
+
+def test_quantiles_skip_empty_cells() -> None:
+    density = CellDensity((np.arange(5.0),), np.array([0, 0.5, 0.5, 0]))
+    assert density.quantile([0, 0.5, 1]).tolist() == [1, 2, 3]
+    with pytest.raises(InvalidInput, match="0 <= q <= 1"):
+        density.quantile(1.5)
+
+
+def test_samples_follow_the_density() -> None:
+    sample = BETA.sample(20_000, seed=1)
+    assert stats.kstest(sample, stats.beta(2, 5).cdf).pvalue > 1e-4
+    assert (BETA.sample(5, seed=1) == BETA.sample(5, seed=1)).all()
+    assert (BETA.sample(5) != BETA.sample(5)).any()
+
+
+def test_joint_cdf_and_marginals() -> None:
+    density = joint()
+    sample = density.sample(200_000, seed=2)
+    assert sample.shape == (200_000, 3)
+    for point in ([1.5, 0.3, 1.0], [3.0, 0.9, -0.5], [9, 9, 9]):
+        share = (sample <= point).all(axis=1).mean()
+        assert abs(density.cdf(point) - share) < 0.005
+    np.testing.assert_allclose(sample.mean(0), density.mean(), atol=0.02)
+    np.testing.assert_allclose(sample.std(0), density.std(), atol=0.02)
+    alone = density.marginal("a")
+    assert abs(alone.cdf(1.5) - (sample[:, 0] <= 1.5).mean()) < 0.005
+    assert density.pdf([[0.5, 0.1, 1.0], [9, 9, 9]])[1] == 0
+    with pytest.raises(Unsupported, match="marginal"):
+        density.quantile(0.5)
+    with pytest.raises(InvalidInput, match="column"):
+        density.marginal("z")
+    with pytest.raises(InvalidInput, match="3 columns"):
+        density.pdf([1.0, 2.0])
+
+
+def test_negative_masses_stay_until_cells_are_asked_for() -> None:
+    linear = CellDensity((np.arange(4.0),), np.array([-0.2, 0.7, 0.5]))
+    assert linear.pdf(0.5) < 0
+    assert linear.cells.masses.tolist() == [0, pytest.approx(7 / 12), pytest.approx(5 / 12)]
+    assert linear.sample(100, seed=1).min() >= 1
+
+
+def wave() -> WaveDensity:
+    # The normal law as a sum of waves: (1/pi) int_0^T e^(-t^2/2) cos(t (x - 1)) dt.
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    t = (nodes + 1) * 4.5
+    size = weights * 4.5 * np.exp(-t * t / 2) / np.pi
+    return WaveDensity(
+        t[:, None], size * np.cos(t), size * np.sin(t), np.array([-5.0]), np.array([7.0]),
+        (np.array([1.0]), np.array([1.0])), np.array([10.0]),
+    )  # fmt: skip
+
+
+def test_waves() -> None:
+    density, truth = wave(), stats.norm(1, 1)
+    x = np.linspace(-3, 5, 41)
+    np.testing.assert_allclose(density.pdf(x), truth.pdf(x), atol=1e-8)
+    np.testing.assert_allclose(density.cdf(x), truth.cdf(x), atol=1e-6)
+    assert abs(density.quantile(0.5) - 1) < 1e-3
+    assert density.mean() == 1
+    assert density.pdf([-100, 100]).tolist() == [0, 0]
+    assert density.cdf([-100, 100]).tolist() == [0, 1]
+    assert stats.kstest(density.sample(5000, seed=3), truth.cdf).pvalue > 1e-4
+    json.dumps(density.to_dict())
+
+
+def test_json_form() -> None:
+    for density in (BETA, joint()):
+        again = CellDensity.from_dict(json.loads(json.dumps(density.to_dict())))
+        assert (again.masses == density.masses).all()
+        assert again.names == density.names
+    with pytest.raises(InvalidInput, match="mass for each cell"):
+        CellDensity.from_dict({**BETA.to_dict(), "masses": [1.0]})
+
+
+class Fixed:
+    def mean(self, level: float) -> tuple[float, float]:
+        return 0.2, 0.3
+
+    def quantile(self, q: float, level: float) -> tuple[float, float]:
+        return q - level / 10, q + level / 10
+
+    def cdf(self, x: float, level: float) -> tuple[float, float]:
+        return x, x
+
+    def pdf(self, x: float, level: float) -> tuple[float, float]:
+        raise Unsupported("no band")
+
+
+def test_intervals_come_from_the_estimator() -> None:
+    density = CellDensity(BETA.edges, BETA.masses, intervals=Fixed())
+    assert density.interval("mean") == (0.2, 0.3)
+    assert density.interval("quantile", 0.5, level=0.5)[0] == 0.45
+    with pytest.raises(InvalidInput, match="place"):
+        density.interval("cdf")
+    with pytest.raises(InvalidInput, match="level"):
+        density.interval("mean", level=95)
+    with pytest.raises(InvalidInput, match="known what"):
+        density.interval("median")
+    with pytest.raises(Unsupported):
+        BETA.interval("mean")
+
+
+def test_pictures() -> None:
+    pytest.importorskip("matplotlib")
+    density = CellDensity(BETA.edges, BETA.masses, facts={"n": 3}, intervals=Fixed())
+    display = density.plot()
+    assert len(display.ax_.patches) >= 2
+    assert wave().plot().ax_.get_ylabel() == "density"
+    flat = joint()
+    two = CellDensity(flat.edges[:2], flat.masses.sum(2), ("a", "b"))
+    assert two.plot().ax_.get_ylabel() == "b"
+    with pytest.raises(Unsupported, match="marginal"):
+        flat.plot()
+    assert "<svg" in density._repr_html_()
+    assert "n=3" in repr(density)
+    shares = Proportions(("a", "b"), np.array([0.4, 0.6]))
+    assert shares.plot().ax_.get_xlabel() == "share"
+
+
+def test_proportions() -> None:
+    shares = Proportions(("a", "b"), np.array([0.4, 0.6]))
+    assert shares.share("b") == 0.6
+    assert abs((shares.sample(10_000, seed=1) == "a").mean() - 0.4) < 0.03
+    with pytest.raises(InvalidInput, match="category"):
+        shares.share("c")
+    with pytest.raises(Unsupported):
+        shares.interval("a")
+    assert json.loads(json.dumps(shares.to_dict()))["shares"] == [0.4, 0.6]

@@ -1,0 +1,265 @@
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from confide import Laplace, Lattice, SquareWave
+from confide.errors import InvalidInput, Unsupported
+from confide.estimators import _profile, intervals
+from confide.estimators._profile import Profile, maximize
+from confide.estimators.intervals import Intervals
+from confide.mechanisms import Joint, RandomizedResponse, TwoSidedGamma
+from confide.noise import Gaussian
+from confide.summaries import Counts
+
+
+def lattice(size=16, **changes):
+    return Lattice(**{"low": 0.0, "high": 1.0, "size": size, **changes})
+
+
+def counted(mechanism, n=500, seed=1):
+    values = np.random.default_rng(seed).beta(2, 5, n)
+    return Counts.of(mechanism.simulate(values, seed=seed))
+
+
+@pytest.fixture
+def light(monkeypatch):
+    """Fewer simulated surveys behind the factor: these tests are not about its precision."""
+    monkeypatch.setattr(_profile, "DRAWS", 10)
+
+
+def oracle(law, shares, contrast=None):
+    """The same convex problem by a general solver, from several starts."""
+    cells = law.shape[1]
+    ties = [{"type": "eq", "fun": lambda f: f.sum() - 1}]
+    if contrast is not None:
+        ties.append({"type": "eq", "fun": lambda f: contrast @ f})
+    best = -np.inf
+    for seed in range(3):
+        start = np.random.default_rng(seed).dirichlet(np.ones(cells))
+        found = optimize.minimize(
+            lambda f: -shares @ np.log(np.maximum(law @ f, 1e-12)),
+            start,
+            jac=lambda f: -(law.T @ (shares / np.maximum(law @ f, 1e-12))),
+            bounds=[(0, 1)] * cells,
+            constraints=ties,
+            method="SLSQP",
+            options={"ftol": 1e-13, "maxiter": 1000},
+        )
+        if found.success:
+            best = max(best, -found.fun)
+    return best
+
+
+@pytest.mark.parametrize("kind", [Laplace, SquareWave])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_maximum_is_that_of_a_general_solver(kind, epsilon):
+    law = kind(lattice(8), epsilon=epsilon).law.matrix()
+    generator = np.random.default_rng(2)
+    for share in (0.02, 0.4, 0.9):
+        drawn = generator.multinomial(300, law @ generator.dirichlet(np.ones(8))) / 300
+        contrast = np.clip(3.4 - np.arange(8), 0, 1) - share
+        for tie in (None, contrast):
+            rows = None if tie is None else tie[None]
+            masses, values = maximize(law, drawn[None], rows, gap=1e-9)
+            assert values[0] == pytest.approx(oracle(law, drawn, tie), abs=1e-6)
+            assert masses.min() >= 0
+            assert masses.sum() == pytest.approx(1)
+            if tie is not None:
+                assert masses[0] @ tie == pytest.approx(0, abs=1e-9)
+
+
+def test_gap_is_certified_against_a_tighter_fit():
+    law = SquareWave(lattice(32), epsilon=2.0).law.matrix()
+    drawn = np.random.default_rng(0).multinomial(2000, law.mean(1), size=20) / 2000
+    rough, fine = (maximize(law, drawn, gap=gap)[1] for gap in (1e-4, 1e-10))
+    assert np.all(rough <= fine + 1e-10)
+    assert np.all(rough >= fine - 1e-4)
+
+
+def test_rows_of_a_batch_do_not_touch_each_other():
+    law = Laplace(lattice(16), epsilon=2.0).law.matrix()
+    drawn = np.random.default_rng(0).multinomial(500, law.mean(1), size=7) / 500
+    contrast = np.clip(5.5 - np.arange(16), 0, 1)[None] - np.linspace(0.1, 0.9, 7)[:, None]
+    together = maximize(law, drawn, contrast, gap=1e-8)[1]
+    alone = [maximize(law, drawn[[i]], contrast[[i]], gap=1e-8)[1][0] for i in range(7)]
+    np.testing.assert_allclose(together, alone, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [Laplace, SquareWave])
+def test_ends_are_those_of_a_brute_force_inversion(kind):
+    counts = counted(kind(lattice(12), epsilon=3.0))
+    profile = Profile(counts.mechanism.law)
+    reports = profile.bin(counts.total)[None]
+    top = profile.fit(reports)[1]
+    cut = 3.84
+    shares = np.linspace(0.001, 0.999, 400)
+    batch = np.repeat(reports, shares.size, 0)
+    tops = np.repeat(top, shares.size)
+    passed = shares[profile.deviance(batch, np.full(shares.size, 4.3), shares, tops) <= cut]
+    low, high = intervals.cdf_ends(profile, reports, np.array([4.3]), np.array([cut]))
+    assert low[0] == pytest.approx(passed.min(), abs=0.006)
+    assert high[0] == pytest.approx(passed.max(), abs=0.006)
+    places = np.linspace(0.01, 11.99, 400)
+    deviance = profile.deviance(batch, places, np.full(400, 0.5), tops)
+    passed = places[deviance <= cut]
+    low, high = intervals.quantile_ends(profile, reports, np.array([0.5]), np.array([cut]))
+    assert low[0] == pytest.approx(passed.min(), abs=0.1)
+    assert high[0] == pytest.approx(passed.max(), abs=0.1)
+    assert np.all(np.diff(np.flatnonzero(deviance <= cut)) == 1)
+
+
+def test_quantile_and_cdf_invert_the_same_test(light):
+    answer = Intervals(counted(SquareWave(lattice(32), epsilon=2.0), 3000))
+    low, high = answer.quantile(0.5)
+    assert answer.cdf(low)[1] == pytest.approx(0.5, abs=0.01)
+    assert answer.cdf(high)[0] == pytest.approx(0.5, abs=0.01)
+
+
+def test_wider_at_higher_levels(light):
+    answer = Intervals(counted(SquareWave(lattice(32), epsilon=2.0)))
+    for method, at in ((answer.cdf, (0.3,)), (answer.quantile, (0.5,)), (answer.mean, ())):
+        ends = [method(*at, level=level) for level in (0.5, 0.8, 0.95, 0.999)]
+        lows, highs = zip(*ends, strict=True)
+        assert list(lows) == sorted(lows, reverse=True)
+        assert list(highs) == sorted(highs)
+
+
+def test_scalars_give_floats_and_arrays_arrays(light):
+    answer = Intervals(counted(Laplace(lattice(), epsilon=2.0)))
+    low, high = answer.quantile(0.5)
+    assert isinstance(low, float)
+    lows, highs = answer.quantile([[0.25], [0.5]])
+    assert lows.shape == highs.shape == (2, 1)
+    assert (lows[1, 0], highs[1, 0]) == (low, high)
+    lows, highs = answer.cdf([0.2, 0.5, 0.8])
+    assert np.all(np.diff(lows) >= 0)
+    assert np.all(np.diff(highs) >= 0)
+
+
+def test_outside_the_bounds_the_cdf_is_known(light):
+    answer = Intervals(counted(Laplace(lattice(), epsilon=2.0)))
+    lows, highs = answer.cdf([-1.0, 0.0, 1.0, 2.0])
+    np.testing.assert_array_equal(lows, [0, 0, 1, 1])
+    np.testing.assert_array_equal(highs, [0, 0, 1, 1])
+    assert answer.quantile(0.0)[0] == 0.0
+    assert answer.quantile(1.0)[1] == 1.0
+
+
+def test_answers_are_kept(light, monkeypatch):
+    answer = Intervals(counted(Laplace(lattice(), epsilon=2.0)))
+    first = answer.cdf([0.2, 0.4])
+    monkeypatch.setattr(intervals, "cdf_ends", None)
+    np.testing.assert_array_equal(answer.cdf([0.4, 0.2])[0], first[0][::-1])
+
+
+@pytest.mark.parametrize("kind", [Laplace, SquareWave])
+def test_one_respondent_tells_nothing(kind, light):
+    mechanism = kind(lattice(), epsilon=4.0)
+    answer = Intervals(Counts.of(mechanism.simulate([0.3], seed=1)))
+    assert answer.mean() == (0.0, 1.0)
+    assert answer.cdf(0.5) == (0.0, 1.0)
+    low, high = answer.quantile(0.5)
+    assert low < 0.05
+    assert high > 0.95
+
+
+@pytest.mark.parametrize("report", [0, 7, -1])
+@pytest.mark.parametrize("kind", [Laplace, SquareWave])
+def test_all_reports_equal_is_not_certainty(kind, report, light):
+    mechanism = kind(lattice(), epsilon=2.0)
+    table = np.zeros(mechanism.law.outputs, dtype=np.int64)
+    table[report] = 1000
+    answer = Intervals(Counts(mechanism, table))
+    low, high = answer.mean()
+    assert 0 <= low <= high <= 1
+    lows, highs = answer.cdf([0.25, 0.5, 0.75])
+    assert np.all((lows >= 0) & (lows <= highs) & (highs <= 1))
+    low, high = answer.quantile(0.5)
+    assert 0 <= low < high <= 1
+
+
+def test_no_reports_leave_everything_open():
+    mechanism = Laplace(lattice(), epsilon=2.0)
+    answer = Intervals(Counts(mechanism, np.zeros(16, dtype=np.int64)))
+    assert answer.mean() == (0.0, 1.0)
+    assert answer.cdf(0.5) == (0.0, 1.0)
+    assert answer.quantile(0.5) == (0.0, 1.0)
+
+
+def test_mean_is_students_interval_of_the_scores():
+    counts = counted(Laplace(lattice(64), epsilon=2.0), 2000)
+    scores = np.repeat(counts.mechanism.unbiased(1), counts.counts)
+    expected = stats.t.interval(
+        0.9, 1999, loc=scores.mean(), scale=scores.std(ddof=1) / np.sqrt(2000)
+    )
+    np.testing.assert_allclose(Intervals(counts).mean(0.9), expected, rtol=1e-10)
+
+
+def test_equal_weights_change_nothing_and_unequal_ones_widen(light):
+    mechanism = SquareWave(lattice(32), epsilon=2.0)
+    values = np.random.default_rng(1).beta(2, 5, 4000)
+    reports = mechanism.simulate(values, seed=1)
+    plain, same, unequal = (
+        Intervals(Counts.of(reports, weights=weights))
+        for weights in (None, np.full(4000, 3.0), np.random.default_rng(2).lognormal(0, 1, 4000))
+    )
+    for ask in (lambda a: a.mean(), lambda a: a.cdf(0.3), lambda a: a.quantile(0.5)):
+        np.testing.assert_allclose(ask(same), ask(plain), rtol=1e-6)
+        assert np.diff(ask(unequal)) > np.diff(ask(plain))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        TwoSidedGamma(lattice(32), shape=0.8, scale=0.1),
+        Laplace(lattice(32, low=1.0, high=1000.0, scale="log"), epsilon=3.0),
+        SquareWave(lattice(2048), epsilon=4.0),
+    ],
+    ids=["gamma", "log", "joined"],
+)
+def test_every_law_will_do(mechanism, light):
+    axis = mechanism.lattice
+    values = axis.low + (axis.high - axis.low) * np.random.default_rng(1).beta(2, 5, 3000)
+    answer = Intervals(Counts.of(mechanism.simulate(values, seed=1)))
+    middle = np.median(values)
+    low, high = answer.quantile(0.5)
+    assert axis.low <= low < middle < high <= axis.high
+    low, high = answer.cdf(middle)
+    assert 0 <= low < 0.5 < high <= 1
+    low, high = answer.mean()
+    assert low < values.mean() < high
+
+
+def test_values_noised_elsewhere(light):
+    generator = np.random.default_rng(3)
+    values = generator.beta(2, 5, 3000)
+    noised = values + generator.normal(0, 0.1, 3000)
+    counts = Counts.of_noised(noised, noise=Gaussian(scale=0.1), low=0, high=1, size=32)
+    low, high = Intervals(counts).quantile(0.5)
+    assert low < np.median(values) < high
+
+
+def test_factor_is_measured():
+    # Laplace noise at epsilon 1 leaves the likelihood far less to choose from than a chi-square.
+    factor = Intervals(counted(Laplace(lattice(32), epsilon=1.0), 2000))._scale
+    assert 0.2 < factor < 0.8
+    assert factor == Intervals(counted(Laplace(lattice(32), epsilon=1.0), 2000))._scale
+    assert Intervals(counted(Laplace(lattice(32), epsilon=1.0), 20))._scale >= 1.5
+
+
+def test_refusals():
+    answer = Intervals(counted(Laplace(lattice(), epsilon=2.0)))
+    with pytest.raises(InvalidInput, match="0 < level < 1"):
+        answer.cdf(0.5, level=95)
+    with pytest.raises(InvalidInput, match="0 <= q <= 1"):
+        answer.quantile(1.5)
+    with pytest.raises(InvalidInput, match="nan"):
+        answer.cdf(float("nan"))
+    with pytest.raises(Unsupported, match="density at a point"):
+        answer.pdf(0.5)
+    words = RandomizedResponse(["a", "b"], epsilon=1.0)
+    with pytest.raises(InvalidInput, match="CategoryShares"):
+        Intervals(Counts.of(words.simulate(["a"], seed=1)))
+    both = Joint({"x": Laplace(lattice(), epsilon=1.0), "y": Laplace(lattice(), epsilon=1.0)})
+    with pytest.raises(InvalidInput, match="marginal"):
+        Intervals(Counts(both, np.zeros((16, 16), dtype=np.int64)))

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import importlib.util
+import json
+
+import numpy as np
+import pytest
+
+from confide import noise
+from confide.errors import InvalidInput, Mismatch
+from confide.summaries import Spectrum
+from confide.summaries import spectrum as module
+
+LAW = noise.Laplace(scale=0.3)
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_non_uniform_fft_equals_the_plain_sum(axes, monkeypatch):
+    rng = np.random.default_rng(1)
+    spectrum = Spectrum.of(rng.normal(50, 2, (400, axes)), noise=LAW)
+    t = rng.uniform(-9, 9, (300, axes))
+    points = t[:, 0] if axes == 1 else t
+    expected = np.exp(1j * spectrum.values @ t.T).mean(axis=0)
+    weights = rng.uniform(size=400)
+    for limit in (0, 2**30):
+        monkeypatch.setattr(module, "DIRECT", limit)
+        np.testing.assert_allclose(spectrum.characteristic(points), expected, atol=1e-11)
+        noise_free = expected / LAW.characteristic(t).prod(axis=1)
+        np.testing.assert_allclose(spectrum.deconvolved(points), noise_free, rtol=1e-9, atol=1e-8)
+        weighted = weights @ np.exp(1j * spectrum.values @ t.T)
+        np.testing.assert_allclose(spectrum.waves(points, weights=weights), weighted, atol=1e-8)
+
+
+def test_without_the_extra_plain_sums_in_pieces(monkeypatch):
+    spectrum = Spectrum.of(np.linspace(0, 1, 1000), noise=LAW)
+    t = np.linspace(0, 5, 50)
+    expected = spectrum.characteristic(t)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(module, "DIRECT", 0)
+    monkeypatch.setattr(module, "CHUNK", 333)
+    np.testing.assert_allclose(spectrum.characteristic(t), expected, atol=1e-12)
+
+
+def test_adds_by_concatenation():
+    one = Spectrum.of([0.1, 0.2], noise=LAW, response=[1.0, 2.0], low=0, high=1)
+    two = Spectrum.of([0.3], noise=LAW, response=[3.0], low=0, high=1)
+    both = one + two
+    assert both.n == 3
+    assert both.values[:, 0].tolist() == [0.1, 0.2, 0.3]
+    assert both.response.tolist() == [1.0, 2.0, 3.0]
+    np.testing.assert_allclose(
+        (one + two).characteristic([1.3]), (two + one).characteristic([1.3]), atol=1e-15
+    )
+    varying = Spectrum.of([0.1, 0.2], noise=noise.Gaussian(scale=[1.0, 2.0]))
+    assert (varying + varying).noise[0].scale.tolist() == [1.0, 2.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Spectrum.of([0.1], noise=noise.Laplace(scale=0.4)),
+        Spectrum.of([0.1], noise=noise.Gaussian(scale=0.3)),
+        Spectrum.of([0.1], noise=LAW, response=[1.0]),
+        Spectrum.of([0.1], noise=LAW, low=0.0),
+        Spectrum.of([[0.1, 0.2]], noise=LAW),
+    ],
+)
+def test_refuses_to_add_what_does_not_belong_together(other):
+    with pytest.raises(Mismatch):
+        Spectrum.of([0.1], noise=LAW) + other
+
+
+def test_round_trip_through_json():
+    spectrum = Spectrum.of(
+        [[0.1, 1.0], [0.2, 1 / 3]],
+        noise=[LAW, noise.Gaussian(scale=[0.1, 0.2])],
+        response=[1.0, 2.0],
+        low=[0, 0],
+        high=[1, 2],
+    )
+    again = Spectrum.from_dict(json.loads(json.dumps(spectrum.to_dict())))
+    assert again.to_dict() == spectrum.to_dict()
+    assert again.noise == spectrum.noise
+    with pytest.raises(InvalidInput):
+        Spectrum.from_dict({**spectrum.to_dict(), "version": 2})
+    with pytest.raises(InvalidInput):
+        Spectrum.from_dict({"confide": "counts"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"z": [], "noise": LAW},
+        {"z": [0.1, np.nan], "noise": LAW},
+        {"z": ["a"], "noise": LAW},
+        {"z": np.zeros((3, 4)), "noise": LAW},
+        {"z": np.zeros((3, 2)), "noise": [LAW]},
+        {"z": [0.1, 0.2], "noise": 0.3},
+        {"z": [0.1, 0.2], "noise": noise.Gaussian(scale=[1.0, 1.0, 1.0])},
+        {"z": [0.1, 0.2], "noise": LAW, "response": [1.0]},
+        {"z": [0.1, 0.2], "noise": LAW, "low": 1.0, "high": 0.0},
+        {"z": [0.1, 0.2], "noise": LAW, "low": [0.0, 1.0]},
+    ],
+)
+def test_bad_input(arguments):
+    z = arguments.pop("z")
+    with pytest.raises(InvalidInput):
+        Spectrum.of(z, **arguments)
