@@ -92,17 +92,21 @@ def words(column: Any, *, name: str, where: Where) -> list[str | None]:
 
 def kinds(source: Source, columns: Sequence[str]) -> dict[str, Any]:
     """The Arrow type that holds every cell of some columns of a CSV file: numbers, else text."""
-    pa, compute = arrow(), arrow("pyarrow.compute")
+    pa = arrow()
     choices = [(WHOLE, pa.int64()), (NUMBER, pa.float64()), ("", pa.string())]
     at = dict.fromkeys(columns, 0)
     for batch in source.batches(columns):
         for name in columns:
             cells = batch.column(name)
-            while not compute.all(
-                compute.match_substring_regex(cells, choices[at[name]][0])
-            ).as_py():
+            while not _all_match(cells, choices[at[name]][0]):
                 at[name] += 1
     return {name: choices[choice][1] for name, choice in at.items()}
+
+
+def _all_match(cells: Any, pattern: str) -> bool:
+    """Whether every cell that is there matches: true where none is."""
+    compute = arrow("pyarrow.compute")
+    return bool(compute.all(compute.match_substring_regex(cells, pattern), min_count=0).as_py())
 
 
 def _match(column: Any, pattern: str, expected: str, where: Where) -> None:

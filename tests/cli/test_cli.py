@@ -172,6 +172,21 @@ def test_marks_of_other_programs_are_read(folder: Path, capsys: pytest.CaptureFi
     assert pq.read_table("r.parquet").column("x").to_pylist() == ["a\nb", "c", None, "d"]
 
 
+def test_kept_columns_have_one_type_in_all(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("one.toml").write_text("[questions.pay]\nlow = 0\nhigh = 9\nepsilon = 1.0\n")
+    rows = "1,,7,0.5\n" * 400_000
+    Path("values.csv").write_text(f"pay,void,mixed,number\n{rows}2,,x,3\n2,,,\n")
+    command = "privatize one.toml values.csv -o r.parquet --keep void --keep mixed --keep number"
+    assert machine(command, capsys)["n"] == 400_002
+    table = pq.read_table("r.parquet")
+    assert list(map(str, table.schema.types)) == ["int32", "int64", "string", "double"]
+    assert table.column("void").null_count == 400_002
+    assert table.column("mixed").to_pylist()[-3:] == ["7", "x", None]
+    assert table.column("number").to_pylist()[-3:] == [0.5, 3.0, None]
+
+
 def test_a_public_value_stands_for_a_missing_answer(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

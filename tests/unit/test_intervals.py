@@ -186,6 +186,17 @@ def test_no_reports_leave_everything_open():
     assert answer.quantile(0.5) == (0.0, 1.0)
 
 
+def test_more_respondents_than_doubles_can_tell_apart(light):
+    mechanism = SquareWave(lattice(32), epsilon=4.0)
+    edges = np.linspace(0, 1, 33)
+    below = stats.beta(2, 5).cdf(edges)
+    chances = mechanism.law.forward(np.diff(below))
+    answer = Intervals(Counts(mechanism, np.rint(1e12 * chances).astype(np.int64)))
+    low, high = answer.quantile(0.5)
+    assert low < np.interp(0.5, below, edges) < high
+    assert high - low < 0.01
+
+
 def test_mean_is_students_interval_of_the_scores():
     counts = counted(Laplace(lattice(64), epsilon=2.0), 2000)
     scores = np.repeat(counts.mechanism.unbiased(1), counts.counts)

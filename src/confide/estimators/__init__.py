@@ -2,5 +2,6 @@
 
 from confide.estimators.deconvolution import Deconvolution
 from confide.estimators.likelihood import Likelihood
+from confide.estimators.shares import CategoryShares
 
-__all__ = ["Deconvolution", "Likelihood"]
+__all__ = ["CategoryShares", "Deconvolution", "Likelihood"]

@@ -39,7 +39,7 @@ def maximize(
 
     Parameters
     ----------
-    law : array (reports, cells) or (batch, reports, cells)
+    law : array (reports, cells)
     shares : array (batch, reports)
         Of the reports; each row sums to one.
     contrast : array (batch, cells), optional
@@ -55,17 +55,14 @@ def maximize(
     values : array (batch,)
         sum shares log(law f).
     """
-    rows, cells = shares.shape[0], law.shape[-1]
+    rows, cells = shares.shape[0], law.shape[1]
     masses, values = np.empty((rows, cells)), np.empty(rows)
     gaps = np.broadcast_to(np.asarray(gap, dtype=np.float64), (rows,))
-    step = max(1, CHUNK // (law.shape[-2] * cells))
+    step = max(1, CHUNK // law.size)
     for start in range(0, rows, step):
         part = slice(start, start + step)
         masses[part], values[part] = _maximize(
-            law if law.ndim == 2 else law[part],
-            shares[part],
-            None if contrast is None else contrast[part],
-            gaps[part],
+            law, shares[part], None if contrast is None else contrast[part], gaps[part]
         )
     return masses, values
 
@@ -73,7 +70,7 @@ def maximize(
 def _maximize(
     law: Floats, shares: Floats, contrast: Floats | None, gap: Floats, iterations: int = 100
 ) -> tuple[Floats, Floats]:
-    (rows, reports), cells = shares.shape, law.shape[-1]
+    (rows, reports), cells = shares.shape, law.shape[1]
     law = (1 - EVEN) * law + EVEN / reports  # a report that no cell explains must not stop the rest
     tied = contrast is not None
     h = np.zeros((rows, cells)) if contrast is None else contrast
@@ -85,9 +82,8 @@ def _maximize(
     live = np.arange(rows)
     diagonal = np.arange(reports)
     for turn in range(iterations):
-        fitted = f @ law.T if law.ndim == 2 else (law @ f[..., None])[..., 0]
-        ratio = shares / fitted
-        gradient = ratio @ law if law.ndim == 2 else (ratio[:, None, :] @ law)[:, 0]
+        fitted = f @ law.T
+        gradient = (shares / fitted) @ law
         slack = 1 + mu * h
         total = f.sum(1)
         worst = np.where(slack > 0, gradient / np.where(slack > 0, slack, 1.0), np.inf).max(1)
@@ -103,7 +99,6 @@ def _maximize(
                 break
             live, shares, gap, h, f, z = (a[keep] for a in (live, shares, gap, h, f, z))
             mu, fitted, gradient, slack = mu[keep], fitted[keep], gradient[keep], slack[keep]
-            law = law if law.ndim == 2 else law[keep]
         target = 0.1 * (f * z).mean(1, keepdims=True)
         right = gradient - slack + target / f
         spread = f / z

@@ -26,6 +26,8 @@ LEAST = 1e-7
 STEPS = 40
 CLOSE = 0.01
 SMALL = 100
+MOST = 1e8
+"""Respondents at most in a test: beyond, doubles cannot tell likelihoods apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +49,8 @@ class Intervals:
     quantile with one degree of freedom. The factor k is the mean of that statistic in surveys
     simulated from a smooth fit to these counts, with a fixed seed and 30 % added; below 100
     respondents it is at least 1 + 10 / n. A quantile's interval holds every x at which F(x) = q
-    is not rejected. Weighted counts are scaled to their effective number (Kish). The mean of
-    values inside a cell is taken to be its centre.
+    is not rejected. Weighted counts are scaled to their effective number (Kish), and more than
+    1e8 respondents count as so many. The mean of values inside a cell is taken to be its centre.
 
     Examples
     --------
@@ -88,7 +90,8 @@ class Intervals:
     @cached_property
     def _reports(self) -> Floats:
         total = self.counts.total
-        return self._profile.bin(total * (self.counts.effective_n / total.sum()))[None]
+        n = min(self.counts.effective_n, MOST)
+        return self._profile.bin(total * (n / total.sum()))[None]
 
     @cached_property
     def _scale(self) -> float:
