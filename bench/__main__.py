@@ -11,6 +11,10 @@ from bench import density, noise
 from bench.clock import Row
 
 BENCHMARKS = {"noise": noise.rows, "density": density.rows}
+PREFACE = """# Benchmarks
+
+Written by `make bench`. Every figure is a ratio of two times measured in the same run, best of
+several, one thread: below 1 is faster than the yardstick."""
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
@@ -27,7 +31,9 @@ def table(rows: list[Row]) -> str:
 def main(names: list[str]) -> int:
     unknown = set(names) - set(BENCHMARKS)
     if unknown:
-        print(f"Expected benchmarks among {', '.join(BENCHMARKS)}, got {', '.join(sorted(unknown))}.")
+        print(
+            f"Expected benchmarks among {', '.join(BENCHMARKS)}, got {', '.join(sorted(unknown))}."
+        )
         return 2
     rows: list[Row] = []
     for name in names or list(BENCHMARKS):
@@ -35,12 +41,8 @@ def main(names: list[str]) -> int:
     text = table(rows)
     print(text)
     if not names:
-        versions = f"Python {platform.python_version()}, numpy {version('numpy')}, scipy {version('scipy')}"
-        PAGE.write_text(
-            "# Benchmarks\n\nWritten by `make bench`. Every figure is a ratio of two times measured "
-            "in the same run, best of several, one thread: below 1 is faster than the yardstick.\n\n"
-            f"{text}\n\n{versions}.\n"
-        )
+        packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
+        PAGE.write_text(f"{PREFACE}\n\n{text}\n\nPython {platform.python_version()}, {packages}.\n")
     return 0 if all(row.holds for row in rows) else 1
 
 

@@ -28,7 +28,9 @@ def rows() -> list[Row]:
     reports = laplace.simulate(values, seed=1)
     peer, version = peers.run("KDEpy", peers.KDEPY)
     (ours,) = best(lambda: deconvolution.fit(cf.Counts.of(reports)))
-    table.append(Row("density of 1e7 reports, summary included", f"{version} FFTKDE, 1e7", ours / peer, 1.0))
+    table.append(
+        Row("density of 1e7 reports, summary included", f"{version} FFTKDE, 1e7", ours / peer, 1.0)
+    )
 
     floats = np.random.default_rng(3).random(1_000_000)
     sort = "numpy.sort of 1e6 floats"
@@ -41,9 +43,7 @@ def rows() -> list[Row]:
         jobs.append(("likelihood, smoothing chosen", cf.estimators.Likelihood(), mechanism, 100.0))
     for name, estimator, mechanism, limit in jobs:
         counts = huge(mechanism)
-        ours, yard = best(
-            lambda e=estimator, c=counts: e.fit(c), lambda: np.sort(floats), rounds=3
-        )
+        ours, yard = best(lambda e=estimator, c=counts: e.fit(c), lambda: np.sort(floats), rounds=3)
         what = f"{name}, {mechanism.name}, 1024 cells, n = 1e8"
         table.append(Row(what, sort, ours / yard, limit))
     return table

@@ -51,7 +51,7 @@ def run(package: str, script: str) -> tuple[float, str]:
         print(f"making an environment for {package} ...", file=sys.stderr)
         venv.create(home, with_pip=True, clear=True)
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, package], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([*install, package, "numpy"], check=True, stderr=subprocess.DEVNULL)
         (home / "ready").touch()
     result = subprocess.run([python, "-c", script], check=True, capture_output=True, text=True)
     answer = json.loads(result.stdout.splitlines()[-1])

@@ -13,6 +13,7 @@ from confide.mechanisms import (
     SquareWave,
     TwoSidedGamma,
 )
+from confide.questions import Question
 from confide.summaries import Counts, Spectrum
 from confide.surveys import Survey
 
@@ -27,6 +28,7 @@ __all__ = [
     "Laplace",
     "Lattice",
     "Proportions",
+    "Question",
     "RandomizedResponse",
     "Reports",
     "Spectrum",

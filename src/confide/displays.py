@@ -91,8 +91,14 @@ class DensityDisplay:
                 label=f"{self.level:.0%} band",
             )
         if self.median is not None:
-            ax.axvspan(
-                *self.median, color=color, alpha=0.12, lw=0, label=f"{self.level:.0%} of the median"
+            ax.plot(
+                self.median,
+                (0, 0),
+                color=color,
+                alpha=0.6,
+                lw=6,
+                solid_capstyle="butt",
+                label=f"median, {self.level:.0%} interval",
             )
         ax.stairs(self.heights, edges, color=color, lw=1.8, label=label, baseline=None)
         ax.axhline(0, color="black", lw=0.6)

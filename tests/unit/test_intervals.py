@@ -3,7 +3,7 @@ import pytest
 from scipy import optimize, stats
 
 from confide import Laplace, Lattice, SquareWave
-from confide.errors import InvalidInput, Unsupported
+from confide.errors import InvalidInput
 from confide.estimators import _profile, intervals
 from confide.estimators._profile import Profile, maximize
 from confide.estimators.intervals import Intervals
@@ -95,12 +95,13 @@ def test_ends_are_those_of_a_brute_force_inversion(kind):
     shares = np.linspace(0.001, 0.999, 400)
     batch = np.repeat(reports, shares.size, 0)
     tops = np.repeat(top, shares.size)
-    passed = shares[profile.deviance(batch, np.full(shares.size, 4.3), shares, tops) <= cut]
-    low, high = intervals.cdf_ends(profile, reports, np.array([4.3]), np.array([cut]))
+    part = profile.below(np.full(shares.size, 4.3))
+    passed = shares[profile.deviance(batch, part, shares, tops) <= cut]
+    low, high = intervals.share_ends(profile, reports, part[:1], np.array([cut]))
     assert low[0] == pytest.approx(passed.min(), abs=0.006)
     assert high[0] == pytest.approx(passed.max(), abs=0.006)
     places = np.linspace(0.01, 11.99, 400)
-    deviance = profile.deviance(batch, places, np.full(400, 0.5), tops)
+    deviance = profile.deviance(batch, profile.below(places), np.full(400, 0.5), tops)
     passed = places[deviance <= cut]
     low, high = intervals.quantile_ends(profile, reports, np.array([0.5]), np.array([cut]))
     assert low[0] == pytest.approx(passed.min(), abs=0.1)
@@ -148,7 +149,7 @@ def test_outside_the_bounds_the_cdf_is_known(light):
 def test_answers_are_kept(light, monkeypatch):
     answer = Intervals(counted(Laplace(lattice(), epsilon=2.0)))
     first = answer.cdf([0.2, 0.4])
-    monkeypatch.setattr(intervals, "cdf_ends", None)
+    monkeypatch.setattr(intervals, "share_ends", None)
     np.testing.assert_array_equal(answer.cdf([0.4, 0.2])[0], first[0][::-1])
 
 
@@ -258,6 +259,25 @@ def test_factor_is_measured():
     assert Intervals(counted(Laplace(lattice(32), epsilon=1.0), 20))._scale >= 1.5
 
 
+def test_band_is_of_shares_of_windows(light):
+    counts = counted(SquareWave(lattice(64), epsilon=3.0), 20_000)
+    answer = Intervals(counts)
+    low, high = answer.pdf([-0.5, 0.0, 0.3, 1.0, 1.5])
+    assert (low[[0, 4]] == 0).all()
+    assert (high[[0, 4]] == 0).all()
+    assert (low <= high).all()
+    # The window is moved inside the range at its ends, and the mean density is 16 times its share.
+    assert answer.pdf(0.0) == pytest.approx(answer.pdf(1 / 32), rel=1e-6)
+    profile = Profile(counts.mechanism.law, nodes=64, bins=64)
+    part = profile.below(np.array([(0.3 + 1 / 32) * 64])) - profile.below(
+        np.array([(0.3 - 1 / 32) * 64])
+    )
+    cut = answer._scale * 3.841459
+    ends = intervals.share_ends(profile, profile.bin(counts.total)[None], part, np.array([cut]))
+    assert low[2] == pytest.approx(16 * ends[0][0], rel=1e-4)
+    assert high[2] == pytest.approx(16 * ends[1][0], rel=1e-4)
+
+
 def test_refusals():
     answer = Intervals(counted(Laplace(lattice(), epsilon=2.0)))
     with pytest.raises(InvalidInput, match="0 < level < 1"):
@@ -266,8 +286,8 @@ def test_refusals():
         answer.quantile(1.5)
     with pytest.raises(InvalidInput, match="nan"):
         answer.cdf(float("nan"))
-    with pytest.raises(Unsupported, match="density at a point"):
-        answer.pdf(0.5)
+    with pytest.raises(InvalidInput, match="nan"):
+        answer.pdf(float("nan"))
     words = RandomizedResponse(["a", "b"], epsilon=1.0)
     with pytest.raises(InvalidInput, match="CategoryShares"):
         Intervals(Counts.of(words.simulate(["a"], seed=1)))

@@ -16,8 +16,7 @@ from confide.cli.collect import JsonOption, QuestionOption
 from confide.curves import Density
 from confide.displays import FORMATS
 from confide.errors import InvalidInput, Unsupported, extra
-from confide.estimators import Deconvolution, Likelihood
-from confide.estimators.shares import CategoryShares
+from confide.estimators import CategoryShares, Deconvolution, Likelihood
 from confide.lattice import Categories
 from confide.mechanisms import Mechanism
 from confide.summaries import Counts, Spectrum

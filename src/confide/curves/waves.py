@@ -70,7 +70,8 @@ class WaveDensity(Density):
         """Density at any x, zero beyond the reach."""
         points = self._points(x)
         near = ((points >= self.low - self.reach) & (points <= self.high + self.reach)).all(-1)
-        return np.where(near, self._sum(points, self.cosines, self.sines), 0.0)
+        heights: Floats = np.where(near, self._sum(points, self.cosines, self.sines), 0.0)
+        return heights[()]
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
         """1/2 plus the sine integral; one dimension only."""
@@ -81,7 +82,8 @@ class WaveDensity(Density):
         inside = 0.5 + self._sum(points, -self.sines / t, self.cosines / t)
         column = points[..., 0]
         inside = np.where(column < self.low[0] - self.reach[0], 0.0, inside)
-        return np.where(column > self.high[0] + self.reach[0], 1.0, inside)
+        shares: Floats = np.where(column > self.high[0] + self.reach[0], 1.0, inside)
+        return shares[()]
 
     @cached_property
     def cells(self) -> CellDensity:

@@ -138,11 +138,11 @@ class Profile:
         Distribution of binned reports given a cell between nodes.
     """
 
-    def __init__(self, law: Law) -> None:
+    def __init__(self, law: Law, *, nodes: int = NODES, bins: int = BINS) -> None:
         size, reports = law.inputs[0], law.outputs[0]
-        starts = np.arange(0, size, -(-size // NODES))
+        starts = np.arange(0, size, -(-size // nodes))
         self.nodes = np.append(starts, size)
-        self._bins = np.unique(np.linspace(0, reports, min(reports, BINS) + 1).astype(int)[:-1])
+        self._bins = np.unique(np.linspace(0, reports, min(reports, bins) + 1).astype(int)[:-1])
         ends = np.append(self._bins[1:], reports)
         columns = np.empty((self._bins.size, starts.size))
         for row, (first, last) in enumerate(zip(self._bins, ends, strict=True)):
@@ -166,19 +166,21 @@ class Profile:
         """Part of each cell below each place."""
         return np.clip(places[:, None] - np.arange(self.size), 0, 1)
 
-    def deviance(self, counts: Floats, places: Floats, shares: Floats, top: Floats) -> Floats:
-        """Twice the log-likelihood lost by F(place) = share; infinite where that cannot be.
+    def deviance(self, counts: Floats, parts: Floats, shares: Floats, top: Floats) -> Floats:
+        """Twice the log-likelihood lost by a share of some cells; infinite where it cannot be.
 
         Parameters
         ----------
         counts : array (batch, bins)
-        places, shares : array (batch,)
+        parts : array (batch, cells)
+            Part of each cell that the share is of; ``below(places)`` for F(place) = share.
+        shares : array (batch,)
         top : array (batch,)
             Log-likelihoods a report, from `fit`.
         """
-        contrast = self.below(places) - shares[:, None]
+        contrast = parts - shares[:, None]
         possible = (contrast.max(1) > 0) & (contrast.min(1) < 0)
-        result = np.full(len(places), np.inf)
+        result = np.full(len(parts), np.inf)
         if possible.any():
             some = counts[possible]
             n = some.sum(1)

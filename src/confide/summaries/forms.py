@@ -18,6 +18,19 @@ from confide.mechanisms import Channel, Noised
 
 Floats = npt.NDArray[np.float64]
 VERSION = 1
+MAX_BYTES = 2**33
+# What zip, numpy and json raise on bytes that are damaged or hostile.
+DAMAGE = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 HEADER = ("confide", "version", "n", "simulated", "mechanism", "bounds")
 ARRAYS = ("counts", "weights", "squared_weights", "response", "squared_response")
 
@@ -41,10 +54,13 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> b
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the arrays of a packed summary."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if sum(part.file_size for part in archive.infolist()) > MAX_BYTES:
+                raise InvalidInput(f"a summary of at most {MAX_BYTES} bytes", "a larger one")
+        with np.load(io.BytesIO(data), allow_pickle=False) as tables:
+            arrays = {name: tables[name] for name in tables.files}
         header = json.loads(arrays.pop("header").tobytes())
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except DAMAGE as error:
         raise InvalidInput(
             "a summary written by confide", "bytes that are not one, or not all of it"
         ) from error
@@ -102,10 +118,10 @@ def _channel(fields: Any) -> Channel:
 
 
 def _table(name: str, array: Any, shape: tuple[int, ...]) -> Floats:
-    try:
-        table = np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"numbers in {name!r} of a summary", "something else") from None
+    table = _validate.array(**{name: array})
+    if table.dtype.kind not in "iuf":
+        raise InvalidInput(f"numbers in {name!r} of a summary", "something else")
+    table = table.astype(np.float64)
     if table.shape != shape:
         raise InvalidInput(f"{name!r} of shape {shape} in a summary", f"shape {table.shape}")
     if not np.isfinite(table).all() or np.abs(table).max() > 2.0**62:
