@@ -108,6 +108,39 @@ class DensityDisplay:
 
 
 @dataclass
+class RegressionDisplay:
+    """A regression curve, its band and the corrected baseline; a map for two covariates."""
+
+    axes: tuple[Floats, ...]
+    heights: Floats
+    names: Sequence[str] = ("",)
+    band: tuple[Floats, Floats] | None = None
+    level: float | None = None
+    baseline: Floats | None = None
+    ax_: Any = field(default=None, init=False)
+
+    def plot(self, ax: Any = None, *, label: str = "estimate") -> RegressionDisplay:
+        """Draw into the given axes, or new ones."""
+        self.ax_ = ax = new_axes() if ax is None else ax
+        ax.set_xlabel(self.names[0] or "value")
+        if self.heights.ndim == 2:
+            mesh = ax.pcolormesh(*self.axes, self.heights.T, cmap="viridis", rasterized=True)
+            ax.figure.colorbar(mesh, ax=ax, label="mean response")
+            ax.set_ylabel(self.names[1])
+            return self
+        (x,) = self.axes
+        if self.band is not None:
+            words = f"{self.level:.0%} pointwise band"
+            ax.fill_between(x, *self.band, color=ESTIMATE, alpha=0.2, lw=0, label=words)
+        if self.baseline is not None:
+            ax.plot(x, self.baseline, color=NAIVE, lw=1.4, ls="--", label="corrected line")
+        ax.plot(x, self.heights, color=ESTIMATE, lw=1.8, label=label)
+        ax.set_ylabel("mean response")
+        ax.legend(frameon=False)
+        return self
+
+
+@dataclass
 class ProportionsDisplay:
     """Shares of categories with their intervals."""
 

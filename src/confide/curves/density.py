@@ -140,7 +140,7 @@ class Density(ABC):
         return self.cells._display(self, level).plot(ax)
 
     def __repr__(self) -> str:
-        facts = ", ".join(f"{key}={_short(value)}" for key, value in self.facts.items())
+        facts = ", ".join(f"{key}={short(value)}" for key, value in self.facts.items())
         return f"<{type(self).__name__} {facts}>"
 
     def _repr_html_(self) -> str:
@@ -150,7 +150,8 @@ class Density(ABC):
         return f"<div>{picture}<br><code>{_escape(repr(self))}</code></div>"
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A fact in print."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

@@ -1,0 +1,228 @@
+"""Regression curves: the mean of a response given a private number."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.curves.density import short
+from confide.displays import RegressionDisplay
+from confide.errors import InvalidInput, Unsupported
+
+Floats = npt.NDArray[np.float64]
+
+PLOT_POINTS = 201
+
+
+class Band(Protocol):
+    """What an estimator hands to its curve for pointwise intervals."""
+
+    def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends at each x."""
+
+
+class Regression(ABC):
+    """The mean of a response as a function of one or two private numbers.
+
+    Attributes
+    ----------
+    names
+        Names of the covariates; ``("",)`` for a single one.
+    low, high
+        Public bounds of the covariates, one number each.
+    facts
+        How it came about: method, n, epsilon, smoothing or bandwidth, what was private.
+    band
+        What answers `interval`, or None.
+    baseline
+        The corrected straight line (or logistic curve) that belongs beside it, or None.
+    """
+
+    names: tuple[str, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    facts: Mapping[str, Any]
+    band: Band | None
+    baseline: Regression | None
+
+    @abstractmethod
+    def predict(self, x: npt.ArrayLike) -> Floats:
+        """Mean response at x; for two covariates x has one row a point."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+
+    def interval(self, x: npt.ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Pointwise confidence intervals of the mean response at x."""
+        level = _validate.level(level)
+        if self.band is None:
+            raise Unsupported("This curve came without the reports' noise: it has no intervals.")
+        low, high = self.band.interval(np.asarray(x, dtype=np.float64), level)
+        return low, high
+
+    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> RegressionDisplay:
+        """Draw the curve, its band and the corrected baseline; for two covariates a map."""
+        axes = [np.linspace(a, b, PLOT_POINTS) for a, b in zip(self.low, self.high, strict=True)]
+        if len(axes) == 1:
+            x = axes[0]
+            band = None if level is None or self.band is None else self.interval(x, level=level)
+            line = None if self.baseline is None else self.baseline.predict(x)
+            return RegressionDisplay((x,), self.predict(x), self.names, band, level, line).plot(ax)
+        grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+        return RegressionDisplay(tuple(axes), self.predict(grid), self.names).plot(ax)
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{key}={short(value)}" for key, value in self.facts.items())
+        return f"<{type(self).__name__} {facts}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellRegression(Regression):
+    """A regression curve known on cells, in one to three dimensions.
+
+    Parameters
+    ----------
+    edges
+        Cell edges, one ascending array a covariate.
+    values
+        Mean response in each cell, one axis a covariate.
+    names, facts, band, baseline
+        As for `Regression`.
+    joined
+        Whether values are joined by straight lines between cell centres, or constant in a cell.
+    outside
+        Response outside the cells; None for that of the nearest cell.
+
+    Examples
+    --------
+    >>> curve = CellRegression((np.array([0.0, 1.0, 2.0]),), np.array([1.0, 3.0]))
+    >>> curve.predict([0.5, 1.0, 5.0])
+    array([1., 2., 3.])
+    """
+
+    edges: tuple[Floats, ...]
+    values: Floats
+    names: tuple[str, ...] = ("",)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    band: Band | None = None
+    baseline: Regression | None = None
+    joined: bool = True
+    outside: float | None = None
+
+    @cached_property
+    def low(self) -> tuple[float, ...]:  # type: ignore[override]
+        """Lowest edge of each covariate."""
+        return tuple(float(edge[0]) for edge in self.edges)
+
+    @cached_property
+    def high(self) -> tuple[float, ...]:  # type: ignore[override]
+        """Highest edge of each covariate."""
+        return tuple(float(edge[-1]) for edge in self.edges)
+
+    def predict(self, x: npt.ArrayLike) -> Floats:
+        """Mean response at x."""
+        points = np.asarray(x, dtype=np.float64)
+        d = self.values.ndim
+        if d == 1:
+            points = points[..., None]
+        elif points.shape[-1:] != (d,):
+            raise InvalidInput(f"points of {d} columns", f"shape {points.shape}")
+        cells, parts = [], []
+        inside = np.ones(points.shape[:-1], dtype=bool)
+        for axis, edges in enumerate(self.edges):
+            column = points[..., axis]
+            inside &= (column >= edges[0]) & (column <= edges[-1])
+            if self.joined and edges.size > 2:
+                knots = (edges[:-1] + edges[1:]) / 2
+                column = np.clip(column, knots[0], knots[-1])
+                cell = np.clip(np.searchsorted(knots, column, side="right") - 1, 0, knots.size - 2)
+                parts.append((column - knots[cell]) / (knots[cell + 1] - knots[cell]))
+            else:
+                cell = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, edges.size - 2)
+                parts.append(np.zeros(column.shape))
+            cells.append(cell)
+        result = np.zeros(points.shape[:-1])
+        for corner in np.ndindex(*(2,) * d):
+            weight = np.ones(points.shape[:-1])
+            for step, part in zip(corner, parts, strict=True):
+                weight = weight * (part if step else 1 - part)
+            last = [size - 1 for size in self.values.shape]
+            at = tuple(
+                np.minimum(cell + step, end)
+                for cell, step, end in zip(cells, corner, last, strict=True)
+            )
+            result += np.where(weight > 0, weight * self.values[at], 0.0)
+        if self.outside is not None:
+            result = np.where(inside, result, self.outside)
+        return result[()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "curve": "cell-regression",
+            "names": list(self.names),
+            "edges": [edge.tolist() for edge in self.edges],
+            "values": self.values.tolist(),
+            "joined": self.joined,
+            "outside": self.outside,
+            "facts": dict(self.facts),
+            "baseline": None if self.baseline is None else self.baseline.to_dict(),
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Classification:
+    """Which of two classes is the more likely one, given private numbers.
+
+    Parameters
+    ----------
+    score
+        The curve that decides: the second class where it is above the threshold.
+    labels
+        The two classes.
+    threshold
+        Where the score changes sides.
+
+    Examples
+    --------
+    >>> score = CellRegression((np.array([0.0, 1.0, 2.0]),), np.array([0.2, 0.9]), joined=False)
+    >>> Classification(score, labels=("no", "yes")).predict([0.5, 1.5]).tolist()
+    ['no', 'yes']
+    """
+
+    score: Regression
+    labels: tuple[Any, Any] = (0, 1)
+    threshold: float = 0.5
+
+    def predict(self, x: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The more likely class at x."""
+        return np.asarray(self.labels)[(self.score.predict(x) > self.threshold).astype(int)]
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """How it came about."""
+        return self.score.facts
+
+    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> RegressionDisplay:
+        """Draw the score."""
+        return self.score.plot(ax, level=level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "curve": "classification",
+            "labels": list(self.labels),
+            "threshold": self.threshold,
+            "score": self.score.to_dict(),
+        }
+
+    def __repr__(self) -> str:
+        return f"<Classification into {self.labels[0]!r} and {self.labels[1]!r} by {self.score!r}>"
