@@ -161,6 +161,14 @@ def vector(**named: Any) -> Floats:
     return result
 
 
+def frozen(given: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The array read-only: itself where nobody can write to it any more, else a copy."""
+    if given.flags.writeable or given.base is not None:
+        given = given.copy()
+        given.flags.writeable = False
+    return given
+
+
 def _first_odd(items: Sequence[Any], dtype: np.dtype[Any]) -> str:
     for position, item in enumerate(items):
         if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, float, np.number)):

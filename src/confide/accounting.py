@@ -80,15 +80,16 @@ class Spend:
 def odds(epsilon: float) -> str:
     """The factor e**epsilon, readable."""
     if epsilon < 14:
-        return rounded_up(math.nextafter(math.exp(epsilon), math.inf), 3)
+        factor = math.nextafter(math.exp(epsilon), math.inf)
+        return rounded_up(factor, 3 if factor > 1.1 else 6)
     return f"e^{rounded_up(epsilon, 3)}"
 
 
 def rounded_up(x: float, digits: int) -> str:
-    """A bound in print: never below what it stands for."""
+    """A bound in print: never below what it stands for, as it is written down."""
     if x == 0 or math.isinf(x):
         return f"{x:g}"
-    exact = Decimal(x)
+    exact = Decimal(repr(float(x)))
     unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
     return f"{exact.quantize(unit, rounding=ROUND_CEILING).normalize():f}"
 

@@ -44,6 +44,10 @@ class Noise(ABC):
         """Squared characteristic function, averaged over values where their noise differs."""
         return self.characteristic(t) ** 2
 
+    def mean_cdf(self, x: npt.ArrayLike) -> Floats:
+        """P(noise <= x), averaged over values where their noise differs."""
+        return self.cdf(x)
+
 
 @dataclass(frozen=True)
 class Laplace(Noise):
@@ -166,6 +170,16 @@ class Gaussian(Noise):
         y = _floats(x)
         result: Floats = special.ndtr((y[..., None] if self.varies else y) / self.scale)
         return result
+
+    def mean_cdf(self, x: npt.ArrayLike) -> Floats:
+        """P(noise <= x), averaged over values."""
+        y = _floats(x)
+        scales, share = np.unique(np.atleast_1d(self.scale), return_counts=True)
+        total = np.zeros(y.shape)
+        for scale, count in zip(scales, share, strict=True):
+            total += count * special.ndtr(y / scale)
+        average: Floats = total / share.sum()
+        return average
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Gaussian) and np.array_equal(self.scale, other.scale)

@@ -26,6 +26,14 @@ def test_words_say_the_odds() -> None:
     assert Spend(math.inf).to_dict()["epsilon"] is None
 
 
+def test_printed_bounds_are_never_below_and_never_above_what_was_declared() -> None:
+    assert "epsilon = 0.1:" in Spend(0.1).words()
+    assert repr(Spend(0.0001)) == "Spend(epsilon=0.0001)"
+    assert "at most 1.00011" in Spend(0.0001).words()
+    assert "at most 4.49" in Spend(1.5).words()
+    assert "epsilon = 1.001" in Spend(1.00004999).words()
+
+
 def test_notes_travel() -> None:
     assert (Spend(1.0, note="a") + Spend(1.0, note="a")).note == "a"
     assert (Spend(1.0, note="a") + Spend(1.0)).note == "a"

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide import mechanisms, noise
-from confide.errors import InvalidInput, Mismatch
+from confide.errors import InvalidInput, Mismatch, Unsupported
 from confide.lattice import Lattice
-from confide.mechanisms import Joint, Laplace, RandomizedResponse, Reports, SquareWave
+from confide.mechanisms import Joint, Laplace, Noised, RandomizedResponse, Reports, SquareWave
 from confide.summaries import Counts
 
 LATTICE = Lattice(low=0, high=1, size=12)
@@ -125,6 +125,48 @@ def test_noised_values() -> None:
     assert same(Counts.from_dict(json.loads(json.dumps(counts.to_dict()))), counts)
     second = Counts.of_noised(z[:9], noise=law, low=0, high=1, size=64)
     assert (counts + second).n == 5009
+
+
+def test_noised_scores_undo_the_noise() -> None:
+    for scale in (0.01, 2.0, 30.0):
+        channel = Counts.of_noised([0.5], noise=noise.Laplace(scale=scale), low=0, high=1, size=32)
+        for power in (1, 2):
+            centers = channel.mechanism.lattice.centers**power
+            reached = channel.mechanism.law.adjoint(channel.mechanism.unbiased(power))
+            np.testing.assert_allclose(reached, centers, atol=1e-6)
+    narrow = Noised(Lattice(low=0, high=1, size=64), noise.Gaussian(scale=0.01), margin=0)
+    with pytest.raises(Unsupported, match="no score"):
+        narrow.unbiased(1)
+
+
+def test_one_sd_per_value_and_custom_noise_can_be_binned() -> None:
+    spread = noise.Gaussian(scale=[0.1, 0.2, 0.3])
+    counts = Counts.of_noised([0.1, 0.2, 0.3], noise=spread, low=0, high=1, size=16)
+    one = [
+        Counts.of_noised([0.1], noise=noise.Gaussian(scale=s), low=0, high=1, size=16)
+        for s in (0.1, 0.2, 0.3)
+    ]
+    margin = counts.mechanism.margin
+    mean = np.mean(
+        [Noised(c.mechanism.lattice, c.mechanism.noise, margin=margin).law.matrix() for c in one],
+        axis=0,
+    )
+    np.testing.assert_allclose(counts.mechanism.law.matrix(), mean, atol=1e-12)
+    custom = noise.Custom(
+        characteristic=lambda t: 1 / (1 + t * t), variance=2.0, cdf=noise.Laplace(scale=1.0).cdf
+    )
+    both = [Counts.of_noised([0.1], noise=custom, low=0, high=1, size=8) for _ in range(2)]
+    assert (both[0] + both[1]).n == 2
+
+
+def test_large_responses_and_weights_keep_their_forms() -> None:
+    reports = MECHANISMS[0].privatize([0.1, 0.5])
+    counts = Counts.of(reports, response=[3e9, 2e9], weights=[1e10, 2e10])
+    assert same(Counts.from_bytes(counts.to_bytes()), counts)
+    with pytest.raises(InvalidInput, match="ordinary"):
+        Counts.of(reports, weights=[1e170, 1.0])
+    with pytest.raises(ValueError, match="read-only"):
+        counts.counts[0] = 1
 
 
 def test_what_does_not_add_up() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
-from confide.curves.density import Density, Floats, Intervals
+from confide.curves.density import Density, Floats, Intervals, JointIntervals, keyed
 from confide.displays import DensityDisplay
 from confide.errors import InvalidInput, Unsupported
 
@@ -46,7 +46,11 @@ class CellDensity(Density):
     masses: Floats
     names: tuple[str, ...] = ("",)
     facts: Mapping[str, Any] = field(default_factory=dict)
-    intervals: Intervals | None = None
+    intervals: Intervals | JointIntervals | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "edges", tuple(_validate.frozen(edge) for edge in self.edges))
+        object.__setattr__(self, "masses", _validate.frozen(self.masses))
 
     @property
     def cells(self) -> CellDensity:
@@ -146,7 +150,11 @@ class CellDensity(Density):
             raise InvalidInput("a known column", _validate.shown(name), advice)
         at = self.names.index(name)
         others = tuple(axis for axis in range(self.masses.ndim) if axis != at)
-        return CellDensity((self.edges[at],), self.masses.sum(others), facts=self.facts)
+        marginal = getattr(self.intervals, "marginal", None)
+        intervals = None if marginal is None else marginal(name)
+        return CellDensity(
+            (self.edges[at],), self.masses.sum(others), facts=self.facts, intervals=intervals
+        )
 
     def _draw(self, n: int, generator: np.random.Generator) -> Floats:
         flat = generator.choice(self.masses.size, size=n, p=self.masses.ravel())
@@ -190,16 +198,22 @@ class CellDensity(Density):
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`, without the intervals."""
-        keys = ("curve", "names", "edges", "masses", "facts")
-        _validate.known_keys(fields, keys, "a density")
-        for key in keys:
-            if key not in fields:
-                raise InvalidInput(f"the key {key!r} in a density", "none")
-        edges = tuple(_validate.vector(edges=edge) for edge in fields["edges"])
-        masses = np.asarray(fields["masses"], dtype=np.float64)
+        checked = keyed(fields, "cell-density", ("names", "edges", "masses", "facts"))
+        if not isinstance(checked["edges"], list):
+            raise InvalidInput("a list of edges", _validate.shown(checked["edges"]))
+        edges = tuple(_validate.vector(edges=edge) for edge in checked["edges"])
+        for edge in edges:
+            if not np.all(np.diff(edge) > 0):
+                raise InvalidInput("ascending edges", "others")
+        masses = _validate.array(masses=checked["masses"])
+        if masses.dtype.kind not in "iuf" or not np.isfinite(masses).all():
+            raise InvalidInput("finite masses", "others")
         if masses.shape != tuple(edge.size - 1 for edge in edges):
             raise InvalidInput("a mass for each cell", f"shape {masses.shape}")
-        return cls(edges, masses, tuple(fields["names"]), dict(fields["facts"]))
+        names = tuple(checked["names"])
+        if len(names) != len(edges) or not all(isinstance(name, str) for name in names):
+            raise InvalidInput("a name for each column", _validate.shown(names))
+        return cls(edges, masses.astype(np.float64), names, dict(checked["facts"]))
 
 
 def _attempt(source: Density, what: str, at: npt.ArrayLike, level: float) -> Any:

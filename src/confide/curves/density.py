@@ -40,6 +40,13 @@ class Intervals(Protocol):
         """Interval of the density at x."""
 
 
+class JointIntervals(Protocol):
+    """The same for a joint density, whose columns have intervals one by one."""
+
+    def marginal(self, name: str) -> Intervals:
+        """Intervals of one column."""
+
+
 class Density(ABC):
     """The distribution of a number (or of two or three) in the population.
 
@@ -50,7 +57,7 @@ class Density(ABC):
     """
 
     facts: Mapping[str, Any]
-    intervals: Intervals | None
+    intervals: Intervals | JointIntervals | None
 
     @property
     @abstractmethod
@@ -119,16 +126,26 @@ class Density(ABC):
         tuple
             Lower and upper end; arrays where ``at`` is one.
         """
+        if what == "median":
+            raise InvalidInput("a known what", "what='median'", 'Ask for "quantile" at 0.5.')
         what = _validate.one_of(("mean", "cdf", "quantile", "pdf"), what=what)
         level = _validate.level(level)
         if self.intervals is None:
             raise Unsupported("This density came without the reports' noise: it has no intervals.")
+        if not hasattr(self.intervals, what):
+            raise Unsupported(f"A joint density has no single {what}: take marginal(name) first.")
         if what == "mean":
-            return self.intervals.mean(level)
+            ends: tuple[Any, Any] = getattr(self.intervals, what)(level)
+            return ends
         if at is None:
             raise InvalidInput(f"a place for the interval of the {what}", "none", "Give at=.")
-        ends: tuple[Any, Any] = getattr(self.intervals, what)(np.asarray(at, np.float64), level)
-        return ends
+        places = np.asarray(at, dtype=np.float64)
+        low, high = getattr(self.intervals, what)(places, level)
+        if what == "pdf":
+            return low, high
+        # The interval knows no smoothing and the estimate does: it holds the estimate in any case.
+        estimate = getattr(self, what)(places)
+        return np.minimum(low, estimate), np.maximum(high, estimate)
 
     def sample(self, n: int, *, seed: int | None = None) -> Floats:
         """Synthetic values from the estimated distribution; they cost no further privacy."""
@@ -148,6 +165,17 @@ class Density(ABC):
         cells = self.cells
         picture = sketch(cells.masses / np.diff(cells.edges[0])) if cells.masses.ndim == 1 else ""
         return f"<div>{picture}<br><code>{_escape(repr(self))}</code></div>"
+
+
+def keyed(fields: Any, curve: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
+    """The fields of a curve's JSON form, all there and none besides."""
+    if not isinstance(fields, Mapping) or fields.get("curve") != curve:
+        raise InvalidInput(f"a {curve} as a JSON object", "something else")
+    _validate.known_keys(fields, ("curve", *keys), f"a {curve}")
+    for key in keys:
+        if key not in fields:
+            raise InvalidInput(f"the key {key!r} in a {curve}", "none")
+    return fields
 
 
 def short(value: Any) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
-from confide.curves.density import Floats
+from confide.curves.density import Floats, keyed
 from confide.displays import ProportionsDisplay
 from confide.errors import InvalidInput, Unsupported
 
@@ -76,6 +76,16 @@ class Proportions:
             "shares": self.shares.tolist(),
             "facts": dict(self.facts),
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, without the intervals."""
+        checked = keyed(fields, "proportions", ("categories", "shares", "facts"))
+        shares = _validate.vector(shares=checked["shares"])
+        categories = tuple(checked["categories"])
+        if len(categories) != shares.size:
+            raise InvalidInput("a share for each category", str(shares.size))
+        return cls(categories, shares, dict(checked["facts"]))
 
     def __repr__(self) -> str:
         pairs = zip(self.categories, self.shares, strict=True)

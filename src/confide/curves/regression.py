@@ -204,7 +204,9 @@ class Classification:
 
     def predict(self, x: npt.ArrayLike) -> npt.NDArray[Any]:
         """The more likely class at x."""
-        return np.asarray(self.labels)[(self.score.predict(x) > self.threshold).astype(int)]
+        second = np.asarray(self.score.predict(x)) > self.threshold
+        labels: npt.NDArray[Any] = np.asarray(self.labels)[second.astype(int)]
+        return labels
 
     @property
     def facts(self) -> Mapping[str, Any]:

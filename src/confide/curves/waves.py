@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from confide import _validate
 from confide.curves.cells import CellDensity
-from confide.curves.density import Density, Floats, Intervals
+from confide.curves.density import Density, Floats, Intervals, keyed
 from confide.errors import InvalidInput, Unsupported
 
 
@@ -120,3 +121,30 @@ class WaveDensity(Density):
             "moments": [part.tolist() for part in self.moments],
             "facts": dict(self.facts),
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, without the intervals."""
+        keys = ("names", "frequencies", "cosines", "sines", "low", "high", "reach", "moments")
+        checked = keyed(fields, "wave-density", (*keys, "facts"))
+        arrays = {key: _validate.array(**{key: checked[key]}) for key in keys[1:]}
+        waves, d = arrays["cosines"].size, len(checked["names"])
+        shapes = {"frequencies": (waves, d), "cosines": (waves,), "sines": (waves,)}
+        shapes |= {"moments": (2, d), "low": (d,), "high": (d,), "reach": (d,)}
+        for key, shape in shapes.items():
+            table = arrays[key]
+            if table.shape != shape or table.dtype.kind not in "iuf":
+                raise InvalidInput(f"{key} of shape {shape} in a wave-density", str(table.shape))
+            arrays[key] = table.astype(np.float64)
+        moments = arrays.pop("moments")
+        return cls(
+            arrays["frequencies"],
+            arrays["cosines"],
+            arrays["sines"],
+            arrays["low"],
+            arrays["high"],
+            (moments[0], moments[1]),
+            arrays["reach"],
+            names=tuple(checked["names"]),
+            facts=dict(checked["facts"]),
+        )

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from confide.estimators._em import Floats
+from confide.lattice import Lattice
 from confide.mechanisms.laws import Law, Product
 
 FINENESS = 4
 """Bins of reports for each coarse cell, at most: so narrow that binning adds next to no blur."""
-
-
-def block_length(size: int, target: float) -> int:
-    """How many cells of ``size`` to join for about ``target``: a divisor where one is near."""
-    ideal = size / target
-    if ideal <= 1:
-        return 1
-    near = range(max(1, math.ceil(ideal / 1.5)), math.floor(ideal * 1.5) + 1)
-    divisors = [k for k in near if size % k == 0]
-    return min(divisors, key=lambda k: abs(math.log(k / ideal)), default=round(ideal))
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,24 +45,35 @@ class Reduced:
         return values
 
 
-def reduce(law: Law, counts: Floats, blocks: Sequence[int]) -> tuple[Law | Reduced, Floats]:
-    """The law on cells joined by ``blocks`` along each axis, and the counts binned to match."""
-    if all(block == 1 for block in blocks):
+def coarsen(law: Law, counts: Floats, sizes: Sequence[int]) -> tuple[Law | Reduced, Floats]:
+    """The law on ``sizes`` equal coarse cells an axis, and the counts binned to match.
+
+    A cell of the law that lies across the edge of two coarse ones belongs to both by its parts, so
+    that coarse cells are equal whatever the sizes.
+    """
+    if tuple(sizes) == tuple(law.inputs):
         return law, counts
     matrices = []
-    for axis, block in enumerate(blocks):
+    for axis, size in enumerate(sizes):
         part = law.laws[axis] if isinstance(law, Product) else law
         cells, reports = part.inputs[0], part.outputs[0]
-        starts = np.arange(0, cells, block)
-        width = -(-reports // (FINENESS * starts.size))
-        bins = np.arange(0, reports, width)
-        columns = np.empty((bins.size, starts.size))
+        bins = np.arange(0, reports, -(-reports // (FINENESS * size)))
+        columns = np.empty((bins.size, size))
         # One stretch of columns at a time: on a fine lattice all of them would be gigabytes.
-        for first in range(0, starts.size, 32):
-            some = starts[first : first + 32]
-            inside = (np.arange(cells) // block)[None, :] == (some // block)[:, None]
-            spread = part.forward(inside / inside.sum(axis=1, keepdims=True))
+        for first in range(0, size, 32):
+            edges = np.arange(first, min(first + 32, size) + 1) * (cells / size)
+            below = np.clip(edges[:, None] - np.arange(cells), 0, 1)
+            spread = part.forward(np.diff(below, axis=0) * (size / cells))
             columns[:, first : first + 32] = np.add.reduceat(spread, bins, axis=1).T
         matrices.append(columns)
         counts = np.add.reduceat(counts, bins, axis=axis)
     return Reduced(tuple(matrices)), counts
+
+
+def coarse_edges(lattice: Lattice, size: int) -> Floats:
+    """Edges of ``size`` coarse cells: equal on the lattice's own scale."""
+    if size == lattice.size:
+        return lattice.edges
+    edges = lattice.position(np.arange(size + 1) * (lattice.size / size) - 0.5, exact=True)
+    edges[[0, -1]] = lattice.edges[[0, -1]]
+    return edges

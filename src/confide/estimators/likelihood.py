@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,11 +10,11 @@ from confide import _validate
 from confide.curves import CellDensity
 from confide.errors import InvalidInput
 from confide.estimators._em import Channel, Floats, em
-from confide.estimators._grids import block_length, reduce
+from confide.estimators._grids import coarse_edges, coarsen
 from confide.estimators.intervals import Intervals
 from confide.lattice import Lattice
-from confide.mechanisms import Mechanism
 from confide.summaries import Counts
+from confide.summaries.counts import expected
 
 FOLDS = 5
 SEED = 20_200_614
@@ -39,7 +38,7 @@ class Likelihood:
         A number from 0 (plain maximum likelihood: spiky unless n is huge) to 1 (EMS; Silverman,
         Jones, Wilson and Nychka 1990), or ``"auto"``: the one that predicts held-out reports best.
     size
-        Number of cells of the estimate in each column, which must divide that of the lattice, or
+        Number of cells of the estimate in each column, at most those of the lattice, or
         ``"auto"``: about 2 n**(1/3) (n**(1/4), n**(1/5) for two and three columns) but no more
         than 256 (64, 16). A histogram of the true values would not support more.
 
@@ -56,6 +55,7 @@ class Likelihood:
     --------
     >>> from confide import Lattice, SquareWave
     >>> from confide.summaries import Counts
+    from confide.summaries.counts import expected
     >>> values = np.random.default_rng(1).beta(2, 5, 100_000)
     >>> reports = SquareWave(Lattice(low=0, high=1), epsilon=2.0).simulate(values, seed=1)
     >>> density = Likelihood().fit(Counts.of(reports))
@@ -89,51 +89,53 @@ class Likelihood:
         CellDensity
             With ``facts`` that name the smoothing used and, for one column, intervals.
         """
-        axes = _numeric_axes(counts)
+        axes = _numeric_axes(expected(counts))
         n = counts.effective_n
         if not n > 0:
             raise InvalidInput("at least one report", "none", "There is nothing to estimate from.")
         detail = 2 * n ** (1 / (2 + len(axes)))
-        blocks = [self._block(lattice, detail, len(axes)) for lattice in axes.values()]
+        sizes = [self._cells(lattice, detail, len(axes)) for lattice in axes.values()]
         total = counts.total
-        law, reports = reduce(counts.mechanism.law, total * (n / total.sum()), blocks)
+        law, reports = coarsen(counts.mechanism.law, total * (n / total.sum()), sizes)
         smoothing = self.smoothing
         if isinstance(smoothing, str):
             cells = float(np.exp(np.mean(np.log(law.inputs))))
             smoothing = choose_smoothing(law, reports, TYPICAL * (cells / detail) ** 2)
         masses = em(law, reports, smoothing=smoothing, iterations=1000)
         edges = tuple(
-            np.append(lattice.edges[:-1:block], lattice.edges[-1])
-            for lattice, block in zip(axes.values(), blocks, strict=True)
+            coarse_edges(lattice, size) for lattice, size in zip(axes.values(), sizes, strict=True)
         )
-        facts: dict[str, Any] = {"method": "likelihood", "n": counts.n}
-        if isinstance(counts.mechanism, Mechanism):
-            facts["epsilon"] = counts.mechanism.spend.epsilon
-        facts["smoothing"] = smoothing
-        intervals = Intervals(counts) if len(axes) == 1 else None
+        facts = {"method": "likelihood", **counts.facts, "smoothing": smoothing}
+        intervals = Intervals(counts) if len(axes) == 1 else Marginals(counts)
         return CellDensity(edges, masses, tuple(axes), facts, intervals)
 
-    def _block(self, lattice: Lattice, detail: float, columns: int) -> int:
-        if isinstance(self.size, str):
-            return block_length(lattice.size, min(max(detail, FEWEST_CELLS), MOST_CELLS[columns]))
-        if lattice.size % self.size:
-            near = lattice.size // block_length(lattice.size, self.size)
-            raise InvalidInput(
-                f"a size that divides the lattice's {lattice.size} cells",
-                f"size={self.size}",
-                f"Near it: {near}." if lattice.size % near == 0 else "",
-            )
-        return lattice.size // self.size
+    def _cells(self, lattice: Lattice, detail: float, columns: int) -> int:
+        if isinstance(self.size, int):
+            return min(self.size, lattice.size)
+        most = min(lattice.size, MOST_CELLS[columns])
+        return round(min(max(detail, FEWEST_CELLS), most))
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """Intervals of the columns of a joint estimate, each from its own marginal counts."""
+
+    counts: Counts
+
+    def marginal(self, name: str) -> Intervals:
+        """Intervals of one column."""
+        return Intervals(self.counts.marginal(name))
 
 
 def choose_smoothing(law: Channel, counts: Floats, typical: float) -> float:
     """The smoothing that predicts held-out reports best, in steps of 4 around a typical one."""
     candidates = np.unique(np.minimum(typical * 4.0**STEPS, 1.0))
     prior = -((np.log(candidates / typical) / np.log(4)) ** 2) / 2
-    whole = np.rint(counts).astype(np.int64)
+    # Thinned are respondents; each then weighs what the respondents of its report weigh.
+    whole = np.ceil(counts.round(6)).astype(np.int64)
     thinned = np.random.default_rng(SEED).multinomial(whole, [1 / FOLDS] * FOLDS)
-    held = np.moveaxis(thinned, -1, 0).astype(np.float64)
-    kept = whole - held
+    held = np.moveaxis(thinned, -1, 0) * (counts / np.maximum(whole, 1))
+    kept = counts - held
     axes = tuple(range(1, kept.ndim))
     usable = (kept.sum(axes) > 0) & (held.sum(axes) > 0)
     if not usable.any():
@@ -153,7 +155,7 @@ def _numeric_axes(counts: Counts) -> dict[str, Lattice]:
             raise InvalidInput(
                 "counts of numbers",
                 f"categories{' in ' + repr(name) if name else ''}",
-                "For categories take CategoryShares.",
+                "Take marginal(question) of joint counts; CategoryShares is for categories.",
             )
         axes[name] = axis
     return axes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -18,6 +19,9 @@ from confide.summaries import forms
 
 Floats = npt.NDArray[np.float64]
 
+MAX_WEIGHT = 1e100
+"""Weights stay where their squares and sums are finite floats."""
+
 
 @dataclass(frozen=True, eq=False)
 class Response:
@@ -27,6 +31,10 @@ class Response:
     squares: Floats
     low: float
     high: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sums", _validate.frozen(self.sums))
+        object.__setattr__(self, "squares", _validate.frozen(self.squares))
 
     def __add__(self, other: Response) -> Response:
         return Response(
@@ -71,6 +79,12 @@ class Counts:
     weights: tuple[Floats, Floats] | None = None
     response: Response | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", _validate.frozen(self.counts))
+        if self.weights is not None:
+            sums, squares = map(_validate.frozen, self.weights)
+            object.__setattr__(self, "weights", (sums, squares))
+
     @classmethod
     def of(
         cls,
@@ -93,6 +107,10 @@ class Counts:
         weights
             Survey weights, positive, one for each respondent.
         """
+        if not isinstance(reports, Reports):
+            raise InvalidInput(
+                "Reports", f"a {type(reports).__name__}", "They come from mechanism.privatize."
+            )
         return cls._tally(
             reports.mechanism,
             reports.indices,
@@ -134,9 +152,9 @@ class Counts:
         lattice = Lattice(low=low, high=high, size=size)
         step = (lattice.high - lattice.low) / lattice.size
         # Margins come from the noise, not from the data, so that summaries of two files add up.
-        # Five standard deviations leave little beyond, and the end cells hold that.
-        margin = int(np.ceil(5 * np.sqrt(noise.variance) / step)) + 1
-        channel = Noised(lattice, noise, margin=min(margin, 8 * size))
+        # Ten standard deviations leave next to nothing beyond, and the end cells hold that.
+        margin = int(np.ceil(10 * np.sqrt(noise.variance) / step)) + 1
+        channel = Noised(lattice, noise, margin=min(margin, 32 * size))
         return cls._tally(
             channel,
             channel.index(numbers),
@@ -159,8 +177,13 @@ class Counts:
     ) -> Self:
         n, outputs = len(indices), mechanism.law.outputs
         w = None if weights is None else _aligned(n, weights=weights)
-        if w is not None and not (w > 0).all():
-            raise InvalidInput("weights > 0", f"{w.min():g}", "Leave such respondents out.")
+        if w is not None and not ((w >= 1 / MAX_WEIGHT) & (w <= MAX_WEIGHT)).all():
+            bad = w.min() if w.min() < 1 / MAX_WEIGHT else w.max()
+            raise InvalidInput(
+                "weights > 0 that are ordinary numbers",
+                f"{bad:g}",
+                "Leave respondents without weight out.",
+            )
         y = None if response is None else _aligned(n, response=response)
         low, high = _bounds(y, bounds)
         size = int(np.prod(outputs))
@@ -205,6 +228,17 @@ class Counts:
             return float(self.n)
         w, squares = self.weights
         return float(w.sum() ** 2 / squares.sum()) if self.n else 0.0
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What an estimate should say about where it came from."""
+        facts: dict[str, Any] = {"n": self.n}
+        if self.weights is not None:
+            facts["effective_n"] = self.effective_n
+        if isinstance(self.mechanism, Mechanism):
+            epsilon = self.mechanism.spend.epsilon
+            facts["epsilon"] = None if math.isinf(epsilon) else epsilon
+        return facts
 
     def __add__(self, other: Counts) -> Counts:
         """Merge."""
@@ -299,6 +333,15 @@ class Counts:
         if not isinstance(self.mechanism, Mechanism):
             kind = "noised"
         return f"<Counts of {self.n} {kind} reports of {self.mechanism!r}>"
+
+
+def expected(summary: Any) -> Counts:
+    """Counts, or a sentence that says how to get them."""
+    if isinstance(summary, Reports):
+        raise InvalidInput("Counts", "Reports", "Take Counts.of(reports).")
+    if not isinstance(summary, Counts):
+        raise InvalidInput("Counts", f"a {type(summary).__name__}")
+    return summary
 
 
 def _aligned(n: int, **named: Any) -> Floats:

@@ -97,6 +97,8 @@ def checked(
             str(int(counts.sum())),
             "The summary is damaged.",
         )
+    if any((tables[name] < 0).any() for name in ARRAYS[1:3] if name in tables):
+        raise InvalidInput("weights >= 0 in a summary", "others")
     for first, second in (ARRAYS[1:3], ARRAYS[3:5]):
         if (first in tables) != (second in tables):
             raise InvalidInput(f"both {first!r} and {second!r} in a summary", "one of them")
@@ -124,6 +126,6 @@ def _table(name: str, array: Any, shape: tuple[int, ...]) -> Floats:
     table = table.astype(np.float64)
     if table.shape != shape:
         raise InvalidInput(f"{name!r} of shape {shape} in a summary", f"shape {table.shape}")
-    if not np.isfinite(table).all() or np.abs(table).max() > 2.0**62:
+    if not np.isfinite(table).all() or (name == "counts" and np.abs(table).max() > 2.0**62):
         raise InvalidInput(f"finite numbers in {name!r} of a summary", "others")
     return table
