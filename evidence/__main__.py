@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 
-from evidence import accuracy, coverage
-
-STUDIES = {"accuracy": accuracy.main, "coverage": coverage.main}
+STUDIES = ("accuracy", "coverage", "regression", "paper_f", "partition")
 
 
 def main(arguments: list[str]) -> int:
-    if not arguments:
-        return max(study([]) for study in STUDIES.values())
-    name, *rest = arguments
-    if name not in STUDIES:
-        print(f"Expected a study among {', '.join(STUDIES)}, got {name}.", file=sys.stderr)
-        return 2
-    return STUDIES[name](rest)
+    names, rest = (arguments[:1], arguments[1:]) if arguments else (list(STUDIES), [])
+    for name in names:
+        if name not in STUDIES:
+            print(f"Expected a study among {', '.join(STUDIES)}, got {name}.", file=sys.stderr)
+            return 2
+    # Imported one by one, so that one study does not wait for the others' libraries.
+    return max(importlib.import_module(f"evidence.{name}").main(rest) for name in names)
 
 
 if __name__ == "__main__":

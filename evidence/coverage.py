@@ -23,8 +23,9 @@ import numpy as np
 from scipy import optimize, stats
 
 from confide import Laplace, Lattice, SquareWave
+from confide.estimators._ends import least_variance, mean_ends, quantile_ends, scales, share_ends
 from confide.estimators._profile import Profile
-from confide.estimators.intervals import WINDOW, mean_ends, quantile_ends, scales, share_ends
+from confide.estimators.intervals import WINDOW
 from confide.estimators.shares import ReportIntervals
 from confide.mechanisms import ForcedResponse, RandomizedResponse
 from confide.mechanisms.laws import Law
@@ -37,12 +38,12 @@ Written by `make evidence NAME=coverage`, which also writes `evidence/results/co
 
 The interval of the mean comes from unbiased scores of the reports. Intervals of the distribution
 function, of quantiles and of the density (averaged over a sixteenth of the range) hold everything
-that a likelihood-ratio test does not reject. They assume nothing about the shape of the population
-beyond the cells of the lattice, so that they cover more often than they must, and on a fine lattice
-they are wider than on a coarse one: a lattice of 64 or 128 cells says that values inside a cell are
-spread evenly, and earns narrower intervals where that is true. Where it is false, for instance with
-many answers at one round number inside a cell, take the finer lattice. Next to a large mass at a
-bound coverage can fall a little short (the last rows)."""
+that a likelihood-ratio test does not reject. Of the population they assume only that values inside
+a cell of the lattice are spread evenly, so that they cover more often than they must. On a fine
+lattice they are wider than on a coarse one: a lattice of 64 or 128 cells earns narrower intervals
+where values are spread evenly inside its cells. Where they are not, for instance with many answers
+at one round number inside a cell, an end can be off by a cell: take the finer lattice. Next to a
+large mass at a bound coverage can fall a little short (the last rows)."""
 SHARES = (0.25, 0.5, 0.9)
 LEAST = 0.93
 MEAN = (0.935, 0.965)
@@ -146,14 +147,14 @@ def windows(
 def study(case: Case, surveys: int, calibrated: int, widths: int, seed: int = 1) -> dict[str, Any]:
     """Coverage and mean widths of one case."""
     began = time.perf_counter()
-    mechanism = MECHANISMS[case.mechanism](
-        Lattice(low=0, high=1, size=case.size), epsilon=case.epsilon
-    )
+    lattice = Lattice(low=0, high=1, size=case.size)
+    mechanism = MECHANISMS[case.mechanism](lattice, epsilon=case.epsilon)
     chances = mechanism.law.forward(case.population.masses(case.size))
     generator = np.random.default_rng(seed)
     counts = generator.multinomial(case.n, chances / chances.sum(), size=surveys).astype(float)
-    low, high = mean_ends(mechanism.law, mechanism.unbiased(1), counts, counts, level=LEVEL)
-    low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
+    scores = mechanism.unbiased(1)
+    least = least_variance(mechanism.law, scores, lattice.widths)
+    low, high = mean_ends(scores, counts, counts, level=LEVEL, edges=lattice.edges, least=least)
     # A cell's values stand at its centre; the truth is of the values themselves.
     covered = (low <= case.population.mean) & (case.population.mean <= high)
     quantities = [_quantity("mean", covered, high - low)]

@@ -109,7 +109,7 @@ def test_reports_are_made_of_the_operating_systems_entropy(
     assert (reports == mechanism.draw(indices, Tape())).all()
 
 
-DEVICE = ["mechanisms", "lattice.py", "discrete.py", "accounting.py", "_validate.py"]
+DEVICE = ["mechanisms", "cells.py", "lattice.py", "discrete.py", "accounting.py", "_validate.py"]
 
 
 def test_no_generator_can_be_reached_from_the_device_modules() -> None:

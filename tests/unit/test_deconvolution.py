@@ -10,6 +10,9 @@ from scipy import integrate, stats
 from confide import noise
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators import bandwidth as bandwidths
+from confide.estimators import quadrature, waves
+from confide.estimators._search import search, stretch
+from confide.estimators.bands import WaveBand
 from confide.estimators.deconvolution import Deconvolution
 from confide.estimators.inversion import inverses
 from confide.estimators.kernels import KERNELS, named
@@ -316,7 +319,6 @@ class TestRefusals:
         ("mechanism", "message"),
         [
             (SquareWave(Lattice(low=0, high=1, size=8), epsilon=1.0), "square-wave"),
-            (RandomizedResponse(["a", "b"], epsilon=1.0), "randomized-response"),
             (
                 TwoSidedGamma(Lattice(low=0, high=1, size=8), shape=1.5, scale=1.0),
                 "shape 1.5 > 1",
@@ -327,6 +329,21 @@ class TestRefusals:
         counts = Counts(mechanism, np.full(mechanism.law.outputs, 5))
         with pytest.raises(Unsupported, match=f"{message}.*estimators.Likelihood"):
             Deconvolution().fit(counts)
+
+    def test_categories(self):
+        answers = RandomizedResponse(["a", "b"], epsilon=1.0)
+        number = Laplace(Lattice(low=0, high=1, size=8), epsilon=1.0)
+        with pytest.raises(Unsupported, match=r"for numbers.*estimators\.CategoryShares"):
+            Deconvolution().fit(Counts(answers, np.full(2, 5)))
+        both = Counts(Joint({"pay": number, "vote": answers}), np.full((8, 2), 5))
+        with pytest.raises(Unsupported, match=r"'vote' has categories: take marginal\(question\)"):
+            Deconvolution().fit(both)
+        assert Deconvolution(bandwidth=0.2).fit(both.marginal("pay")).masses.size == 8
+
+    def test_gamma_noise_on_a_long_lattice(self):
+        mechanism = TwoSidedGamma(Lattice(low=0, high=1, size=2**14), shape=0.8, scale=1.0)
+        with pytest.raises(Unsupported, match=r"16384 cells.*estimators\.Likelihood"):
+            inverses(mechanism)
 
     def test_noise_with_zeros(self):
         law = noise.TwoSidedGamma(shape=2.0, scale=1.0)
@@ -392,6 +409,85 @@ class TestRefusals:
             Deconvolution(bandwidth="cv").fit(two)
 
 
+class TestWideRanges:
+    """One outlier must cost neither memory nor hours; 4 GB were 23 to 106 before."""
+
+    LAW = noise.Laplace(scale=0.5)
+
+    def numbers(self, outlier, n=1000):
+        rng = np.random.default_rng(20)
+        z = rng.normal(size=n) + rng.laplace(0, 0.5, n)
+        z[0] = outlier
+        return z
+
+    def test_a_bandwidth_out_of_reach(self):
+        for outlier in (1e5, 1e9, 1e300):
+            with pytest.raises(InvalidInput, match=r"larger one, or remove outliers.*low="):
+                Deconvolution(bandwidth=0.2).fit(Spectrum.of(self.numbers(outlier), noise=self.LAW))
+
+    @pytest.mark.parametrize("bandwidth", ["plug-in", "normal-reference", "cv", 0.2])
+    def test_bounds_leave_the_impossible_out(self, bandwidth):
+        estimator = Deconvolution(bandwidth=bandwidth)
+        z = self.numbers(1e9)
+        with pytest.warns(ConfideWarning, match="1 of 1000 numbers"):
+            density = estimator.fit(Spectrum.of(z, noise=self.LAW, low=-5, high=5))
+        without = estimator.fit(Spectrum.of(z[1:], noise=self.LAW, low=-5, high=5))
+        np.testing.assert_array_equal(density.masses, without.masses)
+        assert density.interval("mean") == without.interval("mean")
+
+    def test_each_number_has_its_own_reach(self):
+        law = noise.Gaussian(scale=[1.0, 1.0, 0.01, 1.0])
+        spectrum = Spectrum.of(
+            [0.5, 3.0, 3.0, 0.1], noise=law, low=0, high=1, response=[1.0, 2.0, 3.0, 4.0]
+        )
+        with pytest.warns(ConfideWarning, match="1 of 4"):
+            kept = waves.plausible(spectrum)
+        assert kept.values[:, 0].tolist() == [0.5, 3.0, 0.1]
+        assert kept.noise[0].scale.tolist() == [1.0, 1.0, 1.0]
+        assert kept.response.tolist() == [1.0, 2.0, 4.0]
+
+    def test_cells_wider_than_the_bandwidth_are_said_so(self):
+        spectrum = Spectrum.of(self.numbers(6e3), noise=self.LAW)
+        with pytest.warns(ConfideWarning, match="wider than its bandwidth"):
+            Deconvolution(bandwidth=0.2).fit(spectrum)
+
+    def test_chosen_bandwidths_are_raised(self, monkeypatch):
+        rng = np.random.default_rng(21)
+        z = rng.standard_t(2, size=(500, 3)) + rng.laplace(0, 0.2, (500, 3))
+        spectrum = Spectrum.of(z, noise=noise.Laplace(scale=0.2))
+        monkeypatch.setattr(waves, "MAX_WAVES", 2**17)
+        with pytest.warns(ConfideWarning, match="bandwidth was raised"):
+            density = Deconvolution().fit(spectrum)
+        assert density.masses.sum() == pytest.approx(1)
+        with pytest.raises(InvalidInput, match="within reach"):
+            Deconvolution(bandwidth=0.1).fit(spectrum)
+
+    def test_sizes_are_known_before_they_are_allocated(self):
+        for top, window in ((3.0, 10.0), (7.0, 1234.5), (1e-9, 0.0)):
+            assert quadrature.count(top, window) == quadrature.nodes(top, window)[0].size
+        for window in (1e12, math.inf):
+            with pytest.raises(InvalidInput, match="remove outliers"):
+                quadrature.nodes(1.0, window)
+
+    def test_cross_validation_on_a_long_grid(self):
+        axis = bandwidths.Axis(1e9, 1.0, 1e9, np.ones_like, np.ones_like)
+        with pytest.raises(InvalidInput, match="bandwidth='plug-in'"):
+            bandwidths.cross_validation([axis], named("fan"))
+
+    def test_bins_of_the_band_are_finer_than_the_bandwidth(self):
+        z = self.numbers(3e3, n=100_000)
+        spectrum = Spectrum.of(z, noise=self.LAW)
+        t, w = np.linspace(0.01, 5, 400), np.full(400, 0.01)
+        band = WaveBand(spectrum, t, w, -10.0, 3e3, positive=False)
+        places, shares = band._numbers
+        assert places.size < 10_000
+        assert shares.sum() == pytest.approx(1)
+        ordered = np.sort(z)
+        right = np.searchsorted(places, ordered).clip(1, places.size - 1)
+        gap = np.minimum(np.abs(ordered - places[right]), np.abs(ordered - places[right - 1]))
+        assert gap.max() < 1 / 5 / 8
+
+
 class TestBandwidth:
     def axis(self, law, z):
         spectrum = Spectrum.of(z, noise=law)
@@ -454,6 +550,63 @@ class TestBandwidth:
         with pytest.warns(ConfideWarning, match="too few values"):
             density = Deconvolution().fit(spectrum)
         assert density.bandwidth > 0.1
+
+    @pytest.mark.parametrize("z", [[0, 0, 1, 1], [3, 3, 3], [3, 4], [0, 5, 5, 5, 9]])
+    def test_units_of_few_or_tied_numbers(self, z):
+        found = []
+        for unit in (1.0, 1e-6, 1e6):
+            spectrum = Spectrum.of(unit * np.array(z), noise=noise.Laplace(scale=unit))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConfideWarning)
+                found.append(Deconvolution().fit(spectrum).bandwidth / unit)
+        assert found == pytest.approx([found[0]] * 3, rel=1e-6)
+        assert 0.1 < found[0] < 10
+
+    def test_no_spread_is_a_number_of_its_own(self):
+        with pytest.warns(ConfideWarning):
+            assert bandwidths.spread(0.0, 0.0, largest=7.0) == 7.0
+        with pytest.warns(ConfideWarning), pytest.raises(InvalidInput, match="unit"):
+            bandwidths.spread(0.0, 0.0)
+
+    @pytest.mark.parametrize("rare", [0.02, 0.0005])
+    def test_gain_of_a_few_numbers_with_hardly_any_noise(self, rare):
+        rng = np.random.default_rng(22)
+        sd = np.where(rng.random(20_000) < rare, 1e-3, rng.uniform(0.9, 1.1, 20_000))
+        law, t = noise.Gaussian(scale=sd), np.array([0.0, 0.1, 1.0, 2.0, 3.0, 4.0, 5.0, 300.0])
+        np.testing.assert_allclose(waves._gain(law)(t), 1 / law.mean_square(t), rtol=1e-3)
+
+    def test_cross_validation_of_one_effective_report(self):
+        mechanism = Laplace(Lattice(low=0, high=1, size=64), epsilon=5.0)
+        reports = mechanism.simulate(np.linspace(0, 1, 50), seed=1)
+        counts = Counts.of(reports, weights=np.append(1e30, np.ones(49)))
+        axis = inverses(mechanism)[0].axis(np.full(64, 1 / 64), counts.effective_n, named("fan"))
+        with pytest.raises(InvalidInput, match="one effective report"):
+            bandwidths.cross_validation([axis], named("fan"))
+
+    @pytest.mark.parametrize("size", [2, 4, 8, 16])
+    def test_few_cells_are_consistent(self, size):
+        """At least one cell of smoothing would leave errors of .45, .19, .13 and .05 for ever."""
+        mechanism = Laplace(Lattice(low=0, high=1, size=size), epsilon=20.0)
+        truth = beta_masses(size)
+        for method in bandwidths.METHODS:
+            rng = np.random.default_rng(23)
+            density = Deconvolution(bandwidth=method).fit(
+                simulated(mechanism, truth, 1_000_000, rng)
+            )
+            assert np.abs(density.masses - truth).sum() < 0.01
+        # The interval for an edge then holds the truth.
+        low, high = density.interval("cdf", 0.5, level=0.999)
+        assert low < stats.beta(2, 5).cdf(0.5) < high
+
+    def test_few_cells_and_much_noise_are_still_smoothed(self):
+        mechanism, truth = Laplace(Lattice(low=0, high=1, size=8), epsilon=4.0), beta_masses(8)
+        rng, errors = np.random.default_rng(24), []
+        for _ in range(20):
+            counts = simulated(mechanism, truth, 1000, rng)
+            fits = [Deconvolution(bandwidth=b).fit(counts) for b in ("plug-in", 1e-9)]
+            errors.append([np.abs(fit.masses - truth).sum() for fit in fits])
+        smoothed, raw = np.mean(errors, axis=0)
+        assert smoothed < 0.7 * raw
 
     def test_much_gaussian_noise_overflows_nothing(self):
         rng = np.random.default_rng(15)
@@ -520,6 +673,119 @@ class TestBands:
                 low, high = density.interval("pdf", at, level=0.9)
                 hits.append((low <= expected) & (expected <= high))
         assert np.abs(np.mean(hits, axis=0) - 0.9).max() < 4 * math.sqrt(0.09 / 300)
+
+    @pytest.mark.parametrize("positive", [True, False])
+    def test_no_ghosts_outside_the_window(self, positive):
+        law, rng = noise.Laplace(scale=0.5), np.random.default_rng(19)
+        z = rng.normal(size=2000) + rng.laplace(0, 0.5, 2000)
+        density = Deconvolution(positive=positive).fit(Spectrum.of(z, noise=law))
+        far = np.array([-1e4, -200.0, 36.9, 200.0, 1e4])
+        assert np.array(density.interval("pdf", far)).tolist() == [[0.0] * 5] * 2
+        for end in density.interval("cdf", far):
+            assert end == pytest.approx([0, 0, 1, 1, 1], abs=1e-6)
+        # Near the window the linear estimate goes on, and its band with it.
+        beyond = z.max() + 0.1
+        low, high = density.interval("pdf", beyond)
+        assert (low < high) is not positive
+
+    def test_one_place_at_a_time_equals_the_whole_operator(self):
+        mechanism, h = Laplace(Lattice(low=0, high=1, size=40), epsilon=3.0), 0.08
+        counts = simulated(mechanism, beta_masses(40), 3000, np.random.default_rng(25))
+        density = Deconvolution(bandwidth=h, positive=False).fit(counts)
+        (inverse,) = inverses(mechanism)
+        operator = inverse.operator(named("fan"), h)
+        shares = counts.counts / 3000
+        for rows, at, what in (
+            (40 * operator, mechanism.lattice.centers, "pdf"),
+            (np.cumsum(operator, axis=0)[:-1], mechanism.lattice.edges[1:-1], "cdf"),
+        ):
+            mean = rows @ shares
+            error = np.sqrt(((rows - mean[:, None]) ** 2) @ shares / 3000)
+            low, high = density.interval(what, at)
+            inside = (
+                slice(None) if what == "pdf" else (mean - 3 * error > 0) & (mean + 3 * error < 1)
+            )
+            np.testing.assert_allclose((low + high)[inside] / 2, mean[inside], atol=1e-9)
+            np.testing.assert_allclose((high - low)[inside], 3.919928 * error[inside], rtol=1e-6)
+
+    def test_several_questions_place_by_place(self):
+        part = Laplace(Lattice(low=0, high=1, size=12), epsilon=3.0)
+        joint = Joint({"a": part, "b": part})
+        truth = np.multiply.outer(beta_masses(12), beta_masses(12, 3, 3))
+        counts = simulated(joint, truth, 5000, np.random.default_rng(26))
+        density = Deconvolution(bandwidth=0.1, positive=False).fit(counts)
+        operator = inverses(part)[0].operator(named("fan"), 0.1)
+        at = np.array([[0.2, 0.7], [0.9, 0.1], [0.2, 0.1], [1.2, 0.1]])
+        low, high = density.interval("pdf", at)
+        for k, (i, j) in enumerate([(2, 8), (10, 1), (2, 1)]):
+            coefficient = 144 * np.multiply.outer(operator[i], operator[j])
+            mean = (coefficient * counts.counts).sum() / 5000
+            error = math.sqrt(((coefficient - mean) ** 2 * counts.counts).sum()) / 5000
+            assert high[k] - low[k] == pytest.approx(3.919928 * error, rel=1e-6)
+        assert low[3] == high[3] == 0
+
+    def test_a_million_cells(self):
+        """The operator would have a million squared numbers."""
+        mechanism = Laplace(Lattice(low=0, high=1, size=2**20), epsilon=4.0)
+        values = np.random.default_rng(27).beta(2, 5, 20_000)
+        density = Deconvolution().fit(Counts.of(mechanism.simulate(values, seed=1)))
+        for x in (0.2, 0.4):
+            low, high = density.interval("cdf", x, level=0.999)
+            assert low < (values <= x).mean() < high
+            low, high = density.interval("pdf", x, level=0.999)
+            assert low < high
+
+    def test_long_lattices_agree_with_short_ones(self):
+        """The same reports on cells sixteen times as fine: the signal does not cancel away."""
+        short = Laplace(Lattice(low=0, high=1, size=2**12), epsilon=2.0)
+        counts = simulated(short, beta_masses(2**12), 10_000, np.random.default_rng(28)).counts
+        fine = np.zeros(2**16, dtype=np.int64)
+        fine[8::16] = counts
+        fine[[0, -1]] = counts[[0, -1]]
+        fine[[8, -8]] = 0
+        long = Laplace(Lattice(low=0, high=1, size=2**16), epsilon=2.0)
+        pair = [Deconvolution().fit(one) for one in (Counts(short, counts), Counts(long, fine))]
+        assert pair[1].bandwidth == pytest.approx(pair[0].bandwidth, rel=1e-2)
+        ends = [one.interval("quantile", [0.1, 0.5, 0.9]) for one in pair]
+        np.testing.assert_allclose(ends[0], ends[1], atol=2e-3)
+
+    def test_search_is_as_good_as_a_look_everywhere(self):
+        rng = np.random.default_rng(29)
+        middle = np.sort(rng.random(5001))
+        lower, upper = middle - 0.02, middle + 0.03
+        shares = np.array([0.0, 0.013, 0.4, 0.5, 0.987, 1.0])
+        everywhere = stretch(shares, np.arange(5001), lower, upper)
+        for coarse, fine in ((256, 16), (16, 2), (5000, 2)):
+            found = search(
+                shares, 5000, lambda at: (lower[at], upper[at]), coarse=coarse, fine=fine
+            )
+            np.testing.assert_array_equal(found, everywhere)
+        # Bands narrower than a step still have two ends, next to each other.
+        sharp = search(shares, 5000, lambda at: (middle[at], middle[at]), coarse=16, fine=4)
+        np.testing.assert_array_equal(sharp, stretch(shares, np.arange(5001), middle, middle))
+
+    def test_quantiles_of_many_numbers(self):
+        """Among a few hundred edges the interval could not be narrower than one of them."""
+        law, rng = noise.Laplace(scale=0.05), np.random.default_rng(30)
+        z = rng.normal(size=1_000_000) + rng.laplace(0, 0.05, 1_000_000)
+        density = Deconvolution(bandwidth=0.1).fit(Spectrum.of(z, noise=law))
+        low, high = density.interval("quantile", 0.5)
+        assert low < 0 < high
+        # Twice 1.96 standard errors of a median, sqrt(pi/2)/1000.
+        assert high - low == pytest.approx(2 * 1.96 * 1.2533e-3, rel=0.1)
+
+    def test_mean_keeps_within_the_bounds(self):
+        mechanism = Laplace(Lattice(low=0, high=1, size=16), epsilon=0.1)
+        density = Deconvolution(bandwidth=0.2).fit(Counts.of(mechanism.simulate([0.1] * 5, seed=1)))
+        low, high = density.interval("mean")
+        assert 0 <= low <= high <= 1
+        law = noise.Laplace(scale=1.0)
+        z = [0.3, 0.3, 0.3]
+        wide = Deconvolution(bandwidth=1.0).fit(Spectrum.of(z, noise=law)).interval("mean")
+        half = stats.t.ppf(0.975, 2) * math.sqrt(2 / 3)
+        assert wide == pytest.approx((0.3 - half, 0.3 + half))
+        spectrum = Spectrum.of(z, noise=law, low=0.0, high=1.0)
+        assert Deconvolution(bandwidth=1.0).fit(spectrum).interval("mean") == (0.0, 1.0)
 
     def test_binned_band_equals_the_plain_one(self):
         law, rng = noise.Laplace(scale=0.5), np.random.default_rng(18)

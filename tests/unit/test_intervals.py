@@ -4,8 +4,9 @@ from scipy import optimize, stats
 
 from confide import Laplace, Lattice, SquareWave
 from confide.errors import InvalidInput
-from confide.estimators import _profile, intervals
-from confide.estimators._profile import Profile, maximize
+from confide.estimators import _ends, _profile, intervals
+from confide.estimators._convex import maximize
+from confide.estimators._profile import Profile
 from confide.estimators.intervals import Intervals
 from confide.mechanisms import Joint, RandomizedResponse, TwoSidedGamma
 from confide.noise import Gaussian
@@ -116,6 +117,22 @@ def test_quantile_and_cdf_invert_the_same_test(light):
     assert answer.cdf(high)[0] == pytest.approx(0.5, abs=0.01)
 
 
+def test_search_returns_the_outer_end():
+    inside, outside = np.zeros(3), np.array([1.0, 1.0, -1.0])
+    target = np.array([2.0, 30.0, 0.5])
+    found = _ends._cross(
+        lambda x, at: np.expm1(3 * np.abs(x)), inside, outside, target, resolution=1e-9
+    )
+    exact = np.log1p(target[[0, 2]]) / 3
+    assert found[1] == 1.0
+    beyond = np.abs(found[[0, 2]]) / exact
+    assert np.all((beyond >= 1) & (beyond < 1.01))
+    steep = _ends._cross(
+        lambda x, at: np.where(x > 0.3, 9.0, 0.0), inside, np.ones(3), np.ones(3), resolution=1e-3
+    )
+    assert np.all((steep > 0.3) & (steep < 0.302))
+
+
 def test_wider_at_higher_levels(light):
     answer = Intervals(counted(SquareWave(lattice(32), epsilon=2.0)))
     for method, at in ((answer.cdf, (0.3,)), (answer.quantile, (0.5,)), (answer.mean, ())):
@@ -153,6 +170,16 @@ def test_answers_are_kept(light, monkeypatch):
     np.testing.assert_array_equal(answer.cdf([0.4, 0.2])[0], first[0][::-1])
 
 
+def test_no_more_answers_are_kept_than_a_bound(light, monkeypatch):
+    monkeypatch.setattr(intervals, "KEPT", 3)
+    answer = Intervals(counted(Laplace(lattice(), epsilon=2.0)))
+    first = answer.cdf([0.2, 0.4, 0.6, 0.4, 0.7, 0.8])
+    assert first[0].shape == (6,)
+    assert len(answer._kept) == 3
+    np.testing.assert_allclose(answer.cdf([0.2, 0.8])[0], first[0][[0, 5]], rtol=1e-6)
+    assert len(answer._kept) == 3
+
+
 @pytest.mark.parametrize("kind", [Laplace, SquareWave])
 def test_one_respondent_tells_nothing(kind, light):
     mechanism = kind(lattice(), epsilon=4.0)
@@ -185,6 +212,7 @@ def test_no_reports_leave_everything_open():
     assert answer.mean() == (0.0, 1.0)
     assert answer.cdf(0.5) == (0.0, 1.0)
     assert answer.quantile(0.5) == (0.0, 1.0)
+    assert answer.pdf(0.5) == (0.0, 16.0)
 
 
 def test_more_respondents_than_doubles_can_tell_apart(light):
@@ -218,6 +246,79 @@ def test_equal_weights_change_nothing_and_unequal_ones_widen(light):
     for ask in (lambda a: a.mean(), lambda a: a.cdf(0.3), lambda a: a.quantile(0.5)):
         np.testing.assert_allclose(ask(same), ask(plain), rtol=1e-6)
         assert np.diff(ask(unequal)) > np.diff(ask(plain))
+
+
+def test_equal_reports_without_noise_leave_room_for_what_was_not_seen():
+    axis = lattice(64)
+    mechanism = SquareWave(axis, epsilon=100.0)
+    for n in (3, 100, 100_000):
+        reports = mechanism.simulate(np.full(n, 0.3), seed=1)
+        low, high = Intervals(Counts.of(reports)).mean()
+        center = axis.centers[axis.index([0.3])[0]]
+        missed = 1 - 0.025 ** (1 / n)
+        # So large a share of other values may stand at a bound, unseen.
+        assert low <= center - missed * (center - axis.centers[0]) + 1e-9
+        assert high >= center + missed * (axis.centers[-1] - center) - 1e-9
+        assert high - low >= 2 * 1.95 * axis.widths[0] / np.sqrt(12 * n)
+        assert high - low <= missed + 0.1 / np.sqrt(n)
+
+
+def test_mean_beyond_the_bounds_keeps_the_end_cell():
+    scores, counts = np.array([-0.5, -0.4, 1.4, 1.5]), np.array([[50, 50, 0, 0], [0, 0, 50, 50]])
+    edges = np.linspace(0, 1, 9)
+    low, high = intervals.mean_ends(scores, counts, counts, level=0.95, edges=edges)
+    np.testing.assert_array_equal(low, [0, 7 / 8])
+    np.testing.assert_array_equal(high, [1 / 8, 1])
+
+
+def test_mean_ends_in_any_unit_and_without_bounds():
+    generator = np.random.default_rng(4)
+    scores, weights = generator.normal(size=200), generator.lognormal(size=200)
+    low, high = intervals.mean_ends(scores, weights, weights**2, level=0.9)
+    total = weights.sum()
+    scaled = intervals.mean_ends(scores, weights / total, (weights / total) ** 2, level=0.9)
+    np.testing.assert_allclose(scaled, (low, high), rtol=1e-10)
+    ones = np.ones(200)
+    expected = stats.t.interval(0.9, 199, loc=scores.mean(), scale=stats.sem(scores))
+    np.testing.assert_allclose(intervals.mean_ends(scores, ones, ones, level=0.9), expected)
+    wide = intervals.mean_ends(scores, ones, ones, level=0.9, least=100.0)
+    assert np.diff(wide) == pytest.approx(2 * stats.t.ppf(0.95, 199) * 10 / np.sqrt(200))
+
+
+def test_weights_that_go_with_the_answers_widen_more_than_others_of_the_same_size(light):
+    mechanism = SquareWave(lattice(32), epsilon=8.0)
+    generator = np.random.default_rng(1)
+    heavy = generator.random(8000) < 0.01
+    values = np.where(heavy, 0.6 + 0.05 * generator.random(8000), generator.random(8000))
+    reports = mechanism.simulate(values, seed=1)
+    weights = np.where(heavy, 20.0, 1.0)
+    there, anywhere = (
+        Intervals(Counts.of(reports, weights=w)) for w in (weights, generator.permutation(weights))
+    )
+    assert there.counts.effective_n == pytest.approx(anywhere.counts.effective_n)
+    assert there._window_scale > 2 * anywhere._window_scale
+    assert there._window_scale > 2 * there._scale
+    plain = Intervals(Counts.of(reports))
+    assert plain._window_scale == plain._scale
+
+
+def test_more_respondents_take_more_bins():
+    assert [_profile.bins_for(n) for n in (0, 1, 2e4, 1e5, 1e6, 1e7, 1e12)] == [
+        *(96, 96, 96, 96, 200, 320, 320)
+    ]
+    mechanism = SquareWave(lattice(256), epsilon=2.0)
+    chances = mechanism.law.forward(np.diff(stats.beta(2, 5).cdf(mechanism.lattice.edges)))
+    few, many = (Profile(mechanism.law, bins=bins) for bins in (96, _profile.bins_for(1e8)))
+    widths = [
+        np.diff(
+            intervals.quantile_ends(
+                profile, profile.bin(1e8 * chances)[None], np.array([0.5]), np.array([5.0])
+            ),
+            axis=0,
+        )
+        for profile in (few, many)
+    ]
+    assert widths[1] < widths[0] / 5
 
 
 @pytest.mark.parametrize(
@@ -276,6 +377,19 @@ def test_band_is_of_shares_of_windows(light):
     ends = intervals.share_ends(profile, profile.bin(counts.total)[None], part, np.array([cut]))
     assert low[2] == pytest.approx(16 * ends[0][0], rel=1e-4)
     assert high[2] == pytest.approx(16 * ends[1][0], rel=1e-4)
+
+
+def test_windows_of_the_band_are_equal_in_the_logarithm(light):
+    axis = lattice(64, low=1.0, high=2.0**16, scale="log")
+    values = 2.0 ** np.random.default_rng(1).uniform(0, 16, 20_000)
+    answer = Intervals(Counts.of(SquareWave(axis, epsilon=8.0).simulate(values, seed=1)))
+    centers = 2.0 ** np.array([2.5, 8.5, 13.5])
+    low, high = answer.pdf(centers)
+    # Each window is one octave, of share 1/16.
+    width = centers * (np.sqrt(2) - np.sqrt(0.5))
+    np.testing.assert_allclose(low * width, 1 / 16, rtol=0.35)
+    np.testing.assert_allclose(high * width, 1 / 16, rtol=0.35)
+    assert np.all((low * width < 1 / 16) & (high * width > 1 / 16))
 
 
 def test_refusals():

@@ -51,6 +51,10 @@ def test_adds_by_concatenation():
     np.testing.assert_allclose(
         (one + two).characteristic([1.3]), (two + one).characteristic([1.3]), atol=1e-15
     )
+    for spectrum in (one, both):
+        for array in (spectrum.values, spectrum.response):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 9.0
     varying = Spectrum.of([0.1, 0.2], noise=noise.Gaussian(scale=[1.0, 2.0]))
     assert (varying + varying).noise[0].scale.tolist() == [1.0, 2.0, 1.0, 2.0]
 
@@ -87,12 +91,51 @@ def test_round_trip_through_json():
         Spectrum.from_dict({"confide": "counts"})
 
 
+def test_a_response_is_not_the_callers_array():
+    response = np.array([1.0, 2.0])
+    spectrum = Spectrum.of([0.1, 0.2], noise=LAW, response=response)
+    response[0] = 9.0
+    assert spectrum.response.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"values": [[1.0, 2.0], [3.0]]},
+        {"values": [[1.0, None]]},
+        {"values": None},
+        {"values": {"a": 1.0}},
+        {"noise": 3},
+        {"noise": None},
+        {"noise": {"noise": "laplace", "scale": 1.0}},
+        {"noise": []},
+        {"noise": [3]},
+        {"response": {"a": 1}},
+        {"response": [[1.0], [2.0, 3.0]]},
+        {"low": [[1.0], [2.0, 3.0]]},
+        {"low": "0"},
+        {"high": {"a": 1}},
+    ],
+)
+def test_odd_json_is_refused_in_a_sentence(fields):
+    plain = Spectrum.of([[0.1]], noise=LAW).to_dict()
+    with pytest.raises(InvalidInput):
+        Spectrum.from_dict({**plain, **fields})
+    for key in fields:
+        if key in ("values", "noise"):
+            with pytest.raises(InvalidInput):
+                Spectrum.from_dict({k: v for k, v in plain.items() if k != key})
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         {"z": [], "noise": LAW},
         {"z": [0.1, np.nan], "noise": LAW},
         {"z": ["a"], "noise": LAW},
+        {"z": [[0.1, 0.2], [0.3]], "noise": LAW},
+        {"z": np.ma.masked_array([[1.0, 2.0]], mask=[[0, 1]]), "noise": LAW},
+        {"z": np.ma.masked_array([1.0, 2.0], mask=[0, 1]), "noise": LAW},
         {"z": np.zeros((3, 4)), "noise": LAW},
         {"z": np.zeros((3, 2)), "noise": [LAW]},
         {"z": [0.1, 0.2], "noise": 0.3},

@@ -81,18 +81,25 @@ class CellDensity(Density):
 
     def pdf(self, x: npt.ArrayLike) -> Floats:
         """Density at x, zero outside the cells."""
+        at, volume = self.locate(x)
+        heights: Floats = self.masses[at] / volume
+        return heights[()]
+
+    def locate(self, x: npt.ArrayLike) -> tuple[tuple[npt.NDArray[np.int64], ...], Floats]:
+        """Numbers of the cells that hold x, one array a column, and their volumes.
+
+        Outside the cells the number is that of the nearest, and the volume infinite.
+        """
         points = self._points(x)
-        inside = np.ones(points.shape[:-1], dtype=bool)
         volume = np.ones(points.shape[:-1])
         at = []
         for axis, edges in enumerate(self.edges):
             column = points[..., axis]
-            inside &= (column >= edges[0]) & (column <= edges[-1])
             cell = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, edges.size - 2)
-            volume *= edges[cell + 1] - edges[cell]
+            inside = (column >= edges[0]) & (column <= edges[-1])
+            volume = volume * np.where(inside, edges[cell + 1] - edges[cell], np.inf)
             at.append(cell)
-        heights: Floats = np.where(inside, self.masses[tuple(at)] / volume, 0.0)
-        return heights[()]
+        return tuple(at), volume
 
     @cached_property
     def _cumulative(self) -> Floats:

@@ -150,7 +150,9 @@ class CellRegression(Regression):
                 parts.append(np.zeros(column.shape))
             cells.append(cell)
         result = np.zeros(points.shape[:-1])
-        for corner in np.ndindex(*(2,) * d):
+        if not self.joined:
+            result = self.values[tuple(cells)].astype(np.float64)
+        for corner in np.ndindex(*(2,) * d) if self.joined else ():
             weight = np.ones(points.shape[:-1])
             for step, part in zip(corner, parts, strict=True):
                 weight = weight * (part if step else 1 - part)

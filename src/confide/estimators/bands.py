@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from confide.curves import CellDensity
 from confide.errors import Unsupported
+from confide.estimators._search import Ends, Indices, search
 from confide.estimators.inversion import Inverse, along
 from confide.estimators.kernels import Kernel
-from confide.noise import Gaussian
-from confide.summaries import Spectrum
+from confide.summaries.spectrum import Spectrum, varies
 
 Floats = npt.NDArray[np.float64]
-Ends = tuple[Floats, Floats]
-BINS = 2**16
+Bools = npt.NDArray[np.bool_]
 CHUNK = 2**21
+POINTS = 1024
+"""Numbers of an array, and places of a band, that are worked on at once."""
+COST = 2**24
+RESOLUTION = 2**16
+"""Steps of the window to which the ends of a quantile are found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +59,6 @@ class CellBand:
     means: Floats | None
     positive: bool
 
-    @cached_property
-    def _operators(self) -> list[Floats]:
-        pairs = zip(self.inverses, self.bandwidth, strict=True)
-        return [inverse.operator(self.kernel, h) for inverse, h in pairs]
-
     def _errors(self, operators: Sequence[Floats], estimate: Floats) -> Floats:
         """Standard errors: sum over reports of spread (coefficient - estimate)**2."""
         squares = first = self.spread
@@ -69,17 +69,47 @@ class CellBand:
         result: Floats = np.sqrt(np.maximum(variance, 0))
         return result
 
-    @cached_property
-    def _pdf(self) -> Floats:
-        return self._errors(self._operators, self.masses)
+    def _rows(self, axis: int, sums: Floats) -> Floats:
+        return self.inverses[axis].rows(self.kernel, self.bandwidth[axis], sums)
 
-    @cached_property
-    def _cdf(self) -> tuple[Floats, Floats]:
-        """The linear cdf at the edges and its standard error."""
-        below = np.cumsum(self._operators[0], axis=0)[:-1]
-        estimate = np.cumsum(self.masses)[:-1]
-        errors = self._errors([below], estimate)
-        return np.concatenate([[0.0], estimate, [1.0]]), np.concatenate([[0.0], errors, [0.0]])
+    def _line(self, estimate: Floats, sums: Callable[[slice], Floats]) -> Floats:
+        """Standard errors of sums over cells of the one axis, some rows at a time."""
+        result = np.empty(estimate.size)
+        step = max(1, CHUNK // self.masses.size)
+        for start in range(0, estimate.size, step):
+            part = slice(start, start + step)
+            result[part] = self._errors([self._rows(0, sums(part))], estimate[part])
+        return result
+
+    def _at_cells(self, at: tuple[Indices, ...]) -> Floats:
+        """Standard errors of the cells with these numbers; no other is looked at."""
+        pairs = [np.unique(cells, return_inverse=True) for cells in at]
+        estimate = self.masses[np.ix_(*(cells for cells, _ in pairs))]
+
+        def units(axis: int, part: slice = slice(None)) -> Floats:
+            cells = pairs[axis][0][part, None]
+            unit: Floats = (cells == np.arange(self.masses.shape[axis])).astype(np.float64)
+            return unit
+
+        if len(at) == 1:
+            errors = self._line(estimate, partial(units, 0))
+        else:
+            operators = [self._rows(axis, units(axis)) for axis in range(len(at))]
+            errors = self._errors(operators, estimate)
+        return errors[tuple(pair[1].reshape(at[0].shape) for pair in pairs)]
+
+    def _at_edges(self, edges: Indices, level: float) -> Ends:
+        """Ends for the linear cdf at the edges with these numbers."""
+        size = self.masses.size
+        estimate = np.append(0.0, np.cumsum(self.masses))[edges]
+        estimate[edges == size] = 1.0
+
+        def below(part: slice) -> Floats:
+            return (np.arange(size) < edges[part, None]).astype(np.float64)
+
+        errors = self._line(estimate, below)
+        half = _quantile(level) * np.where((edges == 0) | (edges == size), 0.0, errors)
+        return estimate - half, estimate + half
 
     def _single(self, what: str) -> None:
         if len(self.inverses) > 1:
@@ -87,19 +117,10 @@ class CellBand:
 
     def pdf(self, x: npt.ArrayLike, level: float) -> Ends:
         """Ends at x, for the smoothed density."""
-        points = np.asarray(x, dtype=np.float64)
-        points = points[..., None] if len(self.inverses) == 1 else points
-        inside = np.ones(points.shape[:-1], dtype=bool)
-        volume = np.ones(points.shape[:-1])
-        at = []
-        for axis, inverse in enumerate(self.inverses):
-            edges, column = inverse.lattice.edges, points[..., axis]
-            inside &= (column >= edges[0]) & (column <= edges[-1])
-            cell = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, edges.size - 2)
-            volume *= edges[cell + 1] - edges[cell]
-            at.append(cell)
-        middle = np.where(inside, self.masses[tuple(at)] / volume, 0.0)
-        half = np.where(inside, _quantile(level) * self._pdf[tuple(at)] / volume, 0.0)
+        edges = tuple(inverse.lattice.edges for inverse in self.inverses)
+        at, volume = CellDensity(edges, self.masses).locate(x)
+        middle = self.masses[at] / volume
+        half = _quantile(level) * self._at_cells(at) / volume
         return self._cut(middle - half), self._cut(middle + half)
 
     def _cut(self, ends: Floats) -> Floats:
@@ -108,27 +129,35 @@ class CellBand:
     def cdf(self, x: npt.ArrayLike, level: float) -> Ends:
         """Ends at x, for the smoothed distribution."""
         self._single("cdf")
-        middle, error = self._cdf
-        edges, half = self.inverses[0].lattice.edges, _quantile(level) * error
-        points = np.asarray(x, dtype=np.float64)
-        ends = [np.interp(points, edges, np.clip(middle + sign * half, 0, 1)) for sign in (-1, 1)]
-        return ends[0], ends[1]
+        edges, points = self.inverses[0].lattice.edges, np.asarray(x, dtype=np.float64)
+        left = np.clip(np.searchsorted(edges, points, side="right") - 1, 0, edges.size - 2)
+        near = np.unique(np.append(left, left + 1))
+        ends = [np.clip(end, 0, 1) for end in self._at_edges(near, level)]
+        low, high = (np.interp(points, edges[near], end) for end in ends)
+        return low, high
 
     def quantile(self, q: npt.ArrayLike, level: float) -> Ends:
         """The stretch of x whose interval for the cdf holds q."""
         self._single("quantile")
-        middle, error = self._cdf
-        half = _quantile(level) * error
-        return stretch(q, self.inverses[0].lattice.edges, middle - half, middle + half)
+        # One edge costs as much as the lattice is long, however many are asked for at once.
+        coarse = max(16, min(256, COST // self.masses.size))
+        low, high = search(
+            q, self.masses.size, lambda at: self._at_edges(at, level), coarse=coarse, fine=2
+        )
+        edges = self.inverses[0].lattice.edges
+        return edges[low], edges[high]
 
     def mean(self, level: float) -> tuple[float, float]:
         """Ends for the mean of the values, which needs no smoothing."""
         self._single("mean")
         assert self.means is not None
         middle = float(self.means @ self.shares)
-        error = math.sqrt(float((self.means - middle) ** 2 @ self.spread))
-        half = _quantile(level) * error
-        return middle - half, middle + half
+        variance = float((self.means - middle) ** 2 @ self.spread)
+        n, lattice = 1 / float(self.spread.sum()), self.inverses[0].lattice
+        if n < 1 + 1e-9:
+            return lattice.low, lattice.high
+        error = math.sqrt(variance * n / (n - 1))
+        return _student(middle, error, n, level, (lattice.low, lattice.high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +178,9 @@ class WaveBand:
         Window of the density.
     positive
         Whether the density was cut at zero.
+    reach
+        How far outside the window the sum of waves is the estimate. Beyond it waves come back in
+        phase, and nothing is there.
     """
 
     spectrum: Spectrum
@@ -157,76 +189,99 @@ class WaveBand:
     low: float
     high: float
     positive: bool
+    reach: float = 0.0
 
     @cached_property
     def _numbers(self) -> tuple[Floats, Floats]:
         """Places and shares that stand for the numbers, binned where their noise is equal."""
         z, law = self.spectrum.values[:, 0], self.spectrum.noise[0]
-        bins = min(BINS, math.ceil(8 * np.ptp(z) * self.frequencies[-1]) + 1)
-        if bins >= z.size or (isinstance(law, Gaussian) and law.varies):
+        if z.size <= POINTS or varies(law):
             return z, np.full(z.size, 1 / z.size)
-        counts, edges = np.histogram(z, bins)
-        kept = counts > 0
-        return ((edges[:-1] + edges[1:]) / 2)[kept], counts[kept] / z.size
+        step = 1 / (8 * self.frequencies[-1])
+        cells, counts = np.unique(np.floor((z - z.min()) / step), return_counts=True)
+        return z.min() + (cells + 0.5) * step, counts / z.size
 
-    def _ends(self, x: npt.ArrayLike, level: float, *, cumulative: bool) -> Ends:
-        points = np.asarray(x, dtype=np.float64)
+    def _outside(self, x: Floats) -> tuple[Bools, Bools]:
+        return x < self.low - self.reach, x > self.high + self.reach
+
+    def _ends(self, x: Floats, level: float, *, cumulative: bool) -> Ends:
+        points = np.clip(x.ravel(), self.low - self.reach, self.high + self.reach)
+        parts = [
+            self._sums(points[start : start + POINTS], cumulative=cumulative)
+            for start in range(0, points.size, POINTS)
+        ]
+        mean, square = np.concatenate([np.empty((2, 0)), *parts], axis=1)
+        half = _quantile(level) * np.sqrt(np.maximum(square - mean**2, 0) / self.spectrum.n)
+        low, high = (mean + sign * half for sign in (-1, 1))
+        return low.reshape(x.shape), high.reshape(x.shape)
+
+    def _sums(self, points: Floats, *, cumulative: bool) -> Floats:
+        """Mean over the numbers of the function and of its square."""
         law = self.spectrum.noise[0]
-        own = np.asarray(law.scale) if isinstance(law, Gaussian) and law.varies else None
+        own = np.asarray(law.scale) if varies(law) else None
         places, shares = self._numbers
-        t = self.frequencies
-        factors = self.weights / t if cumulative else self.weights
-        at = np.multiply.outer(points.ravel(), t)
-        # sin(t(x - z)) for the cdf and cos(t(x - z)) for the pdf, as products of waves.
-        first, second = (np.sin(at), -np.cos(at)) if cumulative else (np.cos(at), np.sin(at))
         sums = np.zeros((2, points.size))
-        rows = max(1, CHUNK // max(t.size, points.size))
+        rows = min(places.size, max(1, CHUNK // points.size))
+        columns = max(1, CHUNK // max(rows, points.size))
         for start in range(0, places.size, rows):
             part = slice(start, start + rows)
-            phase = np.multiply.outer(places[part], t)
-            scale = factors
-            if own is not None:
-                scale = factors * np.exp(-0.5 * np.multiply.outer(own[part], t) ** 2)
-            terms = first @ (scale * np.cos(phase)).T + second @ (scale * np.sin(phase)).T
+            terms = np.zeros((points.size, places[part].size))
+            for from_ in range(0, self.frequencies.size, columns):
+                t = self.frequencies[from_ : from_ + columns]
+                scale = self.weights[from_ : from_ + columns] / (t if cumulative else 1)
+                if own is not None:
+                    scale = scale * np.exp(-0.5 * np.multiply.outer(own[part], t) ** 2)
+                at, phase = np.multiply.outer(points, t), np.multiply.outer(places[part], t)
+                # sin(t(x - z)) for the cdf and cos(t(x - z)) for the pdf, as products of waves.
+                cosines, sines = np.cos(at), np.sin(at)
+                first, second = (sines, -cosines) if cumulative else (cosines, sines)
+                terms += first @ (scale * np.cos(phase)).T + second @ (scale * np.sin(phase)).T
             sums += [terms @ shares[part], terms**2 @ shares[part]]
-        middle = sums[0].reshape(points.shape)
-        variance = np.maximum(sums[1] - sums[0] ** 2, 0) / self.spectrum.n
-        half = _quantile(level) * np.sqrt(variance).reshape(points.shape)
-        return middle - half, middle + half
+        return sums
 
     def pdf(self, x: npt.ArrayLike, level: float) -> Ends:
         """Ends at x, for the smoothed density."""
-        low, high = self._ends(x, level, cumulative=False)
-        return (np.maximum(low, 0), np.maximum(high, 0)) if self.positive else (low, high)
+        points = np.asarray(x, dtype=np.float64)
+        beyond = np.logical_or(*self._outside(points))
+        ends = self._ends(points, level, cumulative=False)
+        least = 0.0 if self.positive else -np.inf
+        low, high = (np.where(beyond, 0.0, np.maximum(end, least)) for end in ends)
+        return low, high
 
     def cdf(self, x: npt.ArrayLike, level: float) -> Ends:
         """Ends at x, for the smoothed distribution."""
-        low, high = self._ends(x, level, cumulative=True)
-        return np.clip(0.5 + low, 0, 1), np.clip(0.5 + high, 0, 1)
+        points = np.asarray(x, dtype=np.float64)
+        below, above = self._outside(points)
+        ends = self._ends(points, level, cumulative=True)
+        low, high = (
+            np.where(below, 0.0, np.where(above, 1.0, np.clip(0.5 + end, 0, 1))) for end in ends
+        )
+        return low, high
 
     def quantile(self, q: npt.ArrayLike, level: float) -> Ends:
         """The stretch of x whose interval for the cdf holds q."""
-        edges = np.linspace(self.low, self.high, 257)
-        return stretch(q, edges, *self.cdf(edges, level))
+        places = np.linspace(self.low, self.high, RESOLUTION + 1)
+        low, high = search(
+            q, RESOLUTION, lambda at: self.cdf(places[at], level), coarse=256, fine=16
+        )
+        return places[low], places[high]
 
     def mean(self, level: float) -> tuple[float, float]:
         """Ends for the mean of the values, which needs no smoothing."""
-        z = self.spectrum.values[:, 0]
-        half = _quantile(level) * z.std(ddof=1) / math.sqrt(z.size)
-        return float(z.mean() - half), float(z.mean() + half)
+        z, low, high = self.spectrum.values[:, 0], self.spectrum.low, self.spectrum.high
+        # Numbers that happen to be all alike must not pass for certainty.
+        variance = max(float(z.var(ddof=1)), self.spectrum.noise[0].variance)
+        bounds = (low[0] if low else -math.inf, high[0] if high else math.inf)
+        return _student(float(z.mean()), math.sqrt(variance / z.size), z.size, level, bounds)
 
 
-def stretch(q: npt.ArrayLike, edges: Floats, lower: Floats, upper: Floats) -> Ends:
-    """Smallest and largest edge at which lower <= q <= upper, one step wider on each side."""
-    shares = np.asarray(q, dtype=np.float64)
-    low, high = np.empty(shares.shape), np.empty(shares.shape)
-    for at in np.ndindex(shares.shape):
-        inside = np.flatnonzero((lower <= shares[at]) & (shares[at] <= upper))
-        if inside.size == 0:  # between two edges
-            inside = np.array([np.count_nonzero(upper < shares[at])])
-        low[at] = edges[max(inside[0] - 1, 0)]
-        high[at] = edges[min(inside[-1] + 1, edges.size - 1)]
-    return low, high
+def _student(
+    middle: float, error: float, n: float, level: float, bounds: tuple[float, float]
+) -> tuple[float, float]:
+    """Student's interval, cut to the bounds of the values."""
+    half = float(special.stdtrit(n - 1, (1 + level) / 2)) * error
+    low, high = np.clip([middle - half, middle + half], *bounds)
+    return float(low), float(high)
 
 
 def _quantile(level: float) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
-from confide.errors import ConfideWarning, Unsupported
+from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators.kernels import Kernel
 from confide.estimators.quadrature import nodes
 
@@ -26,6 +26,8 @@ Floats = npt.NDArray[np.float64]
 METHODS = ("plug-in", "normal-reference", "cv")
 NOISE = 160.0
 """The noise's characteristic function varies about as much as a wave of this phase."""
+MAX_GRID = 2**20
+CHUNK = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,9 @@ class Axis:
         n times the variance of that estimate: 1/phi**2 for noise with characteristic function phi.
     finest
         The smallest bandwidth that makes a difference, above zero on a lattice.
+    least, risk
+        Below a bandwidth of about one cell the formulas for a continuum are wrong; where the cells
+        are few that matters, and `chosen` minimises this estimate of the squared error instead.
     """
 
     n: float
@@ -54,6 +59,8 @@ class Axis:
     signal: Callable[[Floats], Floats]
     gain: Callable[[Floats], Floats]
     finest: float = 0.0
+    least: float = 0.0
+    risk: Callable[[Floats], Floats] | None = None
 
 
 def spread(variance: float, error: float, *, largest: float = math.inf) -> float:
@@ -78,9 +85,14 @@ def spread(variance: float, error: float, *, largest: float = math.inf) -> float
             stacklevel=2,
         )
     floored = math.sqrt(max(variance, 2 * error))
-    if floored == 0:  # all values alike and no noise to speak of
-        return min(largest, 1.0)
-    return min(floored, largest)
+    result = min(floored, largest) if floored > 0 else largest
+    if not math.isfinite(result):
+        raise InvalidInput(
+            "numbers whose squares a double can hold",
+            "others",
+            "Change their unit, remove outliers, or give a bandwidth.",
+        )
+    return result
 
 
 def plug_in(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
@@ -96,22 +108,22 @@ def plug_in(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
     half = kernel.order / 2
     rungs = (3, 2) if len(axes) == 1 else (3, 2, 1, 0)
     functionals = []
-    for axis in axes:
+    starts = [_normal_bandwidth(axis, kernel) for axis in axes]
+    for axis, start in zip(axes, starts, strict=True):
         theta = {4: _normal_theta(4 * half, axis.sd)}
-        start = _normal_bandwidth(axis, kernel)
         for rung in rungs:
             pilot = _pilot(axis, kernel, rung * half, theta[rung + 1], start)
             theta[rung] = _theta(axis, kernel, rung * half, pilot)
         functionals.append(theta)
-    return _minimise(axes, kernel, functionals)
+    return _minimise(axes, kernel, functionals, starts)
 
 
 def normal_reference(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
     """The bandwidth that would be best, asymptotically, were the values normal."""
     half = kernel.order / 2
-    return _minimise(
-        axes, kernel, [{r: _normal_theta(r * half, axis.sd) for r in (0, 1, 2)} for axis in axes]
-    )
+    functionals = [{r: _normal_theta(r * half, axis.sd) for r in (0, 1, 2)} for axis in axes]
+    starts = [_normal_bandwidth(axis, kernel) for axis in axes]
+    return _minimise(axes, kernel, functionals, starts)
 
 
 def cross_validation(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
@@ -125,12 +137,24 @@ def cross_validation(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
             "Cross-validation chooses a bandwidth in one dimension only: take bandwidth='plug-in'."
         )
     (axis,) = axes
+    if axis.n < 1 + 1e-9:
+        raise InvalidInput(
+            "more than one effective report for cross-validation",
+            f"{axis.n:g}",
+            "Take bandwidth='plug-in', or weights that are less unequal.",
+        )
     start = _normal_bandwidth(axis, kernel)
     lowest = max(start / 8, axis.finest)
     grid: Floats = np.geomspace(lowest, max(8 * start, 2 * lowest), 161, dtype=np.float64)
     # The integrand vanishes smoothly at its end, so equal steps fine enough for the data's range
     # integrate it to many digits.
     step = math.pi / (2 * axis.extent + 2 * start)
+    if kernel.reach / lowest / step > MAX_GRID:
+        raise InvalidInput(
+            "a range of numbers that cross-validation can search",
+            f"one of {axis.extent / start:.2g} bandwidths",
+            "Give low= and high=, remove outliers, or take bandwidth='plug-in'.",
+        )
     t: Floats = step * np.arange(math.ceil(kernel.reach / lowest / step) + 1, dtype=np.float64)
     weight = np.full(t.size, step / math.pi)
     weight[0] /= 2
@@ -139,10 +163,13 @@ def cross_validation(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
         cross = (signal - own) * axis.n / (axis.n - 1)
 
     def criterion(h: Floats) -> Floats:
-        kept = kernel.transform(h[:, None] * t)
-        with np.errstate(over="ignore", invalid="ignore"):
-            terms = np.where(kept > 0, weight * kept * (signal * kept - 2 * cross), 0.0)
-            total = terms.sum(axis=1)
+        total = np.empty(h.size)
+        rows = max(1, CHUNK // t.size)
+        for start in range(0, h.size, rows):
+            kept = kernel.transform(h[start : start + rows, None] * t)
+            with np.errstate(over="ignore", invalid="ignore"):
+                terms = np.where(kept > 0, weight * kept * (signal * kept - 2 * cross), 0.0)
+                total[start : start + rows] = terms.sum(axis=1)
         return np.where(np.isfinite(total), total, math.inf)
 
     values = criterion(grid)
@@ -154,13 +181,21 @@ def cross_validation(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
 
 
 def chosen(method: str, axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
-    """The bandwidth of each axis by the method of that name."""
+    """The bandwidth of each axis by the method of that name, zero for no smoothing at all."""
     choose = {
         "plug-in": plug_in,
         "normal-reference": normal_reference,
         "cv": cross_validation,
     }
-    return choose[_validate.one_of(METHODS, bandwidth=method)](axes, kernel)
+    found = choose[_validate.one_of(METHODS, bandwidth=method)](axes, kernel)
+    return tuple(_few(axis, h) for axis, h in zip(axes, found, strict=True))
+
+
+def _few(axis: Axis, h: float) -> float:
+    if axis.risk is None or h >= axis.least:
+        return h
+    grid = np.append(0.0, np.geomspace(axis.finest / 32, axis.least, 64))
+    return float(grid[np.argmin(axis.risk(grid))])
 
 
 def _normal_theta(r: float, sd: float) -> float:
@@ -208,13 +243,15 @@ def _normal_bandwidth(axis: Axis, kernel: Kernel) -> float:
 
 
 def _minimise(
-    axes: Sequence[Axis], kernel: Kernel, functionals: Sequence[dict[int, float]]
+    axes: Sequence[Axis],
+    kernel: Kernel,
+    functionals: Sequence[dict[int, float]],
+    starts: Sequence[float],
 ) -> tuple[float, ...]:
     """Bandwidths of least asymptotic error, one axis at a time until they settle."""
     q, d = kernel.order, len(axes)
     bounds = []
-    for axis in axes:
-        start = _normal_bandwidth(axis, kernel)
+    for axis, start in zip(axes, starts, strict=True):
         bounds.append((max(start / 20, axis.finest), max(start * 20, 2 * axis.finest)))
     matrix = np.empty((d, d))
     for j in range(d):

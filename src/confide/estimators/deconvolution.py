@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from confide import _validate
 from confide.curves import CellDensity, Density, WaveDensity
-from confide.errors import InvalidInput
+from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import bandwidth as bandwidths
 from confide.estimators import inversion, kernels, waves
 from confide.estimators.bands import CellBand, WaveBand
@@ -40,7 +41,8 @@ class Deconvolution:
         ``"plug-in"`` (Delaigle and Gijbels 2004), ``"normal-reference"``, ``"cv"`` (unstable:
         errors up to thirty times the best have been seen) or a number in the units of the values;
         on a log lattice, where smoothing acts on the logarithm, in natural logs. With several
-        axes a list may give one an axis. ``density.bandwidth`` is what was used.
+        axes a list may give one an axis. ``density.bandwidth`` is what was used; on lattices of
+        fewer than 32 cells that may be 0, no smoothing at all.
     positive
         Cut the estimate at zero and scale it to one. Otherwise the linear estimate itself, with
         whatever negative stretches it has.
@@ -148,6 +150,7 @@ class Deconvolution:
         )
 
     def _fit_spectrum(self, spectrum: Spectrum) -> Density:
+        spectrum = waves.plausible(spectrum)
         if spectrum.n < 2:
             raise InvalidInput("two or more numbers", str(spectrum.n))
         kernel = kernels.named(self.kernel)
@@ -162,7 +165,10 @@ class Deconvolution:
         # estimate may look beyond the data.
         room = 1.0 if self.positive else {1: 4.0, 2: 1.5, 3: 1.0}[spectrum.axes]
         window = room * (np.maximum(top, high) - np.minimum(bottom, low))
+        if isinstance(self.bandwidth, str):
+            h = waves.affordable(spectrum, kernel, h, window.tolist())
         sums = waves.divide(spectrum, kernel, h, window.tolist())
+        reach = window * (1 - 1 / room)
         names = ("",) if spectrum.axes == 1 else ("x", "y", "z")[: spectrum.axes]
         facts = self._facts(spectrum.n, h)
         band = None
@@ -174,6 +180,7 @@ class Deconvolution:
                 float(low[0]),
                 float(high[0]),
                 self.positive,
+                float(reach[0]),
             )
         if not self.positive:
             flat = sums.amplitudes.ravel()
@@ -186,7 +193,7 @@ class Deconvolution:
                 low,
                 high,
                 moments,
-                window * (1 - 1 / room),
+                reach,
                 names,
                 facts,
                 band,
@@ -207,5 +214,12 @@ def _cut(masses: Floats) -> Floats:
 def _cells(length: float, bandwidth: float, kernel: kernels.Kernel, axes: int) -> int:
     """Cells fine against the smoothing, within what memory and eyes can use."""
     fewest, most = {1: (512, 8192), 2: (64, 512), 3: (32, 96)}[axes]
-    wanted = 4 * length / (bandwidth * math.sqrt(min(kernel.second_moment, 1.0)))
+    wanted = 4 * length / bandwidth
+    if length / most > bandwidth * math.sqrt(min(kernel.second_moment, 6.0)):
+        warnings.warn(
+            f"The {most} cells of the density are {length / most:.2g} wide each, wider than its "
+            f"bandwidth {bandwidth:.2g} smooths: remove outliers, or give low= and high=.",
+            ConfideWarning,
+            stacklevel=2,
+        )
     return int(np.clip(math.ceil(wanted), fewest, most))

@@ -16,8 +16,14 @@ from confide.estimators.bandwidth import Axis, spread
 from confide.estimators.kernels import Kernel
 from confide.lattice import Lattice
 from confide.mechanisms import Channel, Joint, Laplace, Noised, TwoSidedGamma
+from confide.summaries.spectrum import Waves, wave_sums
 
 Floats = npt.NDArray[np.float64]
+
+FEW = 32
+"""Cells below which less smoothing than a cell, or none, may serve best."""
+MAX_DENSE = 8192
+"""Cells up to which a dense linear system is solved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +69,6 @@ class Inverse:
 
     def axis(self, shares: Floats, n: float, kernel: Kernel) -> Axis:
         """What a bandwidth needs to know, from the shares of the reports of this axis."""
-        estimate = self.masses(shares)
         first, second = self.scores(np.stack([self.places, self.places**2]))
         mean = float(first @ shares)
         influence = second - 2 * mean * first
@@ -72,13 +77,64 @@ class Inverse:
         error = math.sqrt(float(centred**2 @ shares) / n)
         sd = spread(variance, error, largest=self.length / math.sqrt(12))
 
-        def signal(t: Floats) -> Floats:
-            waves = np.exp(1j * np.multiply.outer(t, self.places)) @ estimate
-            return np.abs(waves) ** 2
-
         # At this bandwidth the kernel has lost its weight at the lattice's highest frequency.
         finest = (3 / kernel.coefficient) ** (1 / kernel.order) * self.step / math.pi
-        return Axis(n, sd, self.length, signal, self._gain(shares), finest)
+        few = self.lattice.size < FEW
+        return Axis(
+            n,
+            sd,
+            self.length,
+            self._signal(shares),
+            self._gain(shares),
+            finest,
+            # Here a smooth kernel has a standard deviation of one cell.
+            finest * math.pi / math.sqrt(6) if few else 0.0,
+            self._risk(shares, n, kernel) if few else None,
+        )
+
+    def _risk(self, shares: Floats, n: float, kernel: Kernel) -> Callable[[Floats], Floats]:
+        """Unbiased estimate of the squared error of the smoothed cells, up to a constant.
+
+        In the cosine basis, where smoothing is a product, with the exact variance of each wave.
+        """
+        size = self.lattice.size
+        scores = self.scores(fft.idct(np.eye(size), axis=-1, norm="ortho"))
+        waves = scores @ shares
+        variance = (scores - waves[:, None]) ** 2 @ shares / n
+        steps = math.pi * np.arange(size) / self.length
+
+        def risk(h: Floats) -> Floats:
+            kept = kernel.transform(np.multiply.outer(h, steps))
+            return (1 - kept) ** 2 @ (waves**2 - variance) + kept**2 @ variance
+
+        return risk
+
+    def _signal(self, shares: Floats) -> Callable[[Floats], Floats]:
+        """Squared modulus of the estimated characteristic function.
+
+        For Laplace noise from the shares of the reports themselves, whose scores are known (see
+        `_gain`): the cells' estimates are huge on fine lattices, and cancel.
+        """
+        if self.ratio is None:
+            estimate = self.masses(shares)
+            return lambda t: np.abs(_waves(self.places, t, estimate)) ** 2
+        p, inner = self.ratio, np.flatnonzero(shares[1:-1]) + 1
+        edge = self.places[-1]
+
+        def laplace(t: Floats) -> Floats:
+            total = _waves(self.places[inner], t, shares[inner]) * self._undone(t)
+            end = np.exp(1j * t * edge) * (1 - p * np.exp(-1j * t * self.step)) / (1 - p)
+            total += shares[0] * end.conj() + shares[-1] * end
+            return np.abs(total) ** 2
+
+        return laplace
+
+    def _undone(self, t: Floats) -> Floats:
+        """One over the characteristic function of unclamped Laplace noise."""
+        assert self.ratio is not None
+        p = self.ratio
+        result: Floats = 1 + 4 * p * (np.sin(t * self.step / 2) / (1 - p)) ** 2
+        return result
 
     def _gain(self, shares: Floats) -> Callable[[Floats], Floats]:
         """Variance, times n, of the estimated characteristic function.
@@ -88,10 +144,10 @@ class Inverse:
         1/phi at the two ends: a clamped report carries less noise.
         """
         if self.ratio is not None:
-            p, ends = self.ratio, float(shares[0] + shares[-1])
+            ends = float(shares[0] + shares[-1])
 
             def laplace(t: Floats) -> Floats:
-                inverse = ((1 - p) ** 2 + 4 * p * np.sin(t * self.step / 2) ** 2) / (1 - p) ** 2
+                inverse = self._undone(t)
                 return inverse * (inverse * (1 - ends) + ends)
 
             return laplace
@@ -120,14 +176,30 @@ class Inverse:
         result: Floats = fft.idct(fft.dct(masses, axis=-1) * kept, axis=-1)
         return result
 
+    def rows(self, kernel: Kernel, bandwidth: float, sums: Floats) -> Floats:
+        """The estimate of sums over cells: what a report adds, for rows of weights of cells."""
+        # The smoother is symmetric: its rows are its columns.
+        return self.scores(self.smooth(kernel, bandwidth, sums))
+
     def operator(self, kernel: Kernel, bandwidth: float) -> Floats:
         """The whole estimate as a matrix, cells by reports."""
-        # The smoother is symmetric: its rows are its columns.
-        return self.scores(self.smooth(kernel, bandwidth, np.eye(self.lattice.size)))
+        return self.rows(kernel, bandwidth, np.eye(self.lattice.size))
 
 
 def inverses(mechanism: Channel) -> tuple[Inverse, ...]:
     """The inverse for each question of a mechanism, or a sentence why there is none."""
+    for name, axis in mechanism.axes.items():
+        if isinstance(axis, Lattice):
+            continue
+        if len(mechanism.axes) > 1:
+            raise Unsupported(
+                f"Deconvolution is for numbers, and {name!r} has categories: take "
+                "marginal(question) of the counts, estimators.CategoryShares for categories."
+            )
+        raise Unsupported(
+            f"Deconvolution is for numbers, and {mechanism.name} reports are of categories: take "
+            "estimators.CategoryShares."
+        )
     parts = mechanism.parts.values() if isinstance(mechanism, Joint) else (mechanism,)
     return tuple(_inverse(part) for part in parts)
 
@@ -152,6 +224,12 @@ def _inverse(mechanism: Channel) -> Inverse:
             f"Deconvolution cannot undo two-sided gamma noise of shape {mechanism.shape:g} > 1, "
             "whose characteristic function has zeros: take estimators.Likelihood."
         )
+    if mechanism.lattice.size > MAX_DENSE:
+        raise Unsupported(
+            f"Deconvolution cannot undo two-sided gamma noise on {mechanism.lattice.size} cells, "
+            f"more than the {MAX_DENSE} whose linear system fits in memory: take "
+            "estimators.Likelihood."
+        )
     factors = linalg.lu_factor(mechanism.law.matrix())
 
     def masses(values: Floats) -> Floats:
@@ -163,6 +241,10 @@ def _inverse(mechanism: Channel) -> Inverse:
         return linalg.lu_solve(factors, flat.T, trans=1).T.reshape(values.shape)
 
     return Inverse(mechanism.lattice, masses, scores)
+
+
+def _waves(places: Floats, t: Floats, weights: Floats) -> Waves:
+    return wave_sums(places[:, None], np.ravel(t)[:, None], weights).reshape(np.shape(t))
 
 
 def along(axis: int, function: Callable[[Floats], Floats], values: Floats) -> Floats:

@@ -8,10 +8,23 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from confide.errors import InvalidInput
+
 Floats = npt.NDArray[np.float64]
 
 PHASE = 160.0
 """Phase that one panel covers; large rules cost more to make than to use."""
+EXTRA = 20
+MAX_NODES = 2**22
+
+
+def count(top: float, window: float) -> float:
+    """How many nodes `nodes` will make; a float, for windows beyond all integers."""
+    phase = top * window
+    if not math.isfinite(phase):
+        return math.inf
+    panels = max(1, math.ceil(phase / PHASE))
+    return float(panels * (math.ceil(phase / panels / 2) + EXTRA))
 
 
 def nodes(top: float, window: float) -> tuple[Floats, Floats]:
@@ -26,8 +39,14 @@ def nodes(top: float, window: float) -> tuple[Floats, Floats]:
     >>> bool(abs(weights @ np.cos(10 * t) - np.sin(30) / 10) < 1e-14)
     True
     """
+    if not count(top, window) <= MAX_NODES:
+        raise InvalidInput(
+            "a bandwidth within reach of the numbers' range",
+            f"a range of {top * window:.2g} bandwidths",
+            "Give low= and high=, remove outliers, or take a larger bandwidth.",
+        )
     panels = max(1, math.ceil(top * window / PHASE))
-    x, w = _rule(math.ceil(top * window / panels / 2) + 20)
+    x, w = _rule(math.ceil(top * window / panels / 2) + EXTRA)
     width = top / panels
     t: Floats = (width * (np.arange(panels)[:, None] + x)).ravel()
     return t, np.tile(width * w, panels)

@@ -12,7 +12,7 @@ from scipy import stats
 from confide import _validate
 from confide.curves import Proportions
 from confide.errors import InvalidInput
-from confide.estimators._profile import maximize
+from confide.estimators._convex import maximize
 from confide.lattice import Categories
 from confide.mechanisms import Mechanism
 from confide.summaries import Counts
@@ -31,8 +31,9 @@ class CategoryShares:
     The unbiased shares (the law's inverse applied to the shares of reports) are the most likely
     ones when none is negative; otherwise the likelihood is maximised over shares >= 0. An interval
     is exact: a share is a linear function of the chance of one report, whose Clopper-Pearson
-    interval is carried over and cut to [0, 1]. Weighted counts are scaled to their effective
-    number (Kish).
+    interval is carried over and cut to [0, 1]. With survey weights each report has its own
+    effective number of respondents, from the variance of its weighted share (Korn and Graubard
+    1998), and the interval is approximate.
 
     Examples
     --------
@@ -72,7 +73,13 @@ class CategoryShares:
         facts: dict[str, Any] = {"method": "category shares", "n": counts.n}
         if isinstance(counts.mechanism, Mechanism):
             facts["epsilon"] = counts.mechanism.spend.epsilon
-        intervals = ReportIntervals(law, reports, counts.effective_n)
+        n = np.full(reports.shape, counts.effective_n)
+        if counts.weights is not None:
+            spread = counts.weights[1] / counts.total.sum() ** 2
+            variance = (1 - 2 * reports) * spread + reports**2 * spread.sum()
+            some = (reports > 0) & (reports < 1)
+            n[some] = (reports * (1 - reports))[some] / variance[some]
+        intervals = ReportIntervals(law, reports, n)
         return Proportions(axes[0].labels, shares / shares.sum(), facts, intervals)
 
 
@@ -88,12 +95,12 @@ class ReportIntervals:
     reports
         Shares of the reports.
     n
-        Respondents, or their effective number.
+        Respondents, or their effective number for each report.
     """
 
     law: Floats
     reports: Floats
-    n: float
+    n: float | Floats
 
     def shares(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper ends, one a category."""

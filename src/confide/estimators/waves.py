@@ -3,26 +3,62 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from confide.errors import InvalidInput, Unsupported
+from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators import quadrature
 from confide.estimators.bandwidth import Axis, spread
 from confide.estimators.kernels import Kernel
 from confide.noise import Gaussian, Noise, TwoSidedGamma
-from confide.summaries.spectrum import Spectrum, wave_sums
+from confide.summaries.spectrum import Spectrum, varies, wave_sums
 
 Floats = npt.NDArray[np.float64]
 Waves = npt.NDArray[np.complex128]
 
 NEGLIGIBLE = 1e-16
-MAX_WAVES = 2**24
+MAX_WAVES = 2**21
+MAX_LINE = 2**15
+"""Waves at most with several axes, and with one."""
 LARGEST = 1e12
 """A frequency that noise has damped more than this is lost in rounding."""
+FAR = 40.0
+"""Standard deviations of noise that no number is away from the value behind it."""
+SCALES = 1024
+TABLE = 2048
+
+
+def plausible(spectrum: Spectrum) -> Spectrum:
+    """The numbers that noise can have carried to where they are, from within known bounds.
+
+    One that lies dozens of standard deviations outside is no noised value, but it would rule the
+    range of the estimate and with it the cost.
+    """
+    kept = np.ones(spectrum.n, dtype=bool)
+    for axis, noise in enumerate(spectrum.noise):
+        far = FAR * (np.asarray(noise.scale) if varies(noise) else math.sqrt(noise.variance))
+        if spectrum.low is not None:
+            kept &= spectrum.values[:, axis] >= spectrum.low[axis] - far
+        if spectrum.high is not None:
+            kept &= spectrum.values[:, axis] <= spectrum.high[axis] + far
+    if kept.all():
+        return spectrum
+    warnings.warn(
+        f"{np.count_nonzero(~kept)} of {spectrum.n} numbers lie farther from low and high than the "
+        "noise can have carried them, and were left out.",
+        ConfideWarning,
+        stacklevel=2,
+    )
+    laws = tuple(
+        Gaussian(scale=np.asarray(law.scale)[kept]) if varies(law) else law
+        for law in spectrum.noise
+    )
+    response = None if spectrum.response is None else spectrum.response[kept]
+    return Spectrum(spectrum.values[kept], laws, response, spectrum.low, spectrum.high)
 
 
 def axes_of(spectrum: Spectrum, kernel: Kernel) -> tuple[Axis, ...]:
@@ -32,43 +68,59 @@ def axes_of(spectrum: Spectrum, kernel: Kernel) -> tuple[Axis, ...]:
         refuse(noise, kernel)
         own = Spectrum(spectrum.values[:, [axis]], (noise,))
         z = own.values[:, 0]
-        variance = float(z.var(ddof=1))
         fourth = float(np.mean((z - z.mean()) ** 4))
-        error = math.sqrt(max(fourth - variance**2, 0) / z.size)
+        error = math.sqrt(max(fourth - float(z.var()) ** 2, 0) / z.size)
+        # Few or tied numbers may show no error: that of normal noise is always there.
+        error = max(error, noise.variance * math.sqrt(2 / z.size))
         largest = math.inf
         if spectrum.low is not None and spectrum.high is not None:
             largest = (spectrum.high[axis] - spectrum.low[axis]) / math.sqrt(12)
-        sd = spread(variance - noise.variance, error, largest=largest)
+        sd = spread(float(z.var(ddof=1)) - noise.variance, error, largest=largest)
 
         def signal(t: Floats, own: Spectrum = own) -> Floats:
             with np.errstate(over="ignore"):
                 return np.abs(own.deconvolved(t)) ** 2
 
-        finest = _finest(noise, kernel)
-        extent = float(np.ptp(z))
-        result.append(Axis(spectrum.n, sd, extent, signal, _gain(noise), finest))
+        gain = _gain(noise)
+        finest = _finest(gain, math.sqrt(noise.variance), kernel)
+        result.append(Axis(spectrum.n, sd, float(np.ptp(z)), signal, gain, finest))
     return tuple(result)
 
 
 def _gain(noise: Noise) -> Callable[[Floats], Floats]:
+    """Variance, times n, of the estimated characteristic function: 1/phi**2."""
     if isinstance(noise, Gaussian) and noise.varies:
-        # A few hundred sds stand for all of them: a bandwidth needs no more.
-        noise = Gaussian(scale=np.quantile(noise.scale, (np.arange(256) + 0.5) / 256))
-        smallest = float(np.min(noise.scale))
-        grid = np.linspace(0, 26 / smallest, 4096)
-        with np.errstate(divide="ignore"):
-            table = -np.log(noise.mean_square(grid))
-
-        def tabulated(t: Floats) -> Floats:
-            with np.errstate(over="ignore"):
-                result: Floats = np.exp(np.interp(t, grid, table, right=math.inf))
-            return result
-
-        return tabulated
+        return _tabulated(np.asarray(noise.scale))
 
     def gain(t: Floats) -> Floats:
         with np.errstate(divide="ignore", over="ignore"):
             return 1 / noise.mean_square(t)
+
+    return gain
+
+
+def _tabulated(scales: Floats) -> Callable[[Floats], Floats]:
+    """One over the mean of e**(-scale**2 t**2), quickly where scales are many.
+
+    Scales of nearly the same size stand together. The logarithm divided by t**2 is a constant for
+    equal scales and changes slowly with log t otherwise, so that it can be read off a table.
+    """
+    squares = np.sort(scales) ** 2
+    place = np.log(squares / squares[0]) / max(math.log(squares[-1] / squares[0]), NEGLIGIBLE)
+    starts = np.unique(np.floor(place * (SCALES - 1)), return_index=True)[1]
+    counts = np.diff(np.append(starts, squares.size))
+    means = np.add.reduceat(squares, starts) / counts
+    grid = np.geomspace(1e-3 / math.sqrt(means[-1]), 26 / math.sqrt(means[0]), TABLE)
+    damped = np.exp(-np.multiply.outer(grid**2, means)) @ (counts / squares.size)
+    table = -np.log(damped) / grid**2
+    places = np.log(grid)
+
+    def gain(t: Floats) -> Floats:
+        t = np.abs(t)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            height = np.interp(np.log(t), places, table, right=math.inf)
+            result: Floats = np.exp(height * t * t)
+        return result
 
     return gain
 
@@ -136,8 +188,15 @@ def divide(
     The inverse transform is exact to many digits where x is within the window of every number.
     """
     frequencies, weights = [], []
-    for axis, (noise, h) in enumerate(zip(spectrum.noise, bandwidth, strict=True)):
+    for noise in spectrum.noise:
         refuse(noise, kernel)
+    if count(spectrum, kernel, bandwidth, window) > _most(spectrum.axes):
+        raise InvalidInput(
+            "a bandwidth within reach of the numbers' range",
+            f"bandwidth={', '.join(f'{h:.3g}' for h in bandwidth)}",
+            "Take a larger one, or remove outliers; Spectrum.of with low= and high= does that.",
+        )
+    for axis, (noise, h) in enumerate(zip(spectrum.noise, bandwidth, strict=True)):
         top = _top(noise, kernel, h)
         t, w = quadrature.nodes(top, window[axis])
         w = w * kernel.transform(h * t) / math.pi
@@ -146,12 +205,6 @@ def divide(
             t, w = np.concatenate([-t[::-1], t]), np.concatenate([w[::-1], w]) / 2
         frequencies.append(t)
         weights.append(w)
-    if math.prod(t.size for t in frequencies) > MAX_WAVES:
-        raise InvalidInput(
-            "a bandwidth within reach of the numbers' range",
-            f"bandwidth={tuple(round(h, 9) for h in bandwidth)}",
-            "Take a larger one, or look at outliers first.",
-        )
     grid = np.stack(np.meshgrid(*frequencies, indexing="ij"), axis=-1)
     amplitudes = spectrum.deconvolved(grid[..., 0] if spectrum.axes == 1 else grid)
     for axis, weight in enumerate(weights):
@@ -159,19 +212,47 @@ def divide(
         shape[axis] = -1
         amplitudes = amplitudes * weight.reshape(shape)
     per_number = tuple(
-        weight / (noise.mean_square(t) if _varies(noise) else noise.characteristic(t))
+        weight / (noise.mean_square(t) if varies(noise) else noise.characteristic(t))
         for weight, noise, t in zip(weights, spectrum.noise, frequencies, strict=True)
     )
     return WaveSum(tuple(frequencies), per_number, amplitudes)
 
 
-def _varies(noise: Noise) -> bool:
-    return isinstance(noise, Gaussian) and noise.varies
+def _most(axes: int) -> int:
+    return MAX_LINE if axes == 1 else MAX_WAVES
+
+
+def count(
+    spectrum: Spectrum, kernel: Kernel, bandwidth: Sequence[float], window: Sequence[float]
+) -> float:
+    """How many waves `divide` will need; their memory and time grow with it."""
+    total = 1.0
+    for axis, (noise, h) in enumerate(zip(spectrum.noise, bandwidth, strict=True)):
+        total *= (1 + (axis > 0)) * quadrature.count(_top(noise, kernel, h), window[axis])
+    return total
+
+
+def affordable(
+    spectrum: Spectrum, kernel: Kernel, bandwidth: Sequence[float], window: Sequence[float]
+) -> tuple[float, ...]:
+    """Chosen bandwidths, raised where the range of the numbers is too wide for them."""
+    h = tuple(bandwidth)
+    while count(spectrum, kernel, h, window) > _most(spectrum.axes):
+        h = tuple(1.1 * one for one in h)
+    if h != tuple(bandwidth):
+        warnings.warn(
+            "The numbers spread so far that the bandwidth was raised from "
+            f"{', '.join(f'{one:.3g}' for one in bandwidth)} to "
+            f"{', '.join(f'{one:.3g}' for one in h)}: remove outliers, or give low= and high=.",
+            ConfideWarning,
+            stacklevel=2,
+        )
+    return h
 
 
 def _top(noise: Noise, kernel: Kernel, h: float) -> float:
     """The frequency beyond which the kernel leaves nothing, after a look for lost frequencies."""
-    top = _band(noise, kernel, h)
+    top = _band(_gain(noise), kernel, h)
     if top is None:
         raise InvalidInput(
             f"a bandwidth at which the {kernel.name} kernel outweighs the noise",
@@ -179,7 +260,7 @@ def _top(noise: Noise, kernel: Kernel, h: float) -> float:
             "Take a larger bandwidth, or the fan kernel.",
         )
     t = np.linspace(0, top, 513)
-    if not _varies(noise) and noise.characteristic(t).min() < 0:
+    if not varies(noise) and noise.characteristic(t).min() < 0:
         raise Unsupported(
             "Deconvolution cannot undo noise whose characteristic function has zeros within the "
             "kernel's band: take estimators.Likelihood."
@@ -187,13 +268,13 @@ def _top(noise: Noise, kernel: Kernel, h: float) -> float:
     return top
 
 
-def _band(noise: Noise, kernel: Kernel, h: float) -> float | None:
+def _band(gain: Callable[[Floats], Floats], kernel: Kernel, h: float) -> float | None:
     """Where the kernel's transform over the noise's becomes negligible, if it does."""
     for stretch in (1, 1.5, 2, 3, 4, 6, 8, 12):
         t = np.linspace(0, stretch * kernel.reach / h, 513)
         kept = kernel.transform(h * t)
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            ratio = np.where(kept > 0, kept / np.sqrt(noise.mean_square(t)), 0.0)
+        with np.errstate(invalid="ignore"):
+            ratio = np.where(kept > 0, kept * np.sqrt(gain(t)), 0.0)
         if not np.all(ratio < LARGEST):
             return None
         if ratio[-1] <= NEGLIGIBLE * ratio.max():
@@ -201,18 +282,17 @@ def _band(noise: Noise, kernel: Kernel, h: float) -> float | None:
     return None
 
 
-def _finest(noise: Noise, kernel: Kernel) -> float:
+def _finest(gain: Callable[[Floats], Floats], scale: float, kernel: Kernel) -> float:
     """The smallest bandwidth, within reason, at which the noise can be divided out."""
-    scale = math.sqrt(noise.variance)
     low, high = 1e-3 * scale, 1e3 * scale
-    if _band(noise, kernel, low) is not None:
+    if _band(gain, kernel, low) is not None:
         return low
-    if _band(noise, kernel, high) is None:
+    if _band(gain, kernel, high) is None:
         raise Unsupported(
             f"The {kernel.name} kernel cannot outweigh this noise at any bandwidth: take "
             "kernel='fan'."
         )
     for _ in range(24):
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if _band(noise, kernel, middle) else (middle, high)
+        low, high = (low, middle) if _band(gain, kernel, middle) else (middle, high)
     return 1.001 * high

@@ -13,10 +13,12 @@ from confide.mechanisms.gamma import TwoSidedGamma
 from confide.mechanisms.joint import Joint
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.noised import Noised
+from confide.mechanisms.partition import CellReports, Partition
 from confide.mechanisms.randomized_response import ForcedResponse, RandomizedResponse
 from confide.mechanisms.square_wave import SquareWave
 
 __all__ = [
+    "CellReports",
     "Channel",
     "ForcedResponse",
     "Joint",
@@ -24,6 +26,7 @@ __all__ = [
     "Mechanism",
     "Noised",
     "Numeric",
+    "Partition",
     "RandomizedResponse",
     "Reports",
     "SquareWave",

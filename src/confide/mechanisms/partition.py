@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from confide import _validate
 from confide.accounting import Spend, checked_epsilon
@@ -22,9 +21,11 @@ from confide.cells import Cells, Numbers
 from confide.discrete import ONE, laplace_sampler
 from confide.errors import InvalidInput
 from confide.lattice import LIMIT
+from confide.mechanisms.cell_reports import CellReports, Small
 from confide.mechanisms.laws import Floats
 from confide.mechanisms.vector import VectorLaw
 from confide.randomness import (
+    FEW,
     Entropy,
     Inversion,
     SeededEntropy,
@@ -36,9 +37,11 @@ from confide.randomness import (
 if TYPE_CHECKING:
     from confide.summaries.cell_sums import CellSums
 
-Small = npt.NDArray[np.int8]
+__all__ = ["MAX_CELLS", "CellReports", "Partition"]
 
 MAX_LEVELS = 127
+MAX_CELLS = FEW
+"""So that all draws of one respondent take the same path, and in the same time."""
 BATCH = 2**20
 """Numbers drawn at a time."""
 SPLIT = 0.4
@@ -100,6 +103,12 @@ class Partition:
     def __post_init__(self) -> None:
         if not isinstance(self.cells, Cells):
             raise InvalidInput("Cells", _validate.shown(self.cells))
+        if self.cells.size > MAX_CELLS:
+            raise InvalidInput(
+                f"at most {MAX_CELLS} cells",
+                str(self.cells.size),
+                "Every respondent reports on every cell: suggest_cells says how many n can fill.",
+            )
         if not isinstance(self.classify, bool):
             raise InvalidInput("classify=True or False", _validate.shown(self.classify))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
@@ -171,8 +180,9 @@ class Partition:
 
     def stream(self, points: Any, responses: Any) -> Iterator[CellReports]:
         """The same in batches, so that `CellSums.of` adds them up in bounded memory."""
-        for part in self._batches(self._checked(points, responses), SystemEntropy()):
-            yield CellReports(part, self, simulated=False)
+        # Checked at the call, not when the first batch is asked for.
+        batches = self._batches(self._checked(points, responses), SystemEntropy())
+        return (CellReports(part, self, simulated=False) for part in batches)
 
     def simulate(self, points: Any, responses: Any, *, seed: int) -> CellReports:
         """Repeatable reports with the same law, stamped as simulated. Not private."""
@@ -296,61 +306,10 @@ class Partition:
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
-@dataclass(frozen=True, eq=False)
-class CellReports:
-    """Vector reports and the partition that made them.
-
-    Parameters
-    ----------
-    values
-        Integers of shape (respondents, 2, cells): W and Z; (respondents, 1, cells) for labels.
-    mechanism
-        How they were made.
-    simulated
-        Whether they were drawn from a seed.
-    """
-
-    values: Small
-    mechanism: Partition
-    simulated: bool = field(kw_only=True)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.simulated, bool):
-            raise InvalidInput("simulated=True or False", _validate.shown(self.simulated))
-        if not isinstance(self.mechanism, Partition):
-            raise InvalidInput("a Partition", _validate.shown(self.mechanism))
-        array = _validate.array(values=self.values)
-        if array.dtype.kind not in "iu":
-            raise InvalidInput("whole numbers as reports", f"an array of type {array.dtype}")
-        tail = (self.mechanism.rows, self.mechanism.cells.size)
-        if array.ndim != 3 or array.shape[1:] != tail:
-            raise InvalidInput(f"reports of shape {('n', *tail)}", f"shape {array.shape}")
-        levels = self.mechanism.levels
-        ends = [(-levels, levels)] if tail[0] == 1 else [(0, 1), (-levels, levels)]
-        for row, (low, high) in enumerate(ends):
-            part = array[:, row]
-            if part.size and not (part.min() >= low and part.max() <= high):
-                raise InvalidInput(
-                    f"reports from {low} to {high}",
-                    "others",
-                    "They are not reports of this partition.",
-                )
-        # A copy of its own, so that what was checked stays as it was.
-        kept = np.array(array, dtype=np.int8)
-        kept.flags.writeable = False
-        object.__setattr__(self, "values", kept)
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __repr__(self) -> str:
-        kind = "simulated" if self.simulated else "private"
-        return f"<{len(self)} {kind} reports of {self.mechanism!r}>"
-
-
 def _absent(given: Any, implied: float) -> bool:
     """Whether an argument was left out, or says what follows anyway."""
-    return given is None or (isinstance(given, float) and given == implied)
+    number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    return given is None or (number and given == implied)
 
 
 def _noisy(truth: Numbers, m: int, sampler: Inversion, entropy: Entropy) -> Numbers:

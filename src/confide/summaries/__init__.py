@@ -1,6 +1,7 @@
 """What an estimator sees: summaries, which add up over batches, days and machines."""
 
+from confide.summaries.cell_sums import CellSums
 from confide.summaries.counts import Counts, Response
 from confide.summaries.spectrum import Spectrum
 
-__all__ = ["Counts", "Response", "Spectrum"]
+__all__ = ["CellSums", "Counts", "Response", "Spectrum"]

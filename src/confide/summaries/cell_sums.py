@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from confide import _validate
 from confide.errors import InvalidInput, Mismatch
+from confide.mechanisms.cell_reports import CellReports
 from confide.mechanisms.laws import Clamped
-from confide.mechanisms.partition import CellReports, Partition
-from confide.randomness import Entropy, Words
+from confide.mechanisms.partition import Partition
+from confide.randomness import SeededEntropy
 from confide.summaries import forms
 
 Integers = npt.NDArray[np.int64]
@@ -128,12 +129,11 @@ class CellSums:
             Seed of the simulation.
         """
         seed = _validate.integer(0, seed=seed)
-        generator = np.random.default_rng(seed)
-        cell, level = mechanism.index(points, responses, _Words(generator))
+        cell, level = mechanism.index(points, responses, SeededEntropy(seed))
         size, levels = mechanism.cells.size, 2 * mechanism.levels + 1
         inside = cell >= 0
         flat = np.bincount(level[inside] * size + cell[inside], minlength=levels * size)
-        return cls._drawn(mechanism, cell.size, flat.reshape(levels, size), generator)
+        return cls._drawn(mechanism, cell.size, flat.reshape(levels, size), seed)
 
     @classmethod
     def simulate_tallies(
@@ -158,12 +158,12 @@ class CellSums:
         table = _whole(shape, truth=truth)
         if table.min() < 0 or table.sum() > n:
             raise InvalidInput(f"counts of at most {n} respondents in truth", "others")
-        return cls._drawn(mechanism, n, table, np.random.default_rng(seed))
+        return cls._drawn(mechanism, n, table, seed)
 
     @classmethod
-    def _drawn(
-        cls, mechanism: Partition, n: int, truth: Integers, generator: np.random.Generator
-    ) -> Self:
+    def _drawn(cls, mechanism: Partition, n: int, truth: Integers, seed: int) -> Self:
+        # A stream of its own, apart from the one that rounded the responses.
+        generator = np.random.default_rng([seed, 1])
         inside = truth.sum(axis=0)
         counts = np.zeros_like(inside)
         if not mechanism.classify:
@@ -286,17 +286,6 @@ class CellSums:
     def __repr__(self) -> str:
         kind = "simulated" if self.simulated else "private"
         return f"<CellSums of {self.n} {kind} reports of {self.mechanism!r}>"
-
-
-class _Words(Entropy):
-    """Words of a generator that is drawn from afterwards too."""
-
-    def __init__(self, generator: np.random.Generator) -> None:
-        self._generator = generator
-
-    def words(self, n: int, bits: int) -> Words:
-        """The next words."""
-        return self._generator.integers(0, 2**bits, size=n, dtype=np.uint64, endpoint=False)
 
 
 def _rows(law: Clamped) -> Floats:

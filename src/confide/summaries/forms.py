@@ -31,7 +31,7 @@ DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-HEADER = ("confide", "version", "n", "simulated", "mechanism", "bounds")
+HEADER = ("confide", "version", "n", "simulated", "mechanism", "bounds", "question")
 ARRAYS = ("counts", "weights", "squared_weights", "response", "squared_response")
 
 
@@ -83,6 +83,10 @@ def checked(
         )
     _validate.known_keys(header, HEADER, "a summary")
     _validate.known_keys(arrays, ARRAYS, "a summary")
+    if not isinstance(header.get("question", ""), str):
+        raise InvalidInput(
+            "a question by name in a summary", _validate.shown(header.get("question"))
+        )
     if not isinstance(header.get("simulated"), bool) or "counts" not in arrays:
         raise InvalidInput("the keys 'simulated' and 'counts' in a summary", "none")
     channel = _channel(header.get("mechanism"))

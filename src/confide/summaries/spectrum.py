@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -81,15 +81,14 @@ class Spectrum:
         low, high
             Bounds of the true values, if known.
         """
-        array = np.asarray(z)
+        array = _validate.array(z=z)
         if array.ndim == 2:
             if not 1 <= array.shape[1] <= MAX_AXES:
                 raise InvalidInput("one to three columns of numbers", f"shape {array.shape}")
             columns = [_validate.vector(z=column) for column in array.T]
         else:
             columns = [_validate.vector(z=z)]
-        values = np.stack(columns, axis=1)
-        values.flags.writeable = False
+        values = _validate.frozen(np.stack(columns, axis=1))
         n, axes = values.shape
         if isinstance(noise, Noise):
             each: tuple[Noise, ...] = (noise,) * axes
@@ -100,7 +99,7 @@ class Spectrum:
         for law in each:
             if isinstance(law, Gaussian) and np.size(law.scale) not in (1, n):
                 raise InvalidInput(f"one noise scale for each of {n} numbers", f"{law.scale.size}")  # type: ignore[union-attr]
-        y = None if response is None else _validate.vector(response=response)
+        y = None if response is None else _validate.frozen(_validate.vector(response=response))
         if y is not None and y.size != n:
             raise InvalidInput(f"{n} numbers in response, one a row", str(y.size))
         bounds = [_bound(side, axes, name) for side, name in ((low, "low"), (high, "high"))]
@@ -131,8 +130,8 @@ class Spectrum:
         noise = tuple(_joined(a, b) for a, b in zip(self.noise, other.noise, strict=True))
         response = None
         if self.response is not None and other.response is not None:
-            response = np.concatenate([self.response, other.response])
-        values = np.concatenate([self.values, other.values])
+            response = _validate.frozen(np.concatenate([self.response, other.response]))
+        values = _validate.frozen(np.concatenate([self.values, other.values]))
         return Spectrum(values, noise, response, self.low, self.high)
 
     def characteristic(self, t: npt.ArrayLike) -> Waves:
@@ -164,7 +163,7 @@ class Spectrum:
         scale = np.ones(waves.shape)
         for axis, law in enumerate(self.noise):
             own = columns[..., axis]
-            scale *= law.mean_square(own) if _varies(law) else law.characteristic(own)
+            scale *= law.mean_square(own) if varies(law) else law.characteristic(own)
         with np.errstate(divide="ignore", invalid="ignore"):
             return waves / (self.n * scale)
 
@@ -204,9 +203,11 @@ class Spectrum:
         _validate.known_keys(fields, known, "a spectrum")
         if fields.get("version") != 1:
             raise InvalidInput("a spectrum of version 1", _validate.shown(fields.get("version")))
+        if not isinstance(fields.get("noise"), list):
+            raise InvalidInput("a list of noises", _validate.shown(fields.get("noise")))
         return cls.of(
-            np.asarray(fields.get("values"), dtype=np.float64),
-            noise=[laws.from_dict(law) for law in fields.get("noise", [])],
+            fields.get("values", []),
+            noise=[laws.from_dict(law) for law in fields["noise"]],
             response=fields.get("response"),
             low=fields.get("low"),
             high=fields.get("high"),
@@ -216,14 +217,15 @@ class Spectrum:
         return f"<Spectrum of {self.n} noised numbers on {self.axes} axes>"
 
 
-def _varies(law: Noise) -> bool:
+def varies(law: Noise) -> TypeGuard[Gaussian]:
+    """Whether each number has its own noise."""
     return isinstance(law, Gaussian) and law.varies
 
 
 def _joined(a: Noise, b: Noise) -> Noise:
     if isinstance(a, Gaussian) and isinstance(b, Gaussian) and a.varies and b.varies:
         return Gaussian(scale=np.concatenate([np.asarray(a.scale), np.asarray(b.scale)]))
-    if a != b or _varies(a):
+    if a != b or varies(a):
         raise Mismatch("spectra of the same noise", f"{a!r} and {b!r}")
     return a
 
@@ -231,7 +233,8 @@ def _joined(a: Noise, b: Noise) -> Noise:
 def _bound(side: float | Sequence[float] | None, axes: int, name: str) -> tuple[float, ...] | None:
     if side is None:
         return None
-    given = [side] * axes if np.ndim(side) == 0 else list(side)  # type: ignore[arg-type]
+    array = _validate.array(**{name: side})
+    given = [side] * axes if array.ndim == 0 else array.tolist()
     if len(given) != axes:
         raise InvalidInput(f"{name} for {axes} axes", str(len(given)))
     return tuple(_validate.finite(**{name: value}) for value in given)

@@ -1,0 +1,258 @@
+"""Regression and classification from the sums of a partition's reports.
+
+Berrett, Györfi and Walk (2021): in cell j the estimate is nu_j / mu_j, or 0 where mu_j is too small
+to divide by.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from confide import _validate
+from confide.cells import Cells
+from confide.curves.regression import CellRegression, Classification
+from confide.errors import InvalidInput, Unsupported
+from confide.estimators._fieller import fieller
+from confide.estimators.cell_choice import DEFAULTS, suggest_cells, truncation
+from confide.lattice import MAX_SIZE
+from confide.summaries.cell_sums import CellSums
+
+__all__ = [
+    "PartitionClassification",
+    "PartitionRegression",
+    "partitioning",
+    "suggest_cells",
+    "truncation",
+]
+
+Floats = npt.NDArray[np.float64]
+
+SIZE = 0.3
+"""What m(x)**2 is taken to be on average, as a share of bound**2: that of responses spread over
+the whole range is 1/3. `Partition` splits its budget by the same number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionRegression:
+    """The mean response in each cell.
+
+    Parameters
+    ----------
+    threshold
+        c: cells with an estimated share of respondents below c / (number of cells) predict 0, the
+        others nu/mu. None leaves it to ``defaults``.
+    defaults
+        ``"ours"`` shrinks instead of cutting off: nu mu / (mu**2 + var(nu) / (0.3 bound**2)), the
+        posterior mean of a response of ordinary size. It goes over into nu/mu where a cell holds
+        far more than noise. ``"paper"`` takes c = 1/sqrt(ln n).
+
+    Examples
+    --------
+    >>> from confide.mechanisms.partition import Partition
+    >>> cells = suggest_cells(200_000, epsilon=2.0, low=[0], high=[1])
+    >>> x = np.random.default_rng(1).random(200_000)
+    >>> sums = Partition(cells, bound=1.0, epsilon=2.0).simulate_sums(x, x**2, seed=2)
+    >>> curve = PartitionRegression().fit(sums)
+    >>> bool(abs(curve.predict(0.5) - 0.25) < 0.1)
+    True
+    """
+
+    threshold: float | None = None
+    defaults: str = "ours"
+
+    def __post_init__(self) -> None:
+        _validate.one_of(DEFAULTS, defaults=self.defaults)
+        if self.threshold is not None:
+            value = _validate.within(0, MAX_SIZE, threshold=self.threshold)
+            object.__setattr__(self, "threshold", value)
+
+    def fit(self, sums: CellSums) -> CellRegression:
+        """The curve, constant in each cell and 0 outside, within the bound.
+
+        Its intervals are those of the mean of the cut response over the cell.
+
+        Parameters
+        ----------
+        sums
+            Sums of reports of a `Partition` that is not for classification.
+        """
+        _check(sums)
+        if sums.mechanism.classify:
+            raise Unsupported(
+                "These sums hold no cell counts to divide by: take PartitionClassification."
+            )
+        limit, mu, nu = sums.mechanism.limit, sums.mu, sums.nu
+        facts: dict[str, Any] = _facts("partitioning", sums)
+        threshold = self.threshold
+        if threshold is None and self.defaults == "paper":
+            threshold = 1 / math.sqrt(math.log(max(sums.n, 3)))
+        if threshold is None:
+            positive = np.maximum(mu, 0)
+            ridge = sums.variances()[1] / (SIZE * limit**2)
+            kept = positive > 0
+            values = nu * positive / np.where(kept, positive**2 + ridge, 1)
+            facts["threshold"] = None
+        else:
+            kept = (mu >= threshold / mu.size) & (mu > 0)
+            values = np.where(kept, nu / np.where(kept, mu, 1), 0.0)
+            facts["threshold"] = threshold
+        facts["empty"] = int((~kept).sum())
+        cells = sums.mechanism.cells
+        return CellRegression(
+            cells.edges,
+            np.clip(values, -limit, limit).reshape(cells.shape),
+            _names(cells),
+            facts,
+            RatioBand(sums),
+            joined=False,
+            outside=0.0,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionClassification:
+    """The more likely of two labels in each cell: the sign of nu.
+
+    Parameters
+    ----------
+    labels
+        Names of the labels that were reported as -1 and as 1.
+
+    Examples
+    --------
+    >>> from confide.mechanisms.partition import Partition
+    >>> cells = Cells(low=[0], high=[1], shape=[4])
+    >>> x = np.random.default_rng(1).random(50_000)
+    >>> y = np.where(x > 0.5, 1, -1)
+    >>> sums = Partition(cells, epsilon=1.0, classify=True).simulate_sums(x, y, seed=2)
+    >>> PartitionClassification(labels=("no", "yes")).fit(sums).predict([0.2, 0.9]).tolist()
+    ['no', 'yes']
+    """
+
+    labels: tuple[Any, Any] = (-1, 1)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.labels, (tuple, list)) or len(self.labels) != 2:
+            raise InvalidInput("two labels", _validate.shown(self.labels))
+        object.__setattr__(self, "labels", tuple(self.labels))
+
+    def fit(self, sums: CellSums) -> Classification:
+        """The rule; where nothing speaks for the second label it is the first, as in the paper.
+
+        Parameters
+        ----------
+        sums
+            Sums of reports of a `Partition`, with or without ``classify``.
+        """
+        _check(sums)
+        cells = sums.mechanism.cells
+        score = CellRegression(
+            cells.edges,
+            sums.nu.reshape(cells.shape),
+            _names(cells),
+            _facts("partitioning, sign", sums),
+            ScoreBand(sums),
+            joined=False,
+            outside=0.0,
+        )
+        return Classification(score, labels=self.labels, threshold=0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class RatioBand:
+    """Intervals of the mean response of a cell, noise and sampling together."""
+
+    sums: CellSums
+
+    def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends at each x; outside the cells nothing is known but the bound."""
+        of_mu, of_nu, both = self.sums.variances()
+        limit = self.sums.mechanism.limit
+        moments = np.stack([of_mu, both, of_nu])
+        ends = fieller(np.stack([self.sums.mu, self.sums.nu]), moments, level, (-limit, limit))
+        return _spread(self.sums.mechanism.cells, ends, (-limit, limit), x)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreBand:
+    """Intervals of nu: a cell whose interval holds 0 is not decided."""
+
+    sums: CellSums
+
+    def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends at each x."""
+        reach = special.ndtri((1 + level) / 2) * np.sqrt(self.sums.variances()[1])
+        ends = (self.sums.nu - reach, self.sums.nu + reach)
+        limit = self.sums.mechanism.limit
+        return _spread(self.sums.mechanism.cells, ends, (-limit, limit), x)
+
+
+def partitioning(points: Any, responses: Any, *, cells: Cells) -> CellRegression:
+    """The same estimate from data that are not private, to compare with.
+
+    Cells with fewer than ln n respondents predict 0 (Györfi et al. 2002, theorem 23.3).
+
+    Parameters
+    ----------
+    points, responses
+        X and y, in the open.
+    cells
+        The partition.
+
+    Examples
+    --------
+    >>> x = np.linspace(0, 1, 1000)
+    >>> curve = partitioning(x, x, cells=Cells(low=[0], high=[1], shape=[4]))
+    >>> curve.predict([0.1, 0.9]).round(2)
+    array([0.12, 0.88])
+    """
+    cell, y = cells.index(points), _validate.vector(responses=responses)
+    if y.size != cell.size:
+        raise InvalidInput("a response for each point", f"{y.size} for {cell.size} points")
+    inside = cell >= 0
+    counts = np.bincount(cell[inside], minlength=cells.size)
+    sums = np.bincount(cell[inside], y[inside], minlength=cells.size)
+    kept = (counts >= math.log(y.size)) & (counts > 0)
+    values = np.where(kept, sums / np.maximum(counts, 1), 0.0)
+    facts = {"method": "partitioning, not private", "n": int(y.size)}
+    return CellRegression(
+        cells.edges, values.reshape(cells.shape), _names(cells), facts, joined=False, outside=0.0
+    )
+
+
+def _check(sums: CellSums) -> None:
+    if not isinstance(sums, CellSums):
+        raise InvalidInput("CellSums", f"a {type(sums).__name__}")
+    if not sums.n:
+        raise InvalidInput("at least one report", "none", "There is nothing to estimate from.")
+
+
+def _facts(method: str, sums: CellSums) -> dict[str, Any]:
+    partition = sums.mechanism
+    return {
+        "method": method,
+        "n": sums.n,
+        "epsilon": partition.spend.epsilon,
+        "cells": list(partition.cells.shape),
+        "simulated": sums.simulated,
+    }
+
+
+def _names(cells: Cells) -> tuple[str, ...]:
+    return ("",) if cells.axes == 1 else tuple(f"x{axis + 1}" for axis in range(cells.axes))
+
+
+def _spread(
+    cells: Cells, ends: tuple[Floats, Floats], outside: tuple[float, float], x: Floats
+) -> tuple[Floats, Floats]:
+    low, high = (
+        CellRegression(cells.edges, end.reshape(cells.shape), joined=False, outside=far).predict(x)
+        for end, far in zip(ends, outside, strict=True)
+    )
+    return low, high

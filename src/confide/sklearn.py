@@ -1,0 +1,394 @@
+"""Estimators with scikit-learn's interface, which privatise inside ``fit``.
+
+After ``fit`` the object holds noisy reports' summaries and what was estimated from them, and no
+raw value. Bounds are parameters and never taken from the data. ``random_state=None`` draws from
+the operating system's entropy; an integer simulates, repeatably, and is not private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.cells import Cells
+from confide.curves import Classification
+from confide.errors import InvalidInput, extra
+from confide.estimators import (
+    Likelihood,
+    PartitionClassification,
+    PartitionRegression,
+    RatioRegression,
+    suggest_cells,
+)
+from confide.lattice import Lattice
+from confide.mechanisms import Joint, Laplace, Mechanism, Partition, SquareWave
+from confide.summaries import CellSums, Counts
+
+extra("sklearn", "sklearn")
+
+from sklearn.base import (  # noqa: E402
+    BaseEstimator,
+    ClassifierMixin,
+    DensityMixin,
+    RegressorMixin,
+)
+from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
+from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
+
+Floats = npt.NDArray[np.float64]
+Bound = float | Sequence[float]
+MECHANISMS = {"square-wave": SquareWave, "laplace": Laplace}
+
+
+class _Private(BaseEstimator):  # type: ignore[misc]
+    """What the three have in common: public bounds, a budget and a source of noise."""
+
+    epsilon: float
+    low: Bound
+    high: Bound
+    mechanism: str
+    size: int
+    random_state: int | None
+
+    def _box(self, features: int) -> tuple[list[float], list[float]]:
+        box = []
+        for name in ("low", "high"):
+            given = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
+            if given.size not in (1, features):
+                raise InvalidInput(
+                    f"one {name} or one for each of {features} features", str(given.size)
+                )
+            box.append(np.broadcast_to(given, features).tolist())
+        return box[0], box[1]
+
+    def _mechanisms(self, features: int) -> list[Mechanism]:
+        kind = MECHANISMS[_validate.one_of(tuple(MECHANISMS), mechanism=self.mechanism)]
+        low, high = self._box(features)
+        return [
+            kind(Lattice(low=a, high=b, size=self.size), epsilon=self.epsilon / features)
+            for a, b in zip(low, high, strict=True)
+        ]
+
+    def _seed(self) -> int | None:
+        state = self.random_state
+        if state is None or isinstance(state, (int, np.integer)):
+            return None if state is None else int(state)
+        if isinstance(state, np.random.RandomState):
+            return int(state.randint(2**31))
+        raise InvalidInput("random_state as None or an integer", _validate.shown(state))
+
+    def _reports(self, mechanism: Any, *values: Any) -> Any:
+        seed = self._seed()
+        if seed is None:
+            return mechanism.privatize(*values)
+        return mechanism.simulate(*values, seed=seed)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Noise makes two fits differ, and noise on a few points leaves little to score.
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+class PrivateKDE(DensityMixin, _Private):  # type: ignore[misc]
+    """Density of private features.
+
+    One to three features are estimated jointly. More than three are taken to be independent of
+    each other: the product of their own densities.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy loss of one row, at most; shared evenly among the features.
+    low, high
+        Public bounds: a number, or one for each feature.
+    mechanism
+        ``"square-wave"`` or ``"laplace"``.
+    size
+        Cells of each feature's lattice.
+    random_state
+        None for private noise; an integer to simulate.
+
+    Attributes
+    ----------
+    curves_ : list of confide.Density
+        The estimate: one joint density, or one for each of more than three features.
+    spend_ : confide.Spend
+        What one row cost.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(1).beta(2, 5, (5000, 1))
+    >>> model = PrivateKDE(epsilon=2.0, low=0.0, high=1.0).fit(X)
+    >>> model.score_samples([[0.3]]).shape
+    (1,)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        low: Bound = 0.0,
+        high: Bound = 1.0,
+        mechanism: str = "square-wave",
+        size: int = 64,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.low = low
+        self.high = high
+        self.mechanism = mechanism
+        self.size = size
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Privatise the rows and estimate their density."""
+        X = validate_data(self, X, dtype=np.float64)
+        features = X.shape[1]
+        parts = self._mechanisms(features)
+        if 2 <= features <= 3:
+            joint = Joint({f"x{at}": part for at, part in enumerate(parts)})
+            reports = [self._reports(joint, X)]
+        else:
+            reports = [self._reports(part, X[:, at]) for at, part in enumerate(parts)]
+        self.curves_ = [Likelihood().fit(Counts.of(part)) for part in reports]
+        first, *others = (part.mechanism.spend for part in reports)
+        self.spend_ = sum(others, start=first)
+        return self
+
+    def score_samples(self, X: Any) -> Floats:
+        """Log density at each row; minus infinity outside the bounds."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        with np.errstate(divide="ignore"):
+            if 2 <= X.shape[1] <= 3:
+                logs: Floats = np.log(self.curves_[0].pdf(X))
+            else:
+                heights = [curve.pdf(X[:, at]) for at, curve in enumerate(self.curves_)]
+                logs = np.log(heights).sum(axis=0)
+        return logs
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Total log density of the rows."""
+        return float(np.sum(self.score_samples(X)))
+
+    def sample(self, n_samples: int = 1, random_state: int | None = None) -> Floats:
+        """Synthetic rows; they cost no further privacy."""
+        check_is_fitted(self)
+        seeds = np.random.SeedSequence(random_state).spawn(len(self.curves_))
+        columns = [
+            curve.sample(n_samples, seed=int(seed.generate_state(1)[0])).reshape(n_samples, -1)
+            for curve, seed in zip(self.curves_, seeds, strict=True)
+        ]
+        return np.concatenate(columns, axis=1)
+
+
+class _Supervised(_Private):
+    """Regression and classification: one feature by likelihood, several through the partition."""
+
+    cells: Sequence[int] | None
+
+    def _partition(self, X: Floats, y: Floats, **given: Any) -> CellSums:
+        low, high = self._box(X.shape[1])
+        if self.cells is None:
+            cells = suggest_cells(len(X), epsilon=self.epsilon, low=low, high=high)
+        else:
+            cells = Cells(low=low, high=high, shape=tuple(self.cells))
+        mechanism = Partition(cells, epsilon=self.epsilon, **given)
+        self.spend_ = mechanism.spend
+        seed = self._seed()
+        if seed is None:
+            return CellSums.of(mechanism.stream(X, y))
+        return CellSums.of(mechanism.simulate(X, y, seed=seed))
+
+    def _counts(self, X: Floats, y: Floats, bounds: tuple[float, float]) -> Counts:
+        (mechanism,) = self._mechanisms(1)
+        self.spend_ = mechanism.spend
+        return Counts.of(self._reports(mechanism, X[:, 0]), response=y, bounds=bounds)
+
+    def _points(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        points: Floats = X[:, 0] if X.shape[1] == 1 else X
+        return points
+
+
+class PrivateRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
+    """Mean response given private features.
+
+    With one feature the response is public and only the feature is privatised
+    (`RatioRegression`). With several, features and response are privatised together
+    (`Partition`).
+
+    Parameters
+    ----------
+    epsilon
+        Privacy loss of one row, at most.
+    low, high
+        Public bounds of the features: a number, or one for each.
+    response_low, response_high
+        Public bounds of the response, which is cut to them.
+    mechanism, size
+        For one feature: ``"square-wave"`` or ``"laplace"``, and the cells of its lattice.
+    cells
+        For several features: cells along each; by default from the number of rows and epsilon.
+    random_state
+        None for private noise; an integer to simulate.
+
+    Attributes
+    ----------
+    curve_ : confide.Regression
+        The estimate, with its intervals.
+    spend_ : confide.Spend
+        What one row cost.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(1).random((5000, 1))
+    >>> model = PrivateRegressor(epsilon=4.0, low=0.0, high=1.0).fit(X, np.sin(6 * X[:, 0]))
+    >>> model.predict([[0.25]]).shape
+    (1,)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        low: Bound = 0.0,
+        high: Bound = 1.0,
+        response_low: float = -1.0,
+        response_high: float = 1.0,
+        mechanism: str = "square-wave",
+        size: int = 256,
+        cells: Sequence[int] | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.low = low
+        self.high = high
+        self.response_low = response_low
+        self.response_high = response_high
+        self.mechanism = mechanism
+        self.size = size
+        self.cells = cells
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Privatise the rows and estimate the mean response."""
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        low = _validate.finite(response_low=self.response_low)
+        high = _validate.finite(response_high=self.response_high)
+        if not low < high:
+            raise InvalidInput("response_low < response_high", f"{low:g} and {high:g}")
+        responses = np.clip(np.asarray(y, dtype=np.float64), low, high)
+        if X.shape[1] == 1:
+            self.middle_ = 0.0
+            self.curve_ = RatioRegression().fit(self._counts(X, responses, (low, high)))
+        else:
+            # The partition's responses lie evenly about zero.
+            self.middle_ = (low + high) / 2
+            sums = self._partition(X, responses - self.middle_, bound=(high - low) / 2)
+            self.curve_ = PartitionRegression().fit(sums)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Mean response at each row."""
+        points = self._points(X)
+        means: Floats = self.middle_ + self.curve_.predict(points)
+        return means
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+class PrivateClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
+    """The more likely of two classes, given private features.
+
+    With one feature the class is public and only the feature is privatised. With several, features
+    and class are privatised together. Which two classes there are is public in any case.
+
+    Parameters
+    ----------
+    epsilon, low, high, mechanism, size, cells, random_state
+        As for `PrivateRegressor`.
+
+    Attributes
+    ----------
+    classes_ : array
+        The two classes.
+    curve_ : confide.Classification
+        The estimate.
+    spend_ : confide.Spend
+        What one row cost.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(1).random((5000, 1))
+    >>> model = PrivateClassifier(epsilon=4.0, low=0.0, high=1.0).fit(X, X[:, 0] > 0.5)
+    >>> model.predict([[0.1], [0.9]]).tolist()
+    [False, True]
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        low: Bound = 0.0,
+        high: Bound = 1.0,
+        mechanism: str = "square-wave",
+        size: int = 256,
+        cells: Sequence[int] | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.low = low
+        self.high = high
+        self.mechanism = mechanism
+        self.size = size
+        self.cells = cells
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Privatise the rows and estimate where each class is the more likely one."""
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        if self.classes_.size > 2:
+            # scikit-learn's own words, which its checks look for.
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: "
+                f"expected two classes, got {self.classes_.size}."
+            )
+        if self.classes_.size < 2:
+            raise ValueError("Classifier can't train when only one class is present: expected two.")
+        if X.shape[1] == 1:
+            counts = self._counts(X, numbers.astype(np.float64), (0.0, 1.0))
+            self.curve_ = Classification(RatioRegression().fit(counts), labels=(0, 1))
+        else:
+            sums = self._partition(X, 2.0 * numbers - 1, classify=True)
+            self.curve_ = PartitionClassification().fit(sums)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """How far each row lies on the side of the second class."""
+        points = self._points(X)
+        scores: Floats = np.asarray(self.curve_.score.predict(points)) - self.curve_.threshold
+        return scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The more likely class of each row."""
+        second = self.decision_function(X) > 0
+        labels: npt.NDArray[Any] = self.classes_[second.astype(int)]
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        return tags
