@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from confide import _validate
-from confide._files import named, readable
+from confide._files import counted, named, readable
 from confide.errors import InvalidInput, extra
 
 SUFFIXES = (".parquet", ".csv")
@@ -108,11 +108,35 @@ class Source:
     def names(self) -> list[str]:
         """Column names."""
         with _told(self.where):
-            names = list(
-                self._csv().schema.names if self.plain else self._parquet.schema_arrow.names
-            )
+            try:
+                names = list(
+                    self._csv().schema.names if self.plain else self._parquet.schema_arrow.names
+                )
+            except arrow().ArrowException:
+                # Decimal commas make the lines of such a file uneven.
+                self._check_separator()
+                raise
         unique(names, self.where)
         return names
+
+    def require(self, columns: Sequence[str]) -> None:
+        """Refuse a file that lacks one of some columns."""
+        for name in columns:
+            if name not in self.names:
+                self._check_separator()
+                raise no_column(self.names, name, self.where)
+
+    def _check_separator(self) -> None:
+        """Refuse a header that is not split by commas: spreadsheets write others too."""
+        if not self.plain:
+            return
+        with self.path.open("rb") as file:
+            header = file.readline(BLOCK)
+        for mark, got in ((b";", "semicolons"), (b"\t", "tabs")):
+            if mark in header and b"," not in header:
+                raise InvalidInput(
+                    f"commas between the columns of {self.where}", got, "Save it with commas."
+                )
 
     @cached_property
     def metadata(self) -> Mapping[bytes, bytes]:
@@ -121,6 +145,11 @@ class Source:
             return {}
         with _told(self.where):
             return self._parquet.schema_arrow.metadata or {}
+
+    def kind(self, name: str) -> Any:
+        """The Arrow type of a column of a Parquet file."""
+        with _told(self.where):
+            return self._parquet.schema_arrow.field(name).type
 
     @property
     def rows(self) -> int | None:
@@ -149,9 +178,7 @@ class Source:
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Arrow record batches of some columns, in the order of the file."""
-        for name in columns:
-            if name not in self.names:
-                raise no_column(self.names, name, self.where)
+        self.require(columns)
         with _told(self.where):
             if self.plain:
                 yield from (_cells(batch) for batch in self._csv(columns))
@@ -168,6 +195,10 @@ def _cells(batch: Any) -> Any:
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
+def _not_utf8(where: str) -> InvalidInput:
+    return InvalidInput(f"UTF-8 text in {where}", "other bytes", "Save it as CSV UTF-8.")
+
+
 @contextlib.contextmanager
 def _told(where: str) -> Iterator[None]:
     """Say in our words, and without quoting the data, what Arrow could not read."""
@@ -175,17 +206,18 @@ def _told(where: str) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError:
-        raise InvalidInput(f"UTF-8 text in {where}", "other bytes") from None
+        raise _not_utf8(where) from None
     except pa.ArrowException as error:
         text = str(error)
         ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text)
         if ragged:
             line, expected, got = ragged.groups()
             raise InvalidInput(
-                f"{expected} cells in every line of {where}", f"{got} in line {line}"
+                f"{counted(int(expected), 'cell')} in every line of {where}",
+                f"{got} in line {line}",
             ) from None
         if "UTF8" in text:
-            raise InvalidInput(f"UTF-8 text in {where}", "other bytes") from None
+            raise _not_utf8(where) from None
         if where.endswith(".csv'"):
             got = "no header and rows" if "mpty" in text else "something else"
             if "straddl" in text:

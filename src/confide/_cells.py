@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,14 +19,35 @@ Where = Callable[[int], str]
 NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 
+# What people and spreadsheets write instead, and what to tell them.
+MONEY = re.compile(r"[-+]?[$€£¥]? ?[0-9][0-9.,' \u00a0\u202f]*[$€£¥%]?", re.ASCII)
+DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,([0-9]{1,2}|[0-9]{4,})", re.ASCII)
+GAPS = ("NA", "N/A", "#N/A", "NaN", "null", "None", "missing", "-", ".")
+"""Words that other programs take for a missing number."""
+
 
 def rows_of(where: str, first: int = 0) -> Where:
     """How a row is named in a message, counted from 1 after the header."""
     return lambda at: f"row {first + at + 1} of {where}"
 
 
-def numbers(column: Any, *, name: str, plain: bool, where: Where) -> Floats:
+def numbers(
+    column: Any, *, name: str, plain: bool, where: Where, gap: str = "leave its row out."
+) -> Floats:
     """A column's numbers as floats, NaN where the answer is missing.
+
+    Parameters
+    ----------
+    column
+        An Arrow column.
+    name
+        What it is called.
+    plain
+        Whether its cells are text that must still be parsed.
+    where
+        How to name a row.
+    gap
+        What to do about a cell that spells a missing number.
 
     Raises
     ------
@@ -36,7 +58,7 @@ def numbers(column: Any, *, name: str, plain: bool, where: Where) -> Floats:
     expected = f"plain finite numbers in column {name!r}"
     kind = column.type
     if plain and pa.types.is_string(kind):
-        _match(column, NUMBER, expected, where)
+        _match(column, NUMBER, expected, where, lambda cell: _advice(cell, gap))
         column = column.cast(pa.float64())
     elif pa.types.is_decimal(kind) or pa.types.is_null(kind):
         column = column.cast(pa.float64())
@@ -90,17 +112,31 @@ def words(column: Any, *, name: str, where: Where) -> list[str | None]:
     return result
 
 
-def kinds(source: Source, columns: Sequence[str]) -> dict[str, Any]:
-    """The Arrow type that holds every cell of some columns of a CSV file: numbers, else text."""
+def kinds(sources: Sequence[Source], columns: Sequence[str]) -> dict[str, Any]:
+    """The Arrow type of some columns in every file: what holds the cells of all CSV files.
+
+    Those hold whole numbers, else numbers, else text. Parquet files say their types themselves.
+    """
     pa = arrow()
     choices = [(WHOLE, pa.int64()), (NUMBER, pa.float64()), ("", pa.string())]
     at = dict.fromkeys(columns, 0)
-    for batch in source.batches(columns):
+    for source in sources if columns else ():
+        for batch in source.batches(columns) if source.plain else ():
+            for name in columns:
+                cells = batch.column(name)
+                while not _all_match(cells, choices[at[name]][0]):
+                    at[name] += 1
+    found: dict[str, tuple[Any, str]] = {}
+    for source in sources:
         for name in columns:
-            cells = batch.column(name)
-            while not _all_match(cells, choices[at[name]][0]):
-                at[name] += 1
-    return {name: choices[choice][1] for name, choice in at.items()}
+            kind = choices[at[name]][1] if source.plain else source.kind(name)
+            first, where = found.setdefault(name, (kind, source.where))
+            if kind != first:
+                raise InvalidInput(
+                    f"column {name!r} of one type in all files",
+                    f"{first} in {where} and {kind} in {source.where}",
+                )
+    return {name: kind for name, (kind, _) in found.items()}
 
 
 def _all_match(cells: Any, pattern: str) -> bool:
@@ -109,9 +145,38 @@ def _all_match(cells: Any, pattern: str) -> bool:
     return bool(compute.all(compute.match_substring_regex(cells, pattern), min_count=0).as_py())
 
 
-def _match(column: Any, pattern: str, expected: str, where: Where) -> None:
+def present(column: Any, *, name: str, plain: bool, where: Where) -> Floats:
+    """A column's numbers, none of which may be missing."""
+    values = numbers(column, name=name, plain=plain, where=where)
+    gaps = np.isnan(values)
+    if gaps.any():
+        expected = f"a number in every row of column {name!r}"
+        raise InvalidInput(expected, f"none in {where(int(gaps.argmax()))}")
+    return values
+
+
+def _advice(cell: str, gap: str) -> str:
+    """What to write instead of a cell that is no plain number."""
+    for word in GAPS:
+        if cell.strip().lower() == word.lower():
+            return f"{word} is not read as missing: {gap}"
+    if DECIMAL_COMMA.fullmatch(cell):
+        return "Write 4.5, with a point: no decimal comma."
+    if MONEY.fullmatch(cell) and not cell.isdigit():
+        return "Write 45000: no per cent or currency sign, no thousands separator."
+    return ""
+
+
+def _match(
+    column: Any,
+    pattern: str,
+    expected: str,
+    where: Where,
+    advice: Callable[[str], str] = lambda _: "",
+) -> None:
     compute = arrow("pyarrow.compute")
     fits = compute.fill_null(compute.match_substring_regex(column, pattern), True)
     odd = np.flatnonzero(~fits.to_numpy(zero_copy_only=False))
     if odd.size:
-        raise InvalidInput(expected, f"other text in {where(int(odd[0]))}")
+        at = int(odd[0])
+        raise InvalidInput(expected, f"other text in {where(at)}", advice(column[at].as_py()))

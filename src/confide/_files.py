@@ -20,6 +20,11 @@ def named(path: Path | str) -> str:
     return repr(str(path))
 
 
+def counted(n: int, noun: str) -> str:
+    """How many of something, in words: 1 report, 2,000 reports."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def expand(paths: Iterable[Path | str], suffixes: Sequence[str]) -> list[Path]:
     """The files that paths, globs and folders stand for, each once.
 

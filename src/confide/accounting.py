@@ -11,6 +11,8 @@ from confide import _validate
 from confide.errors import InvalidInput
 
 MAX_EPSILON = 100.0
+WEAK_EPSILON = 10.0
+"""From here on odds may change by a factor of twenty thousand and more."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +48,20 @@ class Spend:
             _sum_up(self.epsilon, other.epsilon), _sum_up(self.delta, other.delta), " ".join(notes)
         )
 
-    def words(self) -> str:
-        """What it means for the person who answers."""
+    def words(self, *, answers: int = 1) -> str:
+        """What it means for the person who answers: once, or so many questions together."""
+        several = answers > 1
+        what = "all the answers of one respondent" if several else "one report"
         if math.isinf(self.epsilon):
-            text = "There is no bound on what one report can give away."
+            text = f"There is no bound on what {what} can give away."
         else:
             text = (
                 f"epsilon = {rounded_up(self.epsilon, 4)}: whatever anybody believes about a "
-                f"respondent, one report changes the odds by a factor of at most "
-                f"{odds(self.epsilon)}."
+                f"respondent, {what} {'change' if several else 'changes'} the odds by a factor of "
+                f"at most {odds(self.epsilon)}."
             )
+            if self.epsilon >= WEAK_EPSILON:
+                text += " That is hardly any protection."
         if self.delta:
             text += f" This holds but for a probability of {self.delta:.2g} (delta)."
         return f"{text} {self.note}".rstrip()
@@ -81,7 +87,7 @@ def odds(epsilon: float) -> str:
     """The factor e**epsilon, readable."""
     if epsilon < 14:
         factor = math.nextafter(math.exp(epsilon), math.inf)
-        return rounded_up(factor, 3 if factor > 1.1 else 6)
+        return f"{Decimal(rounded_up(factor, 3 if factor > 1.1 else 6)):,f}"
     return f"e^{rounded_up(epsilon, 3)}"
 
 

@@ -16,6 +16,8 @@ Floats = npt.NDArray[np.float64]
 
 TRUTH, NAIVE, ESTIMATE = "#222222", "#c9a227", "#2a6f97"
 FORMATS = (".png", ".svg", ".pdf")
+# Marks of a decade on a log axis whose ends have a ratio of at most so much.
+MARKS = ((150.0, (1.0, 2.0, 5.0)), (5000.0, (1.0, 3.0)), (np.inf, (1.0,)))
 
 
 def save(display: Any, path: str | Path) -> None:
@@ -37,14 +39,54 @@ def new_axes(width: float = 7.0, height: float = 4.0) -> Any:
     return figure.add_subplot()
 
 
-@dataclass
+def logarithmic(marks: Floats) -> bool:
+    """Whether edges or points keep one ratio, as those of a log lattice do."""
+    if marks.size < 3 or not marks[0] > 0:
+        return False
+    steps = np.diff(np.log(marks))
+    return bool(np.ptp(steps) < 1e-6 * steps.mean() and steps.sum() > 1e-3)
+
+
+def _axis(ax: Any, side: str, marks: Floats, name: str) -> None:
+    """Name an axis, make it as its lattice is, and write large numbers with commas."""
+    getattr(ax, f"set_{side}label")(name, parse_math=False)
+    axis = getattr(ax, f"{side}axis")
+    if logarithmic(marks):
+        from matplotlib.ticker import LogLocator, NullFormatter
+
+        getattr(ax, f"set_{side}scale")("log")
+        ratio = marks[-1] / marks[0]
+        subs = next(subs for most, subs in MARKS if ratio <= most)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=12))
+        axis.set_minor_formatter(NullFormatter())
+    commas(axis)
+
+
+def commas(axis: Any) -> None:
+    """Write an axis's numbers plainly, from 1,000 with commas."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(_plain))
+
+
+def _plain(value: float, _: Any = None) -> str:
+    text = f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:g}"
+    return text.replace("-", "\u2212")
+
+
+def _per_decade(edges: Floats) -> Floats:
+    """What turns a density per unit into one per factor of ten, so that areas remain shares."""
+    return np.asarray(np.diff(edges) / np.diff(np.log10(edges)))
+
+
+@dataclass(repr=False)
 class DensityDisplay:
     """A density, its band and the interval of its median.
 
     Parameters
     ----------
     edges
-        Cell edges, one array a column.
+        Cell edges, one array a column. Edges of one ratio are drawn on a log axis.
     heights
         Density in each cell, one axis a column.
     names
@@ -70,16 +112,21 @@ class DensityDisplay:
     ) -> DensityDisplay:
         """Draw into the given axes, or new ones."""
         self.ax_ = ax = new_axes() if ax is None else ax
-        ax.set_xlabel(self.names[0] or "value")
-        if self.heights.ndim == 2:
-            ax.pcolormesh(
-                self.edges[0], self.edges[1], self.heights.T, cmap="Blues", rasterized=True
-            )
-            ax.set_ylabel(self.names[1])
+        scale = np.ones(())
+        for edges in self.edges:
+            own = _per_decade(edges) if logarithmic(edges) else np.ones(edges.size - 1)
+            scale = np.multiply.outer(scale, own)
+        heights, edges = self.heights * scale, self.edges[0]
+        decades = any(map(logarithmic, self.edges))
+        unit = "density, per factor of 10" if decades else "density"
+        _axis(ax, "x", edges, self.names[0] or "value")
+        if heights.ndim == 2:
+            mesh = ax.pcolormesh(edges, self.edges[1], heights.T, cmap="Blues", rasterized=True)
+            ax.figure.colorbar(mesh, ax=ax, label=unit)
+            _axis(ax, "y", self.edges[1], self.names[1])
             return self
-        edges = self.edges[0]
         if self.band is not None:
-            low, high = (np.append(end, end[-1]) for end in self.band)
+            low, high = (np.append(end, end[-1]) for end in np.multiply(self.band, scale))
             ax.fill_between(
                 edges,
                 low,
@@ -100,14 +147,25 @@ class DensityDisplay:
                 solid_capstyle="butt",
                 label=f"median, {self.level:.0%} interval",
             )
-        ax.stairs(self.heights, edges, color=color, lw=1.8, label=label, baseline=None)
+        ax.stairs(heights, edges, color=color, lw=1.8, label=label, baseline=None)
         ax.axhline(0, color="black", lw=0.6)
-        ax.set_ylabel("density")
+        ax.set_ylabel(unit)
         ax.legend(frameon=False)
         return self
 
+    def __repr__(self) -> str:
+        return f"<DensityDisplay of {_cells(self.heights)}{_with(self.level)}>"
 
-@dataclass
+
+def _cells(heights: Floats) -> str:
+    return " x ".join(f"{size:,}" for size in heights.shape) + " cells"
+
+
+def _with(level: float | None) -> str:
+    return "" if level is None else f", level {level:g}"
+
+
+@dataclass(repr=False)
 class RegressionDisplay:
     """A regression curve, its band and the corrected baseline; a map for two covariates."""
 
@@ -122,11 +180,11 @@ class RegressionDisplay:
     def plot(self, ax: Any = None, *, label: str = "estimate") -> RegressionDisplay:
         """Draw into the given axes, or new ones."""
         self.ax_ = ax = new_axes() if ax is None else ax
-        ax.set_xlabel(self.names[0] or "value")
+        _axis(ax, "x", self.axes[0], self.names[0] or "value")
         if self.heights.ndim == 2:
             mesh = ax.pcolormesh(*self.axes, self.heights.T, cmap="viridis", rasterized=True)
             ax.figure.colorbar(mesh, ax=ax, label="mean response")
-            ax.set_ylabel(self.names[1])
+            _axis(ax, "y", self.axes[1], self.names[1])
             return self
         (x,) = self.axes
         if self.band is not None:
@@ -136,11 +194,16 @@ class RegressionDisplay:
             ax.plot(x, self.baseline, color=NAIVE, lw=1.4, ls="--", label="corrected line")
         ax.plot(x, self.heights, color=ESTIMATE, lw=1.8, label=label)
         ax.set_ylabel("mean response")
+        commas(ax.yaxis)
         ax.legend(frameon=False)
         return self
 
+    def __repr__(self) -> str:
+        points = " x ".join(f"{size:,}" for size in self.heights.shape)
+        return f"<RegressionDisplay at {points} points{_with(self.level)}>"
 
-@dataclass
+
+@dataclass(repr=False)
 class ProportionsDisplay:
     """Shares of categories with their intervals."""
 
@@ -158,12 +221,15 @@ class ProportionsDisplay:
         if self.ends is not None:
             errors = np.maximum([self.shares - self.ends[0], self.ends[1] - self.shares], 0)
         ax.barh(places, self.shares, xerr=errors, color=ESTIMATE, alpha=0.7, capsize=3)
-        ax.set_yticks(places, list(self.categories))
+        ax.set_yticks(places, list(self.categories), parse_math=False)
         ax.invert_yaxis()
         ax.set_xlabel(
             "share" + (f", with {self.level:.0%} intervals" if errors is not None else "")
         )
         return self
+
+    def __repr__(self) -> str:
+        return f"<ProportionsDisplay of {len(self.categories):,} categories{_with(self.level)}>"
 
 
 def sketch(heights: Floats, width: int = 320, height: int = 80) -> str:

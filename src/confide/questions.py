@@ -12,9 +12,17 @@ import numpy as np
 from confide import _cells, _validate
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Categories, Lattice
-from confide.mechanisms import Laplace, Mechanism, RandomizedResponse, SquareWave, TwoSidedGamma
+from confide.mechanisms import (
+    Joint,
+    Laplace,
+    Mechanism,
+    RandomizedResponse,
+    SquareWave,
+    TwoSidedGamma,
+)
 
 REFUSE = "refuse"
+_NUMBERS = ("epsilon", "low", "high", "size", "shape", "noise_scale")
 _CELLS = ("low", "high", "size", "scale")
 # The keys of a question, by mechanism; those in the first tuple are needed.
 _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -71,7 +79,13 @@ class Question:
         """An Arrow column as values for the mechanism, missing answers filled in or refused."""
         if isinstance(self.axis, Categories):
             return self._words(column, name, where)
-        values = _cells.numbers(column, name=name, plain=plain, where=where)
+        values = _cells.numbers(
+            column,
+            name=name,
+            plain=plain,
+            where=where,
+            gap="leave the cell empty and give the question missing = ...",
+        )
         gaps = np.isnan(values)
         if gaps.any():
             self._fill(name, where, int(np.argmax(gaps)))
@@ -117,13 +131,28 @@ class Question:
         """The question that some keys of a survey file describe."""
         if not isinstance(fields, Mapping):
             raise InvalidInput("a table of keys", _validate.shown(fields))
-        kind = _validate.one_of(tuple(_KEYS), mechanism=fields.get("mechanism", SquareWave.name))
+        usual = RandomizedResponse.name if "categories" in fields else SquareWave.name
+        kind = fields.get("mechanism", usual)
+        if kind == Joint.name:
+            raise InvalidInput(
+                "a mechanism for one question",
+                f"mechanism={kind!r}",
+                "Joint questions are asked in Python: cf.Joint.",
+            )
+        kind = _validate.one_of(tuple(_KEYS), mechanism=kind)
         needed, others = _KEYS[kind]
         known = (*needed, *others, "mechanism", "missing")
         _validate.known_keys(fields, known, f"a {kind} mechanism")
         for key in needed:
             if key not in fields:
                 raise InvalidInput(f"the key {key!r}", "none")
+        for key in _NUMBERS:
+            if isinstance(fields.get(key), str):
+                raise InvalidInput(
+                    f"a number for the key {key!r}",
+                    f"text, {_validate.shown(fields[key])}",
+                    "Write it without quotes.",
+                )
         missing = fields.get("missing", REFUSE)
         if missing == REFUSE:
             if REFUSE in fields.get("categories", ()) and "missing" in fields:

@@ -195,7 +195,10 @@ class _Supervised(_Private):
     def _partition(self, X: Floats, y: Floats, **given: Any) -> CellSums:
         low, high = self._box(X.shape[1])
         if self.cells is None:
-            cells = suggest_cells(len(X), epsilon=self.epsilon, low=low, high=high)
+            classify = bool(given.get("classify", False))
+            cells = suggest_cells(
+                len(X), epsilon=self.epsilon, low=low, high=high, classify=classify
+            )
         else:
             cells = Cells(low=low, high=high, shape=tuple(self.cells))
         mechanism = Partition(cells, epsilon=self.epsilon, **given)
@@ -371,7 +374,8 @@ class PrivateClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
             counts = self._counts(X, numbers.astype(np.float64), (0.0, 1.0))
             self.curve_ = Classification(RatioRegression().fit(counts), labels=(0, 1))
         else:
-            sums = self._partition(X, 2.0 * numbers - 1, classify=True)
+            signs = np.where(numbers == 1, 1.0, -1.0)
+            sums = self._partition(X, signs, classify=True)
             self.curve_ = PartitionClassification().fit(sums)
         return self
 

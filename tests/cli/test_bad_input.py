@@ -414,6 +414,7 @@ SUMMARIES = {
     "wrong-n": fields(n=2),
     "n-text": fields(n="1"),
     "simulated-text": fields(simulated="no"),
+    "question-number": fields(question=1),
     "mechanism-null": fields(mechanism=None),
     "mechanism-list": fields(mechanism=[]),
     "mechanism-unknown": fields(mechanism={"mechanism": "magic"}),
@@ -431,6 +432,8 @@ SUMMARIES = {
     "weights-alone": fields(weights=[1.0] * MECHANISM.law.outputs[0]),
     "several-of-nothing": b'{"confide": "summaries", "version": 1, "questions": null}',
     "several-of-other-questions": b'{"confide": "summaries", "version": 1, "questions": {"x": '
+    + GOOD
+    + b', "y": '
     + GOOD
     + b"}}",
     "several-of-the-future": b'{"confide": "summaries", "version": 2, "questions": {}}',
@@ -539,6 +542,18 @@ COMMANDS = {
     "noised-low-above-high": NOISED.replace("--low 0", "--low 10"),
     "noised-low-infinite": NOISED.replace("--low 0", "--low -inf"),
     "noised-gap": NOISED.replace("values.csv", "gap.csv"),
+    "noised-question": f"{NOISED} --question pay",
+    "summary-weights": "summarize survey.toml kept.csv -o out.json --weights absent",
+    "summary-weights-zero": "summarize survey.toml kept.csv -o out.json --weights zero",
+    "summary-weights-word": "summarize survey.toml kept.csv -o out.json --weights word",
+    "summary-weights-gap": "summarize survey.toml kept.csv -o out.json --weights gap",
+    "summary-weights-reports": "summarize survey.toml kept.csv -o out.json --weights pay",
+    "summary-response-outside": "summarize survey.toml kept.csv -o out.json --response y "
+    "--bounds 0 1",
+    "summary-bounds-alone": "summarize survey.toml kept.csv -o out.json --bounds 0 1",
+    "summary-bounds-turned": "summarize survey.toml kept.csv -o out.json --response y --bounds 9 1",
+    "summary-bounds-nan": "summarize survey.toml kept.csv -o out.json --response y --bounds nan 1",
+    "density-unlike-question": "density named.json --question age",
     "demo-in-a-file": "demo --out values.csv",
     "demo-epsilon": "demo --epsilon 0 --out elsewhere",
     "demo-nobody": "demo --n 0 --out elsewhere",
@@ -550,6 +565,8 @@ def test_commands(command: str, folder: Path, capsys: pytest.CaptureFixture[str]
     os.link("values.csv", "linked.csv")
     Path("folder.csv").mkdir()
     Path("gap.csv").write_text("pay,rate\n1,2\n,3\n")
+    Path("kept.csv").write_text("pay,zero,word,gap,y\n1,0,x,,1\n2,1,1,1,7\n")
+    Path("named.json").write_bytes(fields(question="pay"))
     Path("other.toml").write_text(QUESTION.replace("1.0", "2.0"))
     Path("words.toml").write_text(WORDS)
     pq.write_table(Survey.read("words.toml").privatize({"smokes": ["no"]}), "words.parquet")
@@ -632,3 +649,68 @@ def test_mutations(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) 
         assert out.exists() == (code == 0)
         assert code in (0, 2)
         assert len(printed.err.splitlines()) == (code == 2)
+
+
+SAID = {
+    "per-cent": (b"pay\n50%\n", "Write 45000: no per cent or currency sign, no thousands"),
+    "thousands": (b'pay\n"45,000"\n', "no thousands separator"),
+    "dollars": (b"pay\n$45000\n", "no per cent or currency sign"),
+    "euros": ("pay\n45 000 €\n".encode(), "no per cent or currency sign"),
+    "decimal-comma": (b'pay\n"4,5"\n', "no decimal comma"),
+    "NA": (b"pay\nNA\n", "NA is not read as missing: leave the cell empty and give the question"),
+    "nan": (b"pay\nnan\n", "NaN is not read as missing"),
+    "semicolons": (b"pay;rate\n1;2\n", "got semicolons. Save it with commas."),
+    "semicolons-and-decimals": (b"pay;rate\n1,5;2\n", "got semicolons. Save it with commas."),
+    "tabs": (b"pay\trate\n1\t2\n", "got tabs. Save it with commas."),
+    "one-cell": (b"pay\n1,2\n", "Expected 1 cell in every line"),
+    "latin-1": (b"pay\n\xe4\n", "Save it as CSV UTF-8."),
+    "latin-1-header": (b"p\xe4y,pay\n1,2\n", "Save it as CSV UTF-8."),
+}
+
+
+@pytest.mark.parametrize(("data", "words"), SAID.values(), ids=SAID)
+def test_what_to_write_instead(
+    data: bytes, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("values.csv").write_bytes(data)
+    assert words in refused([*PRIVATIZE.split(), "-o", "out.csv"], capsys)
+
+
+ADVICE = {
+    f"{PRIVATIZE}": "For example: confide privatize survey.toml values.csv -o reports.parquet.",
+    NOISED.replace("--scale 0.3", ""): "Expected --scale",
+    "density reports.parquet --method deconvolution": "take --method likelihood.",
+    "merge counts.json other.json -o out.json": "'counts.json' and 'other.json', "
+    "got epsilon = 1.0 and 2.0.",
+    "merge counts.json other.npz -o out.json": "got mechanism = 'square-wave' and 'laplace'",
+    "merge counts.json simulated.json -o out.json": "'counts.json' and 'simulated.json'",
+    "summarize survey.toml kept.csv -o out.json --weights zero": "in column 'zero'",
+}
+
+
+@pytest.mark.parametrize(("command", "words"), ADVICE.items(), ids=ADVICE)
+def test_what_to_do_instead(
+    command: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("other.json").write_text(json.dumps(good_counts(2.0).to_dict()))
+    laplace = Laplace(MECHANISM.lattice, epsilon=1.0).privatize([1.0])
+    Path("other.npz").write_bytes(Counts.of(laplace).to_bytes())
+    Path("simulated.json").write_text(json.dumps(good_counts(simulated=True).to_dict()))
+    Path("kept.csv").write_text("pay,zero\n1,0\n")
+    assert words in refused(command.split(), capsys)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [b"wage\n1\n", b"pay\n", b"pay\nx\n", b"pay,rate\n1,2\n"],
+    ids=["column", "rows", "cell", "kept-type"],
+)
+def test_one_bad_file_among_many_leaves_nothing(
+    bad: bytes, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("many").mkdir()
+    pq.write_table(pa.table({"pay": [1.0], "rate": ["x"]}), "many/a.parquet")
+    Path("many/b.csv").write_bytes(bad)
+    keep = ["--keep", "rate"] if b"rate" in bad else []
+    said = refused(["privatize", "survey.toml", "many", "-o", "fresh.parquet", *keep], capsys)
+    assert "many/b.csv" in said

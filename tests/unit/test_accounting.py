@@ -43,3 +43,10 @@ def test_notes_travel() -> None:
 def test_bad_epsilons(epsilon: object) -> None:
     with pytest.raises(InvalidInput, match="epsilon"):
         checked_epsilon(epsilon)  # type: ignore[arg-type]
+
+
+def test_words_for_several_answers_and_for_weak_protection() -> None:
+    assert "one report changes the odds" in Spend(1.0).words()
+    assert "all the answers of one respondent change the odds" in Spend(1.0).words(answers=2)
+    assert "hardly any protection" not in Spend(9.99).words()
+    assert Spend(10.0).words().endswith("at most 22,100. That is hardly any protection.")

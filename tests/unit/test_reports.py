@@ -145,7 +145,7 @@ def test_stream_sees_every_row_and_the_order(tmp_path: Path) -> None:
     files = io.Files.open([tmp_path])
     assert files.rows == 600_000
     assert files.simulated
-    batches = [batch["pay"].indices for batch in files.batches()]
+    batches = [batch["pay"].indices for batch, _ in files.batches()]
     assert len(batches) > 2
     assert np.array_equal(np.concatenate(batches), whole.indices)
 
@@ -155,7 +155,7 @@ def test_stream_keeps_columns_apart_in_any_order(tmp_path: Path) -> None:
     stamp = io.Stamp({"pay": pay, "age": age})
     table = pa.table({"age": [0, 1], "pay": [7, 8]}).replace_schema_metadata(stamp.metadata())
     pq.write_table(table, tmp_path / "a.parquet")
-    (batch,) = io.Files.open([tmp_path / "a.parquet"]).batches()
+    ((batch, _),) = io.Files.open([tmp_path / "a.parquet"]).batches()
     assert batch["pay"].indices.tolist() == [7, 8]
     assert batch["age"].indices.tolist() == [0, 1]
 

@@ -241,3 +241,22 @@ def test_mechanisms_that_no_survey_may_use() -> None:
         Question(Joint({"a": one, "b": one}))
     with pytest.raises(InvalidInput, match="at least one question"):
         Survey({})
+
+
+def test_categories_need_no_mechanism() -> None:
+    fields = {key: value for key, value in SMOKES.items() if key != "mechanism"}
+    assert survey(smokes=fields) == survey(smokes=SMOKES)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"epsilon": "1.0"}, "Expected a number for the key 'epsilon' in question 'pay'"),
+        ({"low": "0"}, "without quotes"),
+        ({"mechanism": "joint"}, "Joint questions are asked in Python: cf.Joint."),
+    ],
+    ids=["epsilon", "low", "joint"],
+)
+def test_what_a_survey_cannot_say(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        survey(pay={**PAY, **change})

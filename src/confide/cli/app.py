@@ -6,25 +6,43 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow
 import typer
 
+from confide import __version__
 from confide.cli.collect import merge, privatize, summarize
 from confide.cli.demo import demo
 from confide.cli.estimate import density, shares
+from confide.cli.regress import classify, regress
 from confide.errors import ConfideError, ConfideWarning
 
 app = typer.Typer(
     name="confide",
-    help="Collect numbers that people would rather not reveal, and learn the population.",
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for verb in (demo, privatize, summarize, merge, density, shares):
+EXAMPLES = {
+    "privatize": "confide privatize survey.toml values.csv -o reports.parquet",
+    "summarize": "confide summarize survey.toml reports.parquet -o counts.json",
+    "merge": "confide merge a.json b.json -o all.json",
+}
+# The library names its classes; here a method is an option.
+OPTIONS = {
+    "estimators.Likelihood": "--method likelihood",
+    "RatioRegression": "--method ratio",
+    "LinearRegression": "--method linear",
+}
+for verb in (demo, privatize, summarize, merge, density, shares, regress, classify):
     app.command()(verb)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"confide {__version__}")
+        raise typer.Exit
+
 
 # Typer brings a click of its own, and older releases import the one that is installed; the base
 # class of its usage errors is theirs in either case.
@@ -33,19 +51,32 @@ UsageFault: Any = next(
 )
 
 
+@app.callback()
+def main(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Collect numbers that people would rather not reveal, and learn the population."""
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; returns the exit code, 2 with one sentence on stderr for bad input."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings():
         warnings.showwarning = _warn  # type: ignore[assignment]
         warnings.simplefilter("always", ConfideWarning)
         try:
             result = typer.main.get_command(app).main(
-                args=None if arguments is None else list(arguments),
+                args=given or ["--help"],
                 prog_name="confide",
                 standalone_mode=False,
             )
         except UsageFault as error:
-            return _refuse(error.format_message())
+            return _refuse(_usage(error))
         except typer.Abort:
             return 130
         except BrokenPipeError:
@@ -60,12 +91,33 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _usage(error: Any) -> str:
+    """What is wrong with a command, and for one that lacks something how it looks."""
+    message = _sentence(error.format_message())
+    verb = getattr(getattr(error, "ctx", None), "info_name", None)
+    if message.startswith("Missing") and verb in EXAMPLES:
+        return f"{message} For example: {EXAMPLES[verb]}."
+    return message
+
+
+def _sentence(message: str) -> str:
+    line = _told(message)
+    return line if line.endswith((".", "?")) else f"{line}."
+
+
+def _told(message: str) -> str:
+    """One line, in the words of the command line."""
+    line = " ".join(message.split())
+    for name, option in OPTIONS.items():
+        line = line.replace(name, option)
+    return line
+
+
 def _refuse(message: str) -> int:
-    sentence = " ".join(message.split())
-    print(sentence if sentence.endswith((".", "?")) else f"{sentence}.", file=sys.stderr)
+    print(_sentence(message), file=sys.stderr)
     return 2
 
 
 def _warn(message: Warning | str, category: type[Warning], *where: Any) -> None:
     if issubclass(category, ConfideWarning):
-        print(f"Warning: {' '.join(str(message).split())}", file=sys.stderr)
+        print(f"Warning: {_told(str(message))}", file=sys.stderr)

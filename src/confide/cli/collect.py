@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from confide import _arrow, _cells
-from confide._files import atomic, expand, writable
+from confide._files import atomic, counted, expand, writable
 from confide.cli import documents, inputs, output
 from confide.errors import InvalidInput, Mismatch
 from confide.reports import Stamp
@@ -30,7 +30,8 @@ def privatize(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="SURVEY VALUES", help="The survey (.toml), and a CSV or Parquet file."
+            metavar="SURVEY VALUES",
+            help="The survey (.toml), and CSV or Parquet: files, globs, folders.",
         ),
     ],
     to: Annotated[
@@ -45,48 +46,76 @@ def privatize(
     """Turn values into private reports, with fresh randomness from the operating system."""
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
-    if len(rest) != 1:
-        raise InvalidInput("one file of values", f"{len(rest)}")
-    source = _arrow.Source(expand(rest, _arrow.SUFFIXES)[0])
-    writable(to, _arrow.SUFFIXES, [source.path, *([path] if path else [])])
-    n = write_reports(survey, source, to, list(dict.fromkeys(keep or ())))
+    sources = [_arrow.Source(found) for found in expand(rest, _arrow.SUFFIXES)]
+    writable(to, _arrow.SUFFIXES, [*(source.path for source in sources), *([path] if path else [])])
+    n = write_reports(survey, sources, to, list(dict.fromkeys(keep or ())))
+    spend = survey.spend
     if as_json:
-        spend = survey.spend.to_dict()
-        output.machine({"n": n, **spend, "fingerprint": survey.fingerprint, "output": str(to)})
+        output.machine(
+            {
+                "n": n,
+                "files": len(sources),
+                **spend.to_dict(),
+                "fingerprint": survey.fingerprint,
+                "output": str(to),
+            }
+        )
         return
-    rows = [
-        (name, mechanism.name, output.number(mechanism.spend.epsilon))
-        for name, mechanism in survey.mechanisms.items()
-    ]
-    output.table(f"{n:,} reports in {to}", ("question", "mechanism", "epsilon"), rows, words=2)
-    output.say(survey.spend.words())
+    many = f" from {len(sources):,} files" if len(sources) > 1 else ""
+    epsilons = output.costs([one.spend.epsilon for one in survey.mechanisms.values()])
+    output.table(
+        f"{counted(n, 'report')}{many} in {to}",
+        ("question", "mechanism", "epsilon"),
+        [
+            (name, mechanism.name, epsilon)
+            for (name, mechanism), epsilon in zip(survey.mechanisms.items(), epsilons, strict=True)
+        ],
+        words=2,
+    )
+    if to.suffix == ".csv":
+        output.say("CSV cannot carry the mechanism: keep the survey with it.")
+    output.say(spend.words(answers=len(survey.questions)))
 
 
-def write_reports(survey: Survey, source: _arrow.Source, to: Path, keep: list[str]) -> int:
-    """Privatize a file into another, a batch at a time; returns the number of rows."""
+def write_reports(
+    survey: Survey, sources: Sequence[_arrow.Source], to: Path, keep: list[str]
+) -> int:
+    """Privatize files into one, a batch at a time; returns the number of rows.
+
+    Every file is checked for its columns before anything is written.
+    """
     survey.check_keep(keep)
-    if Stamp.read(source.metadata, source.where) is not None:
-        raise already(source.where)
     columns = [*survey.questions, *keep]
-    kinds = _cells.kinds(source, keep) if source.plain and keep else {}
+    for source in sources:
+        if Stamp.read(source.metadata, source.where) is not None:
+            raise already(source.where)
+        source.require(columns)
+    kinds = _cells.kinds(sources, keep)
+    rows = [source.rows for source in sources]
+    total = None if None in rows else sum(row or 0 for row in rows)
     n = 0
     with (
-        output.progress("Privatizing", source.rows) as advance,
+        output.progress("Privatizing", total) as advance,
         atomic(to) as temporary,
         _writer(temporary) as write,
     ):
-        for batch in source.batches(columns):
-            if not batch.num_rows:
-                continue
-            made = survey.reports(batch, keep=keep, plain=source.plain, where=source.where, first=n)
-            for name, kind in kinds.items():
-                at = columns.index(name)
-                made = made.set_column(at, name, made.column(at).cast(kind))
-            write(made)
-            n += batch.num_rows
-            advance(batch.num_rows)
-        if not n:
-            raise InvalidInput(f"rows in {source.where}", "none")
+        for source in sources:
+            first = 0
+            for batch in source.batches(columns):
+                if not batch.num_rows:
+                    continue
+                made = survey.reports(
+                    batch, keep=keep, plain=source.plain, where=source.where, first=first
+                )
+                for name, kind in kinds.items():
+                    at = columns.index(name)
+                    made = made.set_column(at, name, made.column(at).cast(kind))
+                write(made)
+                first += batch.num_rows
+                advance(batch.num_rows)
+            if not first:
+                raise InvalidInput(f"rows in {source.where}", "none")
+            n += first
     return n
 
 
@@ -119,10 +148,23 @@ def summarize(
             help="Reports: files, globs, folders; what ends in .toml is the survey.",
         ),
     ],
+    *,
     to: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Counts, .json or .npz.")
     ],
     question: QuestionOption = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="A public column of survey weights."),
+    ] = None,
+    response: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="A public column to regress on the answers later."),
+    ] = None,
+    bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", help="Public bounds of the response."),
+    ] = None,
     simulated: Annotated[
         bool, typer.Option("--simulated", help="Accept simulated reports, which are not private.")
     ] = False,
@@ -130,7 +172,9 @@ def summarize(
 ) -> None:
     """Count reports: all that an estimate needs, in a file that no longer grows with them."""
     survey, path, rest = inputs.split(files)
-    opened = inputs.open_reports(survey, rest, question)
+    public = inputs.Public(weights, response, bounds)
+    chosen = None if question is None else [question]
+    opened = inputs.open_reports(survey, rest, chosen, public.columns)
     if opened.simulated and not simulated:
         raise Mismatch(
             "private reports",
@@ -141,7 +185,7 @@ def summarize(
     writable(to, documents.SUFFIXES, given)
     if to.suffix == ".npz":
         inputs.only(tuple(opened.mechanisms), None)
-    counts = inputs.tally(opened)
+    counts = inputs.tally(opened, public)
     documents.save(to, counts)
     _written(counts, to, as_json)
 
@@ -153,7 +197,7 @@ def merge(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Add up summaries of the same mechanism."""
+    """Add up summaries of the same questions by the same mechanisms."""
     found = expand(files, documents.SUFFIXES)
     writable(to, documents.SUFFIXES, found)
     counts = inputs.load_summaries(found)
@@ -163,9 +207,17 @@ def merge(
 
 def _written(counts: Mapping[str, Counts], to: Path, as_json: bool) -> None:
     if as_json:
-        n = {name: one.n for name, one in counts.items()}
-        whole = n.get(documents.ALONE, max(n.values()))
-        output.machine({"n": whole, "questions": sorted(set(n) - {""}), "output": str(to)})
+        some = next(iter(counts.values()))
+        output.machine(
+            {
+                "n": max(one.n for one in counts.values()),
+                "effective_n": some.effective_n,
+                "questions": sorted(set(counts) - {documents.ALONE}),
+                "weights": some.weights is not None,
+                "response": some.response is not None,
+                "output": str(to),
+            }
+        )
         return
     rows = [(name or "-", one.mechanism.name, f"{one.n:,}") for name, one in counts.items()]
     output.table(f"Summary in {to}", ("question", "mechanism", "reports"), rows, words=2)

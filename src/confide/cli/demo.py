@@ -12,7 +12,7 @@ from confide import datasets
 from confide._files import atomic, named
 from confide.cli import output
 from confide.cli.collect import JsonOption
-from confide.cli.estimate import rows_of
+from confide.cli.results import rows_of
 from confide.displays import NAIVE, TRUTH, save
 from confide.errors import InvalidInput, extra
 from confide.estimators import Likelihood
@@ -54,7 +54,7 @@ def demo(
         }
         output.machine({"n": n, "epsilon": epsilon, **compared, "output": str(picture)})
         return
-    number = output.number
+    number = output.format_of([value for _, value, _ in rows])
     output.table(
         f"Yearly pay of {n:,} people, from one private report each",
         ("", "true", "estimate", "95 % from", "to"),

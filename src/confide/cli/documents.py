@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from confide import _validate
 from confide._files import load_json, named, write_bytes
 from confide.errors import InvalidInput, Mismatch
-from confide.summaries import Counts
+from confide.summaries import Counts, forms
 
 SUFFIXES = (".json", ".npz")
 VERSION = 1
 ALONE = ""
-"""Name of the question in a file that holds only one."""
+"""Name of a question that nobody named: Python's own summaries do not."""
 # What parsers, zip archives and conversions say about bytes that were changed.
 DAMAGE = (
     ArithmeticError,
@@ -32,16 +32,19 @@ DAMAGE = (
 
 
 def load(path: Path) -> dict[str, Counts]:
-    """The summaries in a file, by question; a single one has the name ''."""
+    """The summaries in a file, by question; a single one may have the name ''."""
     data = path.read_bytes()
     where = named(path)
     try:
         if path.suffix == ".npz":
-            return {ALONE: Counts.from_bytes(data)}
+            header, _ = forms.unpack(data)
+            counts = Counts.from_bytes(data)
+            return {header.get("question", ALONE): counts}
         fields = load_json(data, where)
         if isinstance(fields, Mapping) and fields.get("confide") == "summaries":
             return _several(fields)
-        return {ALONE: Counts.from_dict(fields)}
+        counts = Counts.from_dict(fields)
+        return {fields.get("question", ALONE): counts}
     except InvalidInput as error:
         expected = error.expected if where in error.expected else f"{error.expected} in {where}"
         raise type(error)(expected, error.got, error.advice) from None
@@ -67,12 +70,13 @@ def save(path: Path, summaries: Mapping[str, Counts]) -> None:
                 f"{len(summaries)} questions",
                 "Choose one with --question, or write .json.",
             )
-        (only,) = summaries.values()
-        write_bytes(path, only.to_bytes())
+        ((name, only),) = summaries.items()
+        header, arrays = forms.unpack(only.to_bytes())
+        write_bytes(path, forms.pack(header | _question(name), arrays))
         return
     if len(summaries) == 1:
-        (only,) = summaries.values()
-        fields = only.to_dict()
+        ((name, only),) = summaries.items()
+        fields = _question(name) | only.to_dict()
     else:
         fields = {
             "confide": "summaries",
@@ -82,14 +86,55 @@ def save(path: Path, summaries: Mapping[str, Counts]) -> None:
     write_bytes(path, json.dumps(fields, separators=(",", ":"), allow_nan=False).encode() + b"\n")
 
 
-def merge(first: Mapping[str, Counts], second: Mapping[str, Counts]) -> dict[str, Counts]:
-    """Add summaries question by question."""
+def _question(name: str) -> dict[str, Any]:
+    return {} if name == ALONE else {"question": name}
+
+
+def gather(paths: Sequence[Path]) -> dict[str, Counts]:
+    """The summaries in files, added up question by question."""
+    total = load(paths[0])
+    for path in paths[1:]:
+        total = _add(total, load(path), f"{named(paths[0])} and {named(path)}")
+    return total
+
+
+def _add(
+    first: Mapping[str, Counts], second: Mapping[str, Counts], where: str
+) -> dict[str, Counts]:
+    if len(first) == len(second) == 1 and ALONE in {*first, *second}:
+        # One of them does not say which question it is about: the mechanism must do.
+        name = max(*first, *second)
+        first, second = {name: next(iter(first.values()))}, {name: next(iter(second.values()))}
     if set(first) != set(second):
         raise Mismatch(
-            f"summaries of the same questions, {_listed(first)}", f"some of {_listed(second)}"
+            f"summaries of the same questions in {where}", f"{_listed(first)} and {_listed(second)}"
         )
-    return {name: counts + second[name] for name, counts in first.items()}
+    result = {}
+    for name, counts in first.items():
+        unlike = _difference(counts.mechanism.to_dict(), second[name].mechanism.to_dict())
+        if unlike:
+            raise Mismatch(
+                f"summaries of one mechanism in {where}", unlike + (f" of {name!r}" if name else "")
+            )
+        try:
+            result[name] = counts + second[name]
+        except Mismatch as error:
+            raise Mismatch(f"{error.expected} in {where}", error.got, error.advice) from None
+    return result
+
+
+def _difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
+    """The first field in which two mechanisms differ, and its values."""
+    for key in dict.fromkeys((*one, *two)):
+        a, b = one.get(key), two.get(key)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            inside = _difference(a, b)
+            if inside:
+                return inside
+        elif a != b:
+            return f"{key} = {_validate.shown(a)} and {_validate.shown(b)}"
+    return ""
 
 
 def _listed(names: Mapping[str, Counts]) -> str:
-    return ", ".join(map(repr, names)) if ALONE not in names else "a single one"
+    return ", ".join(map(repr, names)) if ALONE not in names else "one without a name"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
 
 from confide import _arrow, _validate
 from confide._files import expand, named, readable
 from confide.cli import documents
 from confide.cli.output import progress
 from confide.errors import InvalidInput, Mismatch
-from confide.reports import Files
+from confide.reports import Files, Reports
 from confide.summaries import Counts
 from confide.surveys import Survey
+
+Floats = npt.NDArray[np.float64]
 
 
 def split(files: Sequence[Path]) -> tuple[Survey | None, Path | None, list[Path]]:
@@ -35,25 +40,81 @@ def needed(survey: Survey | None) -> Survey:
     return survey
 
 
-def open_reports(survey: Survey | None, paths: Sequence[Path], question: str | None) -> Files:
-    """Files of reports, all checked."""
-    if survey is not None and question is not None:
+@dataclass(frozen=True)
+class Public:
+    """Public columns that go into a summary.
+
+    Parameters
+    ----------
+    weights
+        Column of survey weights, or None.
+    response
+        Column of a response, or None.
+    bounds
+        Bounds of the response, or None for those that are observed.
+    """
+
+    weights: str | None = None
+    response: str | None = None
+    bounds: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.bounds is not None:
+            if self.response is None:
+                raise InvalidInput("--response to go with --bounds", "none")
+            low, high = (_validate.finite(bounds=end) for end in self.bounds)
+            if not low < high:
+                raise InvalidInput("--bounds LOW HIGH with LOW < HIGH", f"{low:g} and {high:g}")
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names, each once."""
+        return list(dict.fromkeys(name for name in (self.weights, self.response) if name))
+
+    def count(self, reports: Reports, numbers: Mapping[str, Floats]) -> Counts:
+        """Counts of some reports with what goes along."""
+        try:
+            return Counts.of(
+                reports,
+                weights=None if self.weights is None else numbers[self.weights],
+                response=None if self.response is None else numbers[self.response],
+                bounds=self.bounds,
+            )
+        except InvalidInput as error:
+            columns = " and ".join(map(repr, self.columns))
+            raise InvalidInput(
+                f"{error.expected} in column {columns}", error.got, error.advice
+            ) from None
+
+
+NOTHING = Public()
+
+
+def open_reports(
+    survey: Survey | None,
+    paths: Sequence[Path],
+    questions: Sequence[str] | None,
+    public: Sequence[str] = (),
+) -> Files:
+    """Files of reports, all checked; of some questions or of all."""
+    for question in questions or () if survey is not None else ():
         _validate.one_of(tuple(survey.questions), question=question)
     return Files.open(
         paths,
         mechanisms=None if survey is None else survey.mechanisms,
-        columns=None if question is None else [question],
+        columns=questions,
+        public=public,
     )
 
 
-def tally(files: Files) -> dict[str, Counts]:
+def tally(files: Files, public: Public = NOTHING) -> dict[str, Counts]:
     """Counts of each question, in bounded memory."""
     counts: dict[str, Counts] = {}
     with progress("Counting reports", files.rows) as advance:
-        for batch in files.batches():
+        for batch, numbers in files.batches():
             for name, reports in batch.items():
                 if len(reports):
-                    own = Counts.of(reports)
+                    own = public.count(reports, numbers)
                     counts[name] = counts[name] + own if name in counts else own
             advance(max(map(len, batch.values())))
     return counts
@@ -61,28 +122,40 @@ def tally(files: Files) -> dict[str, Counts]:
 
 def load_summaries(paths: Sequence[Path]) -> dict[str, Counts]:
     """Summaries in files, merged."""
-    found = expand(paths, documents.SUFFIXES)
-    return reduce(documents.merge, (documents.load(path) for path in found))
+    return documents.gather(expand(paths, documents.SUFFIXES))
 
 
 def counts_of(
     survey: Survey | None, paths: Sequence[Path], question: str | None
-) -> tuple[str, Counts]:
-    """The counts of one question, from reports or from summaries, and its name if known."""
+) -> tuple[str, Counts, float | str | None]:
+    """One question from reports or from summaries: its name, '' where nobody named it, its counts,
+    and what stands for a missing answer.
+    """
+    if are_summaries(paths):
+        return summary_of(survey, load_summaries(paths), question, paths[0])
+    files = open_reports(survey, paths, None if question is None else [question])
+    name = only(tuple(files.mechanisms), None)
+    return name, tally(files)[name], missing_of(survey, files, name)
+
+
+def are_summaries(paths: Sequence[Path]) -> bool:
+    """Whether the files are summaries; else they are reports."""
     kinds = {path.suffix in documents.SUFFIXES for path in paths}
     if len(kinds) > 1:
         raise InvalidInput("files of reports or files of summaries", "some of each")
-    if kinds != {True}:
-        if not paths:
-            raise InvalidInput(
-                f"reports ({', '.join(_arrow.SUFFIXES)}) or summaries "
-                f"({', '.join(documents.SUFFIXES)})",
-                "none",
-            )
-        files = open_reports(survey, paths, question)
-        name = only(tuple(files.mechanisms), None)
-        return name, tally(files)[name]
-    summaries = load_summaries(paths)
+    if not paths:
+        raise InvalidInput(
+            f"reports ({', '.join(_arrow.SUFFIXES)}) or summaries "
+            f"({', '.join(documents.SUFFIXES)})",
+            "none",
+        )
+    return kinds == {True}
+
+
+def summary_of(
+    survey: Survey | None, summaries: Mapping[str, Counts], question: str | None, path: Path
+) -> tuple[str, Counts, float | str | None]:
+    """One question of some summaries, as `counts_of`."""
     if set(summaries) == {documents.ALONE}:
         counts = summaries[documents.ALONE]
         name = question or ""
@@ -95,11 +168,27 @@ def counts_of(
         _validate.one_of(tuple(survey.questions), question=name)
     if survey is not None and survey.mechanisms[name] != counts.mechanism:
         raise Mismatch(
-            f"a summary of question {name!r} of this survey in {named(paths[0])}",
+            f"a summary of question {name!r} of this survey in {named(path)}",
             "one by another mechanism",
             "It belongs to another survey, or the survey was changed since.",
         )
-    return name, counts
+    return name, counts, None if survey is None else survey.questions[name].missing
+
+
+def missing_of(survey: Survey | None, files: Files, name: str) -> float | str | None:
+    """What stands for a missing answer: the survey and every file must say the same."""
+    surveys = [Survey.from_dict(fields) for fields in files.surveys]
+    if survey is not None:
+        surveys.append(survey)
+    said = dict.fromkeys(one.questions[name].missing for one in surveys if name in one.questions)
+    if len(said) > 1:
+        words = " and ".join("refused" if value is None else f"{value}" for value in said)
+        raise Mismatch(
+            f"missing answers to {name!r} that all count as one value",
+            words,
+            "The reports belong to another survey, or the survey was changed since.",
+        )
+    return next(iter(said), None)
 
 
 def only(names: Sequence[str], question: str | None, option: str = "--question") -> str:

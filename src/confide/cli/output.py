@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from rich.text import Text
 
 from confide import displays
 from confide._files import atomic
+from confide.accounting import rounded_up
 
 
 def say(*lines: str) -> None:
@@ -50,9 +53,34 @@ def percent(level: float) -> str:
 
 
 def number(value: float) -> str:
-    """A number at reading precision, large ones with commas."""
+    """A number alone, at reading precision."""
     value = float(value)
-    return f"{value:,.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def format_of(values: Sequence[float]) -> Callable[[float], str]:
+    """One format for all numbers of a table, made for the given ones.
+
+    The largest gets four digits and the smallest at least two.
+    """
+    sizes = [abs(value) for value in values if value]
+    largest = max(sizes, default=1.0)
+    if not 1e-4 <= largest < 1e15:
+        return lambda value: f"{value:.3e}"
+    needed = max(3 - _exponent(largest), 1 - _exponent(min(sizes, default=1.0)))
+    decimals = min(max(needed, 0), 6)
+    return lambda value: f"{float(value):,.{decimals}f}"
+
+
+def _exponent(value: float) -> int:
+    return math.floor(math.log10(value))
+
+
+def costs(epsilons: Sequence[float]) -> list[str]:
+    """Epsilons in one format, none below what it stands for."""
+    texts = [Decimal(rounded_up(epsilon, 4)) for epsilon in epsilons]
+    decimals = max(-int(text.normalize().as_tuple().exponent) for text in texts)
+    return [f"{text:,.{max(decimals, 0)}f}" for text in texts]
 
 
 @contextlib.contextmanager
@@ -72,9 +100,12 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
         yield lambda rows: bar.advance(task, rows)
 
 
-def save_plot(display: Any, path: Path, label: str) -> None:
+def save_plot(display: Any, path: Path, title: str, *, name: str = "", height: str = "") -> None:
     """Write a figure, whole or not at all."""
-    if label:
-        display.ax_.set_xlabel(label)
+    display.ax_.set_title(title, parse_math=False)
+    if name:
+        display.ax_.set_xlabel(name, parse_math=False)
+    if height:
+        display.ax_.set_ylabel(height, parse_math=False)
     with atomic(path) as temporary:
         displays.save(display, temporary)

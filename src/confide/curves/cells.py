@@ -182,7 +182,8 @@ class CellDensity(Density):
         if level is not None and source.intervals is not None and self.masses.ndim == 1:
             x = (self.edges[0][:-1] + self.edges[0][1:]) / 2
             # An interval may take a while: ask for a few, and join them up.
-            few = np.linspace(self.edges[0][0], self.edges[0][-1], BAND_POINTS)
+            places = np.linspace(0, self.masses.size, BAND_POINTS)
+            few = np.interp(places, np.arange(self.masses.size + 1), self.edges[0])
             found = _attempt(source, "pdf", few, level)
             if found is not None:
                 band = (np.interp(x, few, found[0]), np.interp(x, few, found[1]))

@@ -78,9 +78,9 @@ class WaveRegression(Regression):
         step = max(1, CHUNK // len(self.frequencies))
         for start in range(0, len(flat), step):
             phase = flat[start : start + step] @ self.frequencies.T
-            cosines, sines = np.cos(phase), np.sin(phase)
-            for row, (a, b) in zip(result, (self.density, self.product), strict=True):
-                row[start : start + step] = cosines @ a + sines @ b
+            both = np.stack([self.density, self.product])
+            part = both[:, 0] @ np.cos(phase).T + both[:, 1] @ np.sin(phase).T
+            result[:, start : start + step] = part
         shape = points.shape[:-1]
         return result[0].reshape(shape), result[1].reshape(shape)
 

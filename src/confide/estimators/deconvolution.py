@@ -18,8 +18,8 @@ from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import bandwidth as bandwidths
 from confide.estimators import inversion, kernels, waves
 from confide.estimators.bands import CellBand, WaveBand
-from confide.mechanisms import Mechanism
 from confide.summaries import Counts, Spectrum
+from confide.summaries.counts import expected
 
 Floats = npt.NDArray[np.float64]
 
@@ -90,9 +90,7 @@ class Deconvolution:
         """
         if isinstance(summary, Spectrum):
             return self._fit_spectrum(summary)
-        if isinstance(summary, Counts):
-            return self._fit_counts(summary)
-        raise InvalidInput("counts or a spectrum", _validate.shown(summary))
+        return self._fit_counts(expected(summary))
 
     def _chosen(
         self, count: int, axes: Callable[[], Sequence[bandwidths.Axis]]
@@ -104,11 +102,9 @@ class Deconvolution:
             raise InvalidInput(f"{count} bandwidths, one an axis", str(given.size))
         return tuple(np.broadcast_to(given, count).tolist())
 
-    def _facts(self, n: int, h: tuple[float, ...], mechanism: object = None) -> dict[str, Any]:
-        facts: dict[str, Any] = {"method": "deconvolution", "n": n}
-        if isinstance(mechanism, Mechanism):
-            facts["epsilon"] = mechanism.spend.epsilon
-        return facts | {"kernel": self.kernel, "bandwidth": h[0] if len(h) == 1 else h}
+    def _facts(self, source: dict[str, Any], h: tuple[float, ...]) -> dict[str, Any]:
+        bandwidth = h[0] if len(h) == 1 else list(h)
+        return {"method": "deconvolution", **source, "kernel": self.kernel, "bandwidth": bandwidth}
 
     def _fit_counts(self, counts: Counts) -> Density:
         inverses = inversion.inverses(counts.mechanism)
@@ -145,7 +141,7 @@ class Deconvolution:
             tuple(inverse.lattice.edges for inverse in inverses),
             _cut(masses) if self.positive else masses,
             tuple(counts.mechanism.axes),
-            self._facts(counts.n, h, counts.mechanism),
+            self._facts(counts.facts, h),
             band,
         )
 
@@ -170,7 +166,7 @@ class Deconvolution:
         sums = waves.divide(spectrum, kernel, h, window.tolist())
         reach = window * (1 - 1 / room)
         names = ("",) if spectrum.axes == 1 else ("x", "y", "z")[: spectrum.axes]
-        facts = self._facts(spectrum.n, h)
+        facts = self._facts({"n": spectrum.n}, h)
         band = None
         if spectrum.axes == 1:
             band = WaveBand(

@@ -55,7 +55,6 @@ class Likelihood:
     --------
     >>> from confide import Lattice, SquareWave
     >>> from confide.summaries import Counts
-    from confide.summaries.counts import expected
     >>> values = np.random.default_rng(1).beta(2, 5, 100_000)
     >>> reports = SquareWave(Lattice(low=0, high=1), epsilon=2.0).simulate(values, seed=1)
     >>> density = Likelihood().fit(Counts.of(reports))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +13,8 @@ from confide.curves import Proportions
 from confide.errors import InvalidInput
 from confide.estimators._convex import maximize
 from confide.lattice import Categories
-from confide.mechanisms import Mechanism
 from confide.summaries import Counts
+from confide.summaries.counts import expected
 
 Floats = npt.NDArray[np.float64]
 
@@ -56,7 +55,7 @@ class CategoryShares:
         counts
             Summary of the reports of one question with categories.
         """
-        axes = list(counts.mechanism.axes.values())
+        axes = list(expected(counts).mechanism.axes.values())
         if len(axes) != 1 or not isinstance(axes[0], Categories):
             raise InvalidInput(
                 "counts of one question with categories",
@@ -70,9 +69,7 @@ class CategoryShares:
         shares = np.linalg.solve(law, reports)
         if shares.min() < 0:
             shares = maximize(law, reports[None], gap=GAP / counts.effective_n)[0][0]
-        facts: dict[str, Any] = {"method": "category shares", "n": counts.n}
-        if isinstance(counts.mechanism, Mechanism):
-            facts["epsilon"] = counts.mechanism.spend.epsilon
+        facts = {"method": "category shares", **counts.facts}
         n = np.full(reports.shape, counts.effective_n)
         if counts.weights is not None:
             spread = counts.weights[1] / counts.total.sum() ** 2

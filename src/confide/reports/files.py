@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from confide import _arrow, _cells, _validate
 from confide._files import atomic, expand, writable
@@ -12,6 +16,8 @@ from confide.errors import InvalidInput, Mismatch
 from confide.mechanisms import Mechanism, Reports
 from confide.reports.stamps import Stamp, differs, unknown
 from confide.reports.tables import gather, to_arrow, within
+
+Floats = npt.NDArray[np.float64]
 
 
 def write(reports: Reports, path: str | Path, *, name: str = "report") -> None:
@@ -62,11 +68,17 @@ class Files:
         What made each column.
     simulated
         Whether the reports are simulated: all of them or none.
+    public
+        Columns of public numbers to read along.
+    surveys
+        The surveys that the files say they answer, as plain values.
     """
 
     sources: tuple[_arrow.Source, ...]
     mechanisms: Mapping[str, Mechanism]
     simulated: bool
+    public: tuple[str, ...] = ()
+    surveys: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def open(
@@ -75,6 +87,7 @@ class Files:
         *,
         mechanisms: Mapping[str, Mechanism] | None = None,
         columns: Sequence[str] | None = None,
+        public: Sequence[str] = (),
     ) -> Files:
         """Check files, globs and folders.
 
@@ -86,6 +99,8 @@ class Files:
             What made each column: needed where a file does not say, checked where it does.
         columns
             The columns that are wanted, by default all that have a mechanism.
+        public
+            Columns of public numbers to read along.
         """
         sources = tuple(_arrow.Source(path) for path in expand(paths, _arrow.SUFFIXES))
         stamps = [Stamp.read(source.metadata, source.where) for source in sources]
@@ -96,17 +111,20 @@ class Files:
         wanted = dict(mechanisms or (first.mechanisms if first else {}))
         for name in columns or ():
             _validate.one_of(tuple(wanted), question=name)
+        for name in public:
+            if name in wanted:
+                raise InvalidInput("a public column", f"the reports in column {name!r}")
         wanted = {name: wanted[name] for name in columns or wanted}
         for source, stamp in zip(sources, stamps, strict=True):
+            source.require([*wanted, *public])
             for name, mechanism in wanted.items():
-                if name not in source.names:
-                    raise _arrow.no_column(source.names, name, source.where)
                 if stamp is not None and stamp.made([name], source.where) != mechanism:
                     raise differs([name], source.where)
         simulated = {stamp is not None and stamp.simulated for stamp in stamps}
         if len(simulated) > 1:
             raise Mismatch("reports that are all private or all simulated", "some of each")
-        return cls(sources, wanted, simulated.pop())
+        surveys = tuple(stamp.survey for stamp in stamps if stamp and stamp.survey)
+        return cls(sources, wanted, simulated.pop(), tuple(public), surveys)
 
     @property
     def rows(self) -> int | None:
@@ -114,25 +132,27 @@ class Files:
         rows = [source.rows for source in self.sources]
         return None if None in rows else sum(row or 0 for row in rows)
 
-    def batches(self) -> Iterator[dict[str, Reports]]:
-        """The reports of each column, a batch at a time, in bounded memory."""
+    def batches(self) -> Iterator[tuple[dict[str, Reports], dict[str, Floats]]]:
+        """The reports of each column and the public numbers, a batch at a time, in bounded memory.
+
+        A batch may be empty, a file may not.
+        """
+        columns = list(dict.fromkeys([*self.mechanisms, *self.public]))
         for source in self.sources:
             first = 0
-            for batch in source.batches(list(self.mechanisms)):
-                yield {
-                    name: within(
-                        _cells.whole(
-                            batch.column(at),
-                            name=name,
-                            plain=source.plain,
-                            where=_cells.rows_of(source.where, first),
-                        ),
-                        mechanism,
-                        self.simulated,
-                        f"column {name!r} of {source.where}",
-                    )
-                    for at, (name, mechanism) in enumerate(self.mechanisms.items())
-                }
+            for batch in source.batches(columns):
+                plain, where = source.plain, _cells.rows_of(source.where, first)
+                reports = {}
+                for name, mechanism in self.mechanisms.items():
+                    column = batch.column(name)
+                    indices = _cells.whole(column, name=name, plain=plain, where=where)
+                    place = f"column {name!r} of {source.where}"
+                    reports[name] = within(indices, mechanism, self.simulated, place)
+                numbers = {}
+                for name in self.public:
+                    column = batch.column(name)
+                    numbers[name] = _cells.present(column, name=name, plain=plain, where=where)
+                yield reports, numbers
                 first += batch.num_rows
             if not first:
                 raise InvalidInput(f"rows in {source.where}", "none")

@@ -1,0 +1,142 @@
+"""Estimates as tables for people and as plain values for machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from confide._files import counted
+from confide.cli import output
+from confide.curves import Density, Proportions
+from confide.errors import Unsupported
+from confide.mechanisms import Mechanism
+from confide.summaries import Counts, Spectrum
+
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What an estimate is about.
+
+    Parameters
+    ----------
+    name
+        The question, '' where nobody named it.
+    summary
+        What the estimate was made from.
+    missing
+        What stands for a missing answer, or None.
+    """
+
+    name: str
+    summary: Counts | Spectrum
+    missing: float | str | None = None
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """What made the reports; None where somebody else noised them."""
+        found = getattr(self.summary, "mechanism", None)
+        return found if isinstance(found, Mechanism) else None
+
+    @property
+    def many(self) -> str:
+        """How many reports; numbers noised elsewhere are values."""
+        return counted(self.summary.n, "report" if self.mechanism else "value")
+
+    def title(self) -> str:
+        """How many reports of what."""
+        return f"{self.many} of {self.name!r}" if self.name else self.many
+
+    def caption(self, curve: Density | Proportions) -> str:
+        """The same for a picture, with what it cost and how it was estimated."""
+        parts = [self.name, self.many]
+        if self.mechanism:
+            parts.append(f"epsilon = {output.costs([self.mechanism.spend.epsilon])[0]}")
+        return ", ".join([*(part for part in parts if part), str(curve.facts.get("method", ""))])
+
+    def say(self) -> None:
+        """Print what must be known beside the estimate."""
+        if self.missing is not None:
+            value = self.missing if isinstance(self.missing, str) else output.number(self.missing)
+            output.say(f"Missing answers count as {value}.")
+        if self.mechanism:
+            output.say(self.mechanism.spend.words())
+
+    def facts(self, curve: Density | Proportions) -> dict[str, Any]:
+        """The first keys of every estimate, in one order."""
+        summary = self.summary
+        known = summary.facts if isinstance(summary, Counts) else {"n": summary.n}
+        start = {"question": self.name or None, "n": None, "epsilon": None, "method": None}
+        return {**start, "missing": self.missing, **known, **curve.facts}
+
+
+def as_dict(curve: Density, subject: Subject, level: float) -> dict[str, Any]:
+    """A density as plain values."""
+    cells = curve.cells
+    edges = cells.edges[0]
+    x = (edges[:-1] + edges[1:]) / 2
+    intervals: dict[str, Any] = {"level": level}
+    mean = _interval(curve, "mean", None, level)
+    if mean is not None:
+        intervals["mean"] = [float(end) for end in mean]
+    quantiles = _interval(curve, "quantile", QUANTILES, level)
+    if quantiles is not None:
+        ends = zip(QUANTILES, *(end.tolist() for end in quantiles), strict=True)
+        intervals["quantiles"] = {str(q): [below, above] for q, below, above in ends}
+    band = _interval(curve, "pdf", x, level)
+    if band is not None:
+        intervals["pdf"] = {"lower": band[0].tolist(), "upper": band[1].tolist()}
+    values = zip(QUANTILES, curve.quantile(QUANTILES).tolist(), strict=True)
+    return {
+        **subject.facts(curve),
+        "edges": edges.tolist(),
+        "x": x.tolist(),
+        "pdf": cells.pdf(x).tolist(),
+        "cdf": cells.cdf(x).tolist(),
+        "mean": float(curve.mean()),
+        "quantiles": {str(q): value for q, value in values},
+        "intervals": intervals,
+    }
+
+
+def _interval(curve: Density, what: str, at: Any, level: float) -> tuple[Any, Any] | None:
+    """An interval, or None where the method has none."""
+    try:
+        return curve.interval(what, at, level=level)
+    except Unsupported:
+        return None
+
+
+def rows_of(
+    curve: Density, quantiles: tuple[float, ...], level: float
+) -> list[tuple[str, float, tuple[Any, Any] | None]]:
+    """Name, estimate and interval of the mean and some quantiles."""
+    rows = [("mean", float(curve.mean()), _interval(curve, "mean", None, level))]
+    ends = _interval(curve, "quantile", quantiles, level)
+    for at, (q, value) in enumerate(zip(quantiles, curve.quantile(quantiles), strict=True)):
+        name = "median" if q == 0.5 else f"{output.percent(q)} quantile"
+        rows.append((name, float(value), None if ends is None else (ends[0][at], ends[1][at])))
+    return rows
+
+
+def table(curve: Density, subject: Subject, level: float) -> None:
+    """A density for people."""
+    facts = {key: value for key, value in curve.facts.items() if key not in ("n", "epsilon")}
+    how = ", ".join(
+        f"{value}" if isinstance(value, str) else f"{_plain(key)} {output.number(value)}"
+        for key, value in facts.items()
+    )
+    found = rows_of(curve, QUANTILES, level)
+    number = output.format_of([value for _, value, _ in found])
+    rows = [
+        (name, number(value), *(map(number, ends) if ends else ("-", "-")))
+        for name, value, ends in found
+    ]
+    head = ("", "estimate", f"{output.percent(level)} from", "to")
+    output.table(f"{subject.title()}, {how}", head, rows)
+    subject.say()
+
+
+def _plain(key: str) -> str:
+    return key.replace("_", " ")
