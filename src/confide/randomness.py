@@ -46,13 +46,16 @@ class SeededEntropy(Entropy):
     """A repeatable stream for simulation. Never private: whoever knows the seed knows the noise."""
 
     def __init__(self, seed: int) -> None:
-        self._generator = np.random.Generator(np.random.PCG64(seed))
+        # A stream of its own: values made with default_rng(1) must not share noise of seed 1.
+        own = np.random.SeedSequence(seed, spawn_key=(STREAM,))
+        self._generator = np.random.Generator(np.random.PCG64(own))
 
     def words(self, n: int, bits: int) -> Words:
         """The next words of the stream."""
         return self._generator.integers(0, 2**bits, size=n, dtype=np.uint64, endpoint=False)
 
 
+STREAM = 0x636F6E66696465
 FEW = 4096
 """Up to so many draws at once all take the same path."""
 

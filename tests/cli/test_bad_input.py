@@ -15,7 +15,7 @@ import pytest
 from confide.cli.app import run
 from confide.lattice import Lattice
 from confide.mechanisms import Laplace, SquareWave
-from confide.reports import write
+from confide.reports import Reports, write
 from confide.summaries import Counts
 from confide.surveys import Survey
 
@@ -572,6 +572,108 @@ def test_commands(command: str, folder: Path, capsys: pytest.CaptureFixture[str]
     pq.write_table(Survey.read("words.toml").privatize({"smokes": ["no"]}), "words.parquet")
     refused(command.format(folder=folder.name).split(), capsys)
     assert not Path("elsewhere").exists()
+
+
+PAIR = "survey.toml pairs.parquet"
+RELATIONS = {
+    "no-files": ("regress --x pay --y rate", "Expected reports"),
+    "no-response": (f"regress {PAIR} --x pay", "Expected --y"),
+    "no-covariate": (f"regress {PAIR} --y rate", "--x to name one"),
+    "covariate": (f"regress {PAIR} --x pya --y rate", "Did you mean 'pay'?"),
+    "covariate-public": (f"regress {PAIR} --x rate --y word", "a known question"),
+    "response": (f"regress {PAIR} --x pay --y rat", "Did you mean 'rate'?"),
+    "same": (f"regress {PAIR} --x pay --y pay", "--x and --y that differ"),
+    "same-class": (f"classify {PAIR} --x smokes --y smokes", "--x and --y that differ"),
+    "words": (f"regress {PAIR} --x pay --y word", "numbers in column 'word'"),
+    "gap": (f"regress {PAIR} --x pay --y gap", "none in row 3 of 'pairs.parquet'"),
+    "outside": (f"regress {PAIR} --x pay --y rate --bounds 0 1", "responses from 0 to 1"),
+    "bounds": (f"regress {PAIR} --x pay --y rate --bounds 3 1", "LOW < HIGH"),
+    "bounds-nan": (f"regress {PAIR} --x pay --y rate --bounds nan 1", "a finite bounds"),
+    "bounds-of-a-question": (f"regress {PAIR} --x pay --y smokes --bounds 0 1", "public response"),
+    "three": (f"regress {PAIR} --x pay --y team", "3 categories"),
+    "three-classes": (f"classify {PAIR} --x pay --y team", "two categories of 'team'"),
+    "class-of-numbers": (f"classify {PAIR} --x smokes --y pay", "got numbers. Take regress."),
+    "classes": (f"classify {PAIR} --x pay --y rate", "two values in column 'rate', got more"),
+    "one-class": (f"classify {PAIR} --x pay --y one", "two values in column 'one', got one"),
+    "class-gap": (f"classify {PAIR} --x pay --y gap", "in row 3 of 'pairs.parquet'"),
+    "class-nan": (f"classify {PAIR} --x pay --y nan", "both finite"),
+    "class-dates": (f"classify {PAIR} --x pay --y day", "the type date32"),
+    "class-column": (f"classify {PAIR} --x pay --y wrod", "Did you mean 'word'?"),
+    "constant": (f"regress {PAIR} --x same --y rate", "answers to 'same' that vary"),
+    "constant-pair": (f"regress {PAIR} --x same --y pay", "answers to 'same' that vary"),
+    "one-cell": ("regress cell.json", "the same report from all"),
+    "method": (f"regress {PAIR} --x pay --y rate --method magic", "method='magic'"),
+    "class-method": (f"classify {PAIR} --x pay --y late --method linear", "method='linear'"),
+    "not-logistic": (
+        f"regress {PAIR} --x pay --y rate --method logistic",
+        "Take --method linear.",
+    ),
+    "not-kernel": (f"regress {PAIR} --x pay --y rate --method kernel", "take --method ratio."),
+    "kernel": (
+        f"regress {PAIR} --x pay --y rate --kernel fan",
+        "--method kernel to go with --kernel",
+    ),
+    "smoothing": (f"regress {PAIR} --x pay --y rate --smoothing 2", "smoothing <= 1"),
+    "bandwidth": (
+        f"regress {PAIR} --x pay --y rate --method kernel --bandwidth 1x",
+        "a word or a number for --bandwidth",
+    ),
+    "size": (f"regress {PAIR} --x pay --y rate --size 0", "size >= 1"),
+    "level": (f"regress {PAIR} --x pay --y rate --level 95", "level=0.95"),
+    "points": (f"regress {PAIR} --x pay --y rate --points 1", "points from 2"),
+    "points-of-words": (f"regress {PAIR} --x smokes --y rate --points 5", "no --points"),
+    "method-of-words": (f"regress {PAIR} --x smokes --y rate --method linear", "--method ratio"),
+    "weights": (f"regress {PAIR} --x pay --y rate --weights zero", "in column 'zero'"),
+    "weights-reports": (f"regress {PAIR} --x pay --y rate --weights smokes", "a public column"),
+    "plot": (f"regress {PAIR} --x pay --y rate --plot out.gif", ".png"),
+    "plot-late": (f"regress {PAIR} --x pay --y word --plot out.png", "numbers in column"),
+    "summary-without-response": ("regress counts.json --y rate", "Summarize with --response"),
+    "summary-weights": ("regress counts.json --weights w", "Summarize with --weights."),
+    "summary-bounds": ("regress counts.json --bounds 0 1", "Summarize with --bounds."),
+    "summary-pair": ("regress all.json --x pay --y smokes", "a summary of each alone"),
+    "summary-classes": ("classify rates.json", "a response of two values, got more"),
+    "summary-one-class": ("classify ones.json", "a response of two values, got one"),
+    "mixed": (f"regress {PAIR} counts.json --x pay --y rate", "some of each"),
+}
+
+
+@pytest.mark.parametrize(("command", "words"), RELATIONS.values(), ids=RELATIONS)
+def test_relations(
+    command: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    same = QUESTION.replace("pay", "same").replace("1.0", "8.0")
+    team = WORDS.replace("smokes", "team").replace('"yes"', '"yes", "so"')
+    Path("survey.toml").write_text(QUESTION + WORDS + same + team)
+    n = 3000
+    numbers = np.arange(n)
+    public = {
+        "rate": numbers % 7 / 2,
+        "late": numbers % 2,
+        "word": np.where(numbers % 2, "yes", "no"),
+        "gap": pa.array([1.0, 0.0, None] * (n // 3)),
+        "nan": np.where(numbers % 2, math.nan, 1.0),
+        "one": np.ones(n),
+        "zero": np.zeros(n),
+        "day": pa.array(numbers % 2, pa.int32()).cast(pa.date32()),
+    }
+    private = {
+        "pay": numbers % 10,
+        "same": np.full(n, 3.0),
+        "smokes": np.where(numbers % 3, "yes", "no"),
+        "team": np.where(numbers % 3, "yes", "no"),
+    }
+    survey = Survey.read("survey.toml")
+    table = survey.privatize({**private, **public}, keep=list(public))
+    pq.write_table(table, "pairs.parquet")
+    reports = MECHANISM.privatize(private["pay"])
+    for name, response in (("rates", public["rate"]), ("ones", public["one"])):
+        Path(f"{name}.json").write_text(json.dumps(Counts.of(reports, response=response).to_dict()))
+    cell = Reports(np.full(50, 4), MECHANISM, simulated=False)
+    counted = Counts.of(cell, response=public["rate"][:50])
+    Path("cell.json").write_text(json.dumps(counted.to_dict()))
+    assert run(["summarize", "pairs.parquet", "-o", "all.json"]) == 0
+    capsys.readouterr()
+    assert words in refused(command.split(), capsys)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

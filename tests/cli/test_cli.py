@@ -1,5 +1,6 @@
 """The verbs as a user meets them."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -15,8 +16,8 @@ import pytest
 import confide
 from confide.cli import output
 from confide.cli.app import app, run
-from confide.mechanisms import RandomizedResponse
-from confide.reports import Stamp, read
+from confide.mechanisms import Joint, RandomizedResponse
+from confide.reports import Reports, Stamp, read
 from confide.summaries import Counts
 from confide.surveys import Survey
 
@@ -379,6 +380,196 @@ def test_missing_answers_are_told(folder: Path, capsys: pytest.CaptureFixture[st
     assert "4500.0 and refused" in capsys.readouterr().err
 
 
+@pytest.fixture
+def related(folder: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """Reports of a survey whose answers go together, with public columns that follow from pay."""
+    generator = np.random.default_rng(3)
+    pay = 10 * generator.beta(2, 2, N)
+    chance = 1 / (1 + np.exp(5 - pay))
+    age = np.clip(20 + 4 * pay, 15, 75)
+    late, smokes = generator.random((2, N)) < chance
+    columns = {
+        "pay": pay,
+        "age": age,
+        "smokes": np.where(smokes, "yes", "no"),
+        "rate": 1 + pay / 2 + generator.normal(0, 0.3, N),
+        "late": late.astype(int),
+        "word": np.where(late, "yes", "no"),
+        "truth": late,
+        "grade": 1 + late,
+        "w": generator.uniform(1, 2, N),
+    }
+    pq.write_table(pa.table(columns), "values.parquet")
+    keep = " ".join(f"--keep {name}" for name in ("rate", "late", "word", "truth", "grade", "w"))
+    for kind in ("parquet", "csv"):
+        ran(f"privatize survey.toml values.parquet -o reports.{kind} {keep}", capsys)
+    return folder
+
+
+REGRESSED = {
+    "method",
+    "n",
+    "epsilon",
+    "response",
+    "names",
+    "x",
+    "y",
+    "lower",
+    "upper",
+    "level",
+    "linear",
+}
+
+
+@pytest.mark.parametrize(
+    ("x", "method"), [("pay", "ratio"), ("age", "kernel --bandwidth 15"), ("pay", "linear")]
+)
+def test_regress_on_a_public_column(
+    x: str, method: str, related: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = f"regress survey.toml reports.csv --x {x} --y rate --bounds -2 9 --method {method}"
+    found = machine(f"{command} --level 0.9", capsys)
+    assert set(found) >= REGRESSED
+    told = (found["method"], found["n"], found["response"], found["level"])
+    assert told == (method.split(maxsplit=1)[0], N, "public", 0.9)
+    assert (found["names"], found["bounds"]) == ({"x": x, "y": "rate"}, [-2, 9])
+    assert len(found["x"]) == len(found["y"]) == len(found["lower"]) == len(found["upper"]) == 41
+    low, at, high = (found[key][20] for key in ("lower", "y", "upper"))
+    assert low <= at <= high
+    # The middle of either range is where the rate is 3.5 or 4.1.
+    assert at == pytest.approx({"pay": 3.5, "age": 4.1}[x], abs=0.8)
+    line = found["linear"]
+    slope = {"pay": 0.5, "age": 0.125}[x]
+    assert abs(line["slope"] - slope) < 6 * line["slope_error"]
+    assert {"intercept", "intercept_error"} <= set(line)
+
+
+def test_regress_for_people(related: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = " ".join(ran("regress reports.parquet --x pay --y rate --plot p.png", capsys).split())
+    for words in (
+        "Mean rate by pay, 4,000 reports, ratio",
+        "mean rate 95 % from to",
+        " 6.25 ",
+        "Corrected line: rate = ",
+        "(standard error). rate is public, pay is private. epsilon = 2:",
+        "Picture: p.png",
+    ):
+        assert words in said
+    assert Path("p.png").read_bytes().startswith(b"\x89PNG")
+    said = ran("regress reports.parquet --x pay --y rate --points 3 --size 8 --smoothing 0", capsys)
+    assert "size 8" in said
+    assert " 6.25 " not in said
+    said = " ".join(ran("regress reports.parquet --x smokes --y rate", capsys).split())
+    assert " no " in said
+    assert "Corrected line" not in said
+
+
+def test_regress_on_another_question(related: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = machine("regress reports.parquet --x pay --y age --size 16 --weights w", capsys)
+    assert (found["response"], found["epsilon"]) == ("private", 6)
+    assert found["epsilons"] == {"pay": 2, "age": 4}
+    assert found["missing"] == {"age": 40}
+    assert N / 2 < found["effective_n"] < N
+    assert found["y"][20] == pytest.approx(40, abs=8)
+    line = found["linear"]
+    assert abs(line["slope"] - 4) < 6 * line["slope_error"]
+    said = " ".join(ran("regress reports.parquet --x age --y smokes", capsys).split())
+    for words in (
+        "no counts as 0 and yes as 1.",
+        "Corrected logistic curve: log odds of yes = ",
+        "Missing answers to 'age' count as 40.",
+        "Both are private, and what they cost adds up: epsilon = 4 for 'age' and 2 for 'smokes'.",
+        "epsilon = 6: whatever",
+    ):
+        assert words in said
+
+
+def test_regress_from_summaries(related: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = machine("regress reports.parquet --x pay --y rate --weights w", capsys)
+    summarize = "summarize reports.parquet --response rate --weights w -o"
+    ran(f"{summarize} pay.npz --question pay", capsys)
+    ran(f"{summarize} all.json", capsys)
+    for given in ("pay.npz", "survey.toml pay.npz --x pay", "all.json --x pay"):
+        assert machine(f"regress {given} --y rate", capsys) == expected
+    nameless = machine("regress pay.npz", capsys)
+    assert nameless == {**expected, "names": {"x": "pay", "y": None}}
+    assert "mean response" in ran("regress pay.npz", capsys)
+    survey = Survey.read("survey.toml")
+    parts = {name: survey.mechanisms[name] for name in ("pay", "smokes")}
+    columns = [read("reports.parquet", column=name).indices for name in parts]
+    both = Reports(np.stack(columns, axis=1), Joint(parts), simulated=False)
+    Path("both.json").write_text(json.dumps(Counts.of(both).to_dict()))
+    for verb in ("regress", "classify"):
+        expected = machine(f"{verb} reports.parquet --x pay --y smokes", capsys)
+        assert machine(f"{verb} survey.toml both.json --y smokes", capsys) == expected
+
+
+def test_classify(related: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = "classify reports.parquet --x pay --y"
+    found = machine(f"{command} late", capsys)
+    assert set(found) >= (REGRESSED - {"y"}) | {"labels", "probability", "regions"}
+    assert (found["method"], found["labels"]) == ("ratio", [0, 1])
+    assert found["probability"][8] < 0.5 < found["probability"][32]
+    assert (found["regions"][0][0], found["regions"][-1][1]) == (0, 10)
+    for pay, label in ((2, 0), (8, 1)):
+        assert [one[2] for one in found["regions"] if one[0] <= pay < one[1]] == [label]
+    ends = [(one[1], two[0]) for one, two in itertools.pairwise(found["regions"])]
+    assert all(above == below for above, below in ends)
+    line = found["linear"]
+    assert line["curve"] == "logistic"
+    assert abs(line["slope"] - 1) < 6 * line["slope_error"]
+    # The same column under other names of its values.
+    for column, labels in (
+        ("word", ["no", "yes"]),
+        ("truth", [False, True]),
+        ("grade", [1, 2]),
+    ):
+        other = machine(f"{command} {column}", capsys)
+        assert other["labels"] == labels
+        assert other["probability"] == found["probability"]
+        assert [labels.index(one[2]) for one in other["regions"]] == [
+            one[2] for one in found["regions"]
+        ]
+    csv = machine("classify survey.toml reports.csv --x pay --y grade", capsys)
+    assert csv["labels"] == [1, 2]
+    ran("summarize reports.parquet --question pay --response grade -o c.json", capsys)
+    counted = machine("classify c.json --y grade", capsys)
+    assert counted["labels"] == [1, 2]
+    assert counted["probability"] == pytest.approx(found["probability"], abs=1e-6)
+
+
+def test_classify_by_a_question(related: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = machine("classify reports.parquet --x pay --y smokes --method logistic", capsys)
+    assert (found["labels"], found["response"], found["epsilon"]) == (["no", "yes"], "private", 4)
+    assert [label for _, _, label in found["regions"]] == ["no", "yes"]
+    assert found["regions"][0][1] == pytest.approx(5, abs=1)
+    said = " ".join(ran("classify reports.parquet --x pay --y word --plot p.svg", capsys).split())
+    for words in (
+        "Probability that word is yes by pay, 4,000 reports, ratio",
+        "pay probability of yes 95 % from to more likely",
+        "The more likely one: no from 0.00 to ",
+        "Corrected logistic curve: log odds of yes = ",
+        "Picture: p.svg",
+    ):
+        assert words in said
+    assert Path("p.svg").exists()
+    found = machine("classify reports.parquet --x smokes --y word", capsys)
+    assert found["x"] == ["no", "yes"]
+    assert found["regions"] == [["no", "no", "no"], ["yes", "yes", "yes"]]
+    assert found["linear"] is None
+
+
+def test_a_curve_on_a_log_lattice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ["low = 1", "high = 10000", "size = 32", 'scale = "log"', "epsilon = 4.0"]
+    Path("one.toml").write_text("\n".join(["[questions.pay]", *lines]) + "\n")
+    rows = "".join(f"{10 ** (i % 40 / 10)},{i % 40}\n" for i in range(4000))
+    Path("values.csv").write_text(f"pay,y\n{rows}")
+    ran("privatize one.toml values.csv -o r.parquet --keep y", capsys)
+    found = machine("regress r.parquet --y y --points 5", capsys)
+    assert found["x"] == pytest.approx([1, 10, 100, 1000, 10_000])
+    assert found["y"][2] == pytest.approx(20, abs=4)
+
+
 def test_words_for_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = " ".join(ran(PRIVATIZE, capsys).split())
     assert "all the answers of one respondent change the odds" in said
@@ -423,10 +614,10 @@ def test_costs_have_one_format_and_are_never_below() -> None:
 
 
 def keys_of(fields: dict[str, Any]) -> set[str]:
-    """All keys of a JSON object; those inside "shares" are the survey's own words."""
+    """All keys of a JSON object, but those that are the survey's own words."""
     found = set(fields)
     for key, value in fields.items():
-        if isinstance(value, dict) and key != "shares":
+        if isinstance(value, dict) and key not in ("shares", "epsilons", "missing"):
             found |= keys_of(value)
     return found
 
@@ -443,6 +634,12 @@ def test_the_page_names_every_verb_and_key(
         "merge": ["merge counts.json -o all.json"],
         "density": [f"{density} pay", f"{density} age --method deconvolution"],
         "shares": ["shares counts.json --question smokes"],
+        "regress": [
+            "regress reports.parquet --x pay --y number --weights number",
+            "regress reports.parquet --x age --y number --method kernel --bandwidth 20",
+            "regress reports.parquet --x age --y number --method linear",
+        ],
+        "classify": ["classify reports.parquet --x pay --y smokes"],
         "demo": ["demo --n 2000"],
     }
     assert set(commands) == {command.callback.__name__ for command in app.registered_commands}

@@ -299,3 +299,12 @@ def test_intervals_come_along():
     low, high = density.interval("mean")
     assert low < 2 / 7 < high
     assert low < density.mean() < high
+
+
+def test_a_given_size_makes_intervals_narrower():
+    counts = drawn(SquareWave(Lattice(low=0, high=1, size=512), epsilon=4.0), n=100_000)
+    fine, coarse = (
+        Likelihood(size=size, smoothing=0.1).fit(counts).interval("quantile", 0.5)
+        for size in (512, 32)
+    )
+    assert coarse[1] - coarse[0] < 0.7 * (fine[1] - fine[0])

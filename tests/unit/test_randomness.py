@@ -167,6 +167,13 @@ def test_system_entropy_is_fresh_and_fair() -> None:
     assert SystemEntropy().words(1000, 8).max() <= 255
 
 
+def test_seeded_noise_is_not_the_stream_that_values_are_made_of() -> None:
+    mine = np.random.default_rng(1).integers(0, 2**64, size=2000, dtype=np.uint64)
+    noise = SeededEntropy(1).words(2000, 64)
+    assert not np.intersect1d(mine, noise).size
+    assert abs(np.corrcoef(mine.astype(float), noise.astype(float))[0, 1]) < 0.1
+
+
 def test_seeded_entropy_repeats() -> None:
     assert (SeededEntropy(3).words(9, 64) == SeededEntropy(3).words(9, 64)).all()
     assert (SeededEntropy(3).words(9, 64) != SeededEntropy(4).words(9, 64)).any()

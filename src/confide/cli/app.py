@@ -31,7 +31,9 @@ EXAMPLES = {
 # The library names its classes; here a method is an option.
 OPTIONS = {
     "estimators.Likelihood": "--method likelihood",
+    "estimators.RatioRegression": "--method ratio",
     "RatioRegression": "--method ratio",
+    "KernelRegression": "--method kernel",
     "LinearRegression": "--method linear",
 }
 for verb in (demo, privatize, summarize, merge, density, shares, regress, classify):

@@ -97,8 +97,9 @@ def open_reports(
     public: Sequence[str] = (),
 ) -> Files:
     """Files of reports, all checked; of some questions or of all."""
-    for question in questions or () if survey is not None else ():
-        _validate.one_of(tuple(survey.questions), question=question)
+    if survey is not None:
+        for question in questions or ():
+            _validate.one_of(tuple(survey.questions), question=question)
     return Files.open(
         paths,
         mechanisms=None if survey is None else survey.mechanisms,

@@ -3,7 +3,8 @@
 from confide.estimators.deconvolution import Deconvolution
 from confide.estimators.kernel_regression import KernelRegression
 from confide.estimators.likelihood import Likelihood
-from confide.estimators.linear import LinearRegression, LogisticRegression
+from confide.estimators.linear import LinearRegression
+from confide.estimators.logistic import LogisticRegression
 from confide.estimators.partition import (
     PartitionClassification,
     PartitionRegression,

@@ -13,7 +13,7 @@ from scipy import stats
 from confide import _validate
 from confide.errors import InvalidInput
 from confide.estimators._ends import least_variance, mean_ends, quantile_ends, scales, share_ends
-from confide.estimators._profile import Profile, bins_for
+from confide.estimators._profile import NODES, Profile, bins_for
 from confide.lattice import Lattice
 from confide.summaries import Counts
 
@@ -39,6 +39,9 @@ class Intervals:
     ----------
     counts
         Summary of the reports of one number.
+    size
+        Cells inside which values are taken to be spread evenly: at most so many, by default those
+        of the lattice up to 1024. Fewer give narrower intervals, at the price of that assumption.
 
     Notes
     -----
@@ -67,6 +70,7 @@ class Intervals:
     """
 
     counts: Counts
+    size: int = NODES
     _kept: dict[tuple[str, float, float], list[float]] = field(
         init=False, repr=False, default_factory=dict
     )
@@ -88,7 +92,8 @@ class Intervals:
 
     @cached_property
     def _profile(self) -> Profile:
-        return Profile(self.counts.mechanism.law, bins=bins_for(self.counts.effective_n))
+        bins = bins_for(self.counts.effective_n)
+        return Profile(self.counts.mechanism.law, nodes=self.size, bins=bins)
 
     def _binned(self, profile: Profile) -> Floats:
         total = self.counts.total

@@ -40,7 +40,9 @@ class Likelihood:
     size
         Number of cells of the estimate in each column, at most those of the lattice, or
         ``"auto"``: about 2 n**(1/3) (n**(1/4), n**(1/5) for two and three columns) but no more
-        than 256 (64, 16). A histogram of the true values would not support more.
+        than 256 (64, 16). A histogram of the true values would not support more. A number is also
+        what intervals go by: with fewer cells they are narrower, if values are spread evenly
+        inside those.
 
     Notes
     -----
@@ -105,7 +107,9 @@ class Likelihood:
             coarse_edges(lattice, size) for lattice, size in zip(axes.values(), sizes, strict=True)
         )
         facts = {"method": "likelihood", **counts.facts, "smoothing": smoothing}
-        intervals = Intervals(counts) if len(axes) == 1 else Marginals(counts)
+        # A size that was asked for says inside which cells values may be taken as evenly spread.
+        given = {"size": max(self.size, 2)} if isinstance(self.size, int) else {}
+        intervals = Intervals(counts, **given) if len(axes) == 1 else Marginals(counts)
         return CellDensity(edges, masses, tuple(axes), facts, intervals)
 
     def _cells(self, lattice: Lattice, detail: float, columns: int) -> int:

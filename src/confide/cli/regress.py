@@ -1,0 +1,217 @@
+"""Verbs of those who relate one answer to another: regress, classify."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from confide import _validate
+from confide.cli import inputs, output, relations
+from confide.cli.collect import JsonOption
+from confide.cli.estimate import (
+    LevelOption,
+    PlotOption,
+    ReportsArgument,
+    plottable,
+    word_or_number,
+)
+from confide.cli.pairs import Pair, Wanted
+from confide.errors import InvalidInput
+from confide.estimators import (
+    KernelRegression,
+    LinearRegression,
+    LogisticRegression,
+    RatioRegression,
+)
+from confide.lattice import Categories, Lattice
+
+# What each method takes.
+METHODS: dict[str, tuple[str, ...]] = {
+    "ratio": ("smoothing", "size"),
+    "kernel": ("kernel", "bandwidth"),
+    "linear": (),
+    "logistic": (),
+}
+CLASSIFIERS = ("ratio", "kernel", "logistic")
+MAX_POINTS = 100_000
+NARROW = 0.03
+"""Variance below which values that cannot be told apart are as good as one, as a share of that of
+even spread: a standard deviation of 5 % of the range.
+"""
+
+XOption = Annotated[
+    str | None, typer.Option("--x", metavar="NAME", help="The private question to regress on.")
+]
+YOption = Annotated[
+    str | None,
+    typer.Option("--y", metavar="NAME", help="The response: a public column, or a question."),
+]
+SmoothingOption = Annotated[
+    str | None, typer.Option(help="For ratio: auto, or a number from 0 to 1.")
+]
+SizeOption = Annotated[int | None, typer.Option(help="For ratio: number of cells.")]
+KernelOption = Annotated[str | None, typer.Option(help="For kernel: gaussian, fan or cauchy.")]
+BandwidthOption = Annotated[
+    str | None, typer.Option(help="For kernel: plug-in, corrected-cv, or a number.")
+]
+PointsOption = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Values of x: by default 9 in the table, 41 in JSON."),
+]
+WeightsOption = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="A public column of survey weights.")
+]
+
+
+def regress(
+    files: ReportsArgument = None,
+    *,
+    x: XOption = None,
+    y: YOption = None,
+    method: Annotated[str, typer.Option(help=" | ".join(METHODS))] = "ratio",
+    bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", help="Public bounds of a public response."),
+    ] = None,
+    smoothing: SmoothingOption = None,
+    size: SizeOption = None,
+    kernel: KernelOption = None,
+    bandwidth: BandwidthOption = None,
+    weights: WeightsOption = None,
+    level: LevelOption = 0.95,
+    points: PointsOption = None,
+    plot: PlotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Recover the mean of a response given a private answer, and how sure it is."""
+    _validate.one_of(tuple(METHODS), method=method)
+    options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
+    request = _Request(method, options, level, points, plot, as_json)
+    fitted = request.fit(files or [], Wanted(x, y, weights, bounds))
+    request.tell(fitted)
+
+
+def classify(
+    files: ReportsArgument = None,
+    *,
+    x: XOption = None,
+    y: YOption = None,
+    method: Annotated[str, typer.Option(help=" | ".join(CLASSIFIERS))] = "ratio",
+    smoothing: SmoothingOption = None,
+    size: SizeOption = None,
+    kernel: KernelOption = None,
+    bandwidth: BandwidthOption = None,
+    weights: WeightsOption = None,
+    level: LevelOption = 0.95,
+    points: PointsOption = None,
+    plot: PlotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell which of two classes is the more likely one given a private answer."""
+    _validate.one_of(CLASSIFIERS, method=method)
+    options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
+    request = _Request(method, options, level, points, plot, as_json)
+    fitted = request.fit(files or [], Wanted(x, y, weights, two=True))
+    request.tell(fitted)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """How to estimate and what to show."""
+
+    method: str
+    options: Mapping[str, Any]
+    level: float
+    points: int | None
+    plot: Path | None
+    as_json: bool
+
+    def fit(self, files: list[Path], wanted: Wanted) -> relations.Relation:
+        level = _validate.level(self.level)
+        if self.points is not None:
+            _validate.integer(2, MAX_POINTS, points=self.points)
+        build = _estimator(self.method, self.options)
+        plottable(self.plot, files)
+        survey, _, rest = inputs.split(files)
+        pair = wanted.read(survey, rest)
+        _check_spread(pair)
+        if isinstance(pair.axis, Categories):
+            self._fits_categories()
+        curve = build(pair).fit(pair.counts)
+        return relations.of(pair, curve, self.method, level, wanted.two)
+
+    def tell(self, fitted: relations.Relation) -> None:
+        if self.plot is not None:
+            fitted.draw(self.plot)
+        if self.as_json:
+            output.machine(fitted.as_dict(self.points or relations.POINTS))
+            return
+        fitted.table(self.points or relations.ROWS)
+        if self.plot is not None:
+            output.say(f"Picture: {self.plot}")
+
+    def _fits_categories(self) -> None:
+        if self.method != "ratio":
+            raise InvalidInput("--method ratio for an --x of categories", f"--method {self.method}")
+        given = {**self.options, "points": self.points}
+        for option in ("smoothing", "size", "points"):
+            if given[option] is not None:
+                raise InvalidInput(f"no --{option} for an --x of categories", f"--{option}")
+
+
+def _estimator(method: str, options: Mapping[str, Any]) -> Any:
+    """From a pair to the estimator for it; options are checked before anything is read."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for option in given:
+        right = next(name for name, takes in METHODS.items() if option in takes)
+        if option not in METHODS[method]:
+            raise InvalidInput(f"--method {right} to go with --{option}", f"--method {method}")
+    for option in {"smoothing", "bandwidth"} & set(given):
+        given[option] = word_or_number(option, given[option])
+    make: Any = {
+        "ratio": RatioRegression,
+        "kernel": KernelRegression,
+        "linear": LinearRegression,
+        "logistic": LogisticRegression,
+    }[method]
+    make(**given)
+
+    def build(pair: Pair) -> Any:
+        return make(**given, response=pair.response)
+
+    return build
+
+
+def _check_spread(pair: Pair) -> None:
+    """Refuse reports that are all the same, or that show that all values are.
+
+    Private reports cannot prove that values vary: this refuses only where they cannot be told
+    from a single one although a standard deviation of 5 % of the range would show.
+    """
+    name = f"answers to {pair.x!r}" if pair.x else "answers"
+    counts = pair.counts.marginal(pair.x) if pair.private else pair.counts
+    if np.count_nonzero(counts.counts) < 2:
+        raise InvalidInput(
+            f"{name} that vary", "the same report from all", "There is nothing to regress on."
+        )
+    if not isinstance(pair.axis, Lattice):
+        return
+    first, second = (counts.mechanism.unbiased(power) for power in (1, 2))
+    shares = counts.total / counts.total.sum()
+    mean = float(shares @ first)
+    scores = second - 2 * mean * first
+    error = math.sqrt(float(shares @ (scores - shares @ scores) ** 2) / counts.effective_n)
+    variance = float(shares @ second) - mean**2
+    least = NARROW * (pair.axis.high - pair.axis.low) ** 2 / 12
+    if variance < 2 * error and variance + 2 * error < least:
+        raise InvalidInput(
+            f"{name} that vary",
+            "reports that vary no more than their noise",
+            "There is nothing to regress on.",
+        )

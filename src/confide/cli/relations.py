@@ -1,0 +1,210 @@
+"""Regressions as tables for people and as plain values for machines."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confide.cli import output
+from confide.cli.pairs import Pair
+from confide.curves.category_means import CategoryMeans
+from confide.curves.lines import Logistic, Straight
+from confide.curves.regression import CellRegression, Classification, Regression
+from confide.estimators import LogisticRegression
+from confide.lattice import Lattice
+
+POINTS = 41
+ROWS = 9
+FINE = 4001
+"""Points between which the more likely class is looked for."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A response given a private answer.
+
+    Parameters
+    ----------
+    pair
+        What was regressed on what.
+    curve
+        The mean response, or the probability of the second class.
+    line
+        The corrected line or logistic curve beside it, or None.
+    method
+        The option that chose the estimator.
+    level
+        Confidence level of the intervals.
+    classes
+        Whether it is about two classes.
+    """
+
+    pair: Pair
+    curve: Regression
+    line: Straight | None
+    method: str
+    level: float
+    classes: bool
+
+    def grid(self, points: int) -> Any:
+        """Values of x, even on the lattice's scale; categories as they are."""
+        axis = self.pair.axis
+        if not isinstance(axis, Lattice):
+            return list(axis.labels)
+        space = np.geomspace if axis.scale == "log" else np.linspace
+        return space(axis.low, axis.high, points)
+
+    @property
+    def regions(self) -> list[tuple[Any, Any, Any]]:
+        """Stretches of x and the class that is the more likely one there."""
+        labels = self.pair.labels
+        assert labels is not None
+        x = self.grid(FINE)
+        if isinstance(x, list):
+            named = Classification(self.curve, labels=(0, 1)).predict(x)
+            return [(one, one, labels[at]) for one, at in zip(x, named.tolist(), strict=True)]
+        height = self.curve.predict(x) - 0.5
+        turns = np.flatnonzero(np.diff(height > 0))
+        part = height[turns] / (height[turns] - height[turns + 1])
+        ends = [x[0], *(x[turns] + part * (x[turns + 1] - x[turns])), x[-1]]
+        second = [bool(height[0] > 0), *(height[turns + 1] > 0).tolist()]
+        return [
+            (float(low), float(high), labels[at])
+            for low, high, at in zip(ends[:-1], ends[1:], second, strict=True)
+        ]
+
+    def as_dict(self, points: int) -> dict[str, Any]:
+        """Plain values."""
+        pair = self.pair
+        x = self.grid(points)
+        values = np.asarray(self.curve.predict(x))
+        lower, upper = self.curve.interval(x, level=self.level)
+        start = dict.fromkeys(("method", "n", "epsilon"))
+        facts = {**start, **self.curve.facts, **pair.counts.facts, "method": self.method}
+        if self.curve is self.line:
+            facts.pop("floored_variance", None)
+        return {
+            **facts,
+            "epsilons": pair.epsilons,
+            "response": "private" if pair.private else "public",
+            "names": {"x": pair.x or None, "y": pair.y or None},
+            "labels": None if pair.labels is None else list(pair.labels),
+            "bounds": list(pair.bounds),
+            "missing": dict(pair.missing),
+            "x": x if isinstance(x, list) else x.tolist(),
+            "probability" if self.classes else "y": values.tolist(),
+            "lower": lower.tolist(),
+            "upper": upper.tolist(),
+            "level": self.level,
+            **({"regions": [list(one) for one in self.regions]} if self.classes else {}),
+            "linear": None if self.line is None else _coefficients(self.line),
+        }
+
+    def table(self, points: int) -> None:
+        """Print a table, and below it what else must be known."""
+        pair, x = self.pair, self.grid(points)
+        values = np.asarray(self.curve.predict(x))
+        ends = self.curve.interval(x, level=self.level)
+        number = output.format_of(np.concatenate([values, *ends]).tolist())
+        if self.classes:
+            number = "{:.3f}".format
+        words: list[str] = x if isinstance(x, list) else list(map(output.format_of(x.tolist()), x))
+        rows = [(word, *map(number, row)) for word, *row in zip(words, values, *ends, strict=True)]
+        head = [pair.x or "x", self.height, f"{output.percent(self.level)} from", "to"]
+        if self.classes:
+            assert pair.labels is not None
+            head[1] = f"probability of {pair.labels[1]}"
+            head.append("more likely")
+            rows = [
+                (*row, f"{pair.labels[int(value > 0.5)]}")
+                for row, value in zip(rows, values, strict=True)
+            ]
+        output.table(self._title(), head, rows, words=int(isinstance(x, list)))
+        if self.classes and not isinstance(x, list):
+            output.say(self._stretches())
+        elif pair.labels is not None and not self.classes:
+            output.say(f"{pair.labels[0]} counts as 0 and {pair.labels[1]} as 1.")
+        if self.line is not None:
+            output.say(*self._line_words(self.line))
+        pair.say()
+
+    def draw(self, path: Path) -> None:
+        """Write a picture of the curve, its band and the corrected line."""
+        display = self.curve.plot(level=self.level)
+        if self.classes:
+            display.ax_.axhline(0.5, color="0.6", lw=0.8, ls=":")
+        parts = [f"{self.pair.y or 'response'} by {self.pair.x or 'x'}", self.pair.many]
+        epsilon = self.pair.counts.facts.get("epsilon")
+        if epsilon is not None:
+            parts.append(f"epsilon = {output.costs([epsilon])[0]}")
+        title = ", ".join([*parts, self.method])
+        output.save_plot(display, path, title, name=self.pair.x, height=self.height)
+
+    @property
+    def height(self) -> str:
+        """What the curve says at x."""
+        if self.classes:
+            assert self.pair.labels is not None
+            return f"probability that {self.pair.y or 'response'} is {self.pair.labels[1]}"
+        return f"mean {self.pair.y or 'response'}"
+
+    def _title(self) -> str:
+        facts = {**self.curve.facts, "method": self.method}
+        how = [self.method]
+        for key in ("smoothing", "size", "kernel", "bandwidth"):
+            if key in facts and isinstance(self.pair.axis, Lattice):
+                value = facts[key]
+                how.append(value if isinstance(value, str) else f"{key} {output.number(value)}")
+        what = self.height[0].upper() + self.height[1:]
+        return f"{what} by {self.pair.x or 'x'}, {self.pair.many}, {', '.join(how)}"
+
+    def _stretches(self) -> str:
+        regions = self.regions
+        number = output.format_of([end for low, high, _ in regions for end in (low, high)])
+        parts = [f"{label} from {number(low)} to {number(high)}" for low, high, label in regions]
+        return f"The more likely one: {', '.join(parts)}."
+
+    def _line_words(self, line: Straight) -> list[str]:
+        slope, (error,) = line.slope[0], line.slope_error
+        sign = "-" if slope < 0 else "+"
+        right = f"{output.number(line.intercept)} {sign} {output.number(abs(slope))}"
+        right = f"{right} {self.pair.x or 'x'}"
+        if isinstance(line, Logistic):
+            what = self.pair.labels[1] if self.pair.labels else 1
+            start = f"Corrected logistic curve: log odds of {what} = {right}"
+        else:
+            start = f"Corrected line: {self.pair.y or 'y'} = {right}"
+        lines = [f"{start}, slope {output.number(slope)} +- {error:.2g} (standard error)."]
+        if line.facts.get("floored_variance"):
+            lines.append(
+                "The reports hardly vary more than their noise, so the line is a guess: there are "
+                "too few reports for this much noise."
+            )
+        return lines
+
+
+def of(pair: Pair, curve: Regression, method: str, level: float, classes: bool) -> Relation:
+    """A fitted curve with the corrected line that belongs beside it."""
+    line = curve if isinstance(curve, Straight) else curve.baseline
+    if isinstance(curve, CellRegression) and pair.private and pair.labels is not None:
+        # Scores of a private response are not 0 and 1, though it is.
+        line = LogisticRegression(response=pair.y).fit(pair.counts)
+        curve = replace(curve, baseline=line)
+    assert line is None or isinstance(line, Straight)
+    assert line is None or not isinstance(curve, CategoryMeans)
+    return Relation(pair, curve, line, method, level, classes)
+
+
+def _coefficients(line: Straight) -> dict[str, Any]:
+    fields = line.to_dict()
+    known = ("curve", "intercept", "slope", "intercept_error", "slope_error")
+    result = {key: fields[key] for key in known}
+    for key, value in result.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            result[key] = None
+    floored = line.facts.get("floored_variance")
+    return result if floored is None else {**result, "floored_variance": floored}
