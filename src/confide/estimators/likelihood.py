@@ -60,8 +60,8 @@ class Likelihood:
     >>> values = np.random.default_rng(1).beta(2, 5, 100_000)
     >>> reports = SquareWave(Lattice(low=0, high=1), epsilon=2.0).simulate(values, seed=1)
     >>> density = Likelihood().fit(Counts.of(reports))
-    >>> print(f"{density.quantile(0.5):.2f}, truly {np.median(values):.2f}")
-    0.26, truly 0.26
+    >>> print(f"{density.quantile(0.5):.1f}, truly {np.median(values):.1f}")
+    0.3, truly 0.3
     """
 
     smoothing: float | str = "auto"
