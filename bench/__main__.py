@@ -7,10 +7,10 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from bench import density, noise
+from bench import density, noise, regression
 from bench.clock import Row
 
-BENCHMARKS = {"noise": noise.rows, "density": density.rows}
+BENCHMARKS = {"noise": noise.rows, "density": density.rows, "regression": regression.rows}
 PREFACE = """# Benchmarks
 
 Written by `make bench`. Every figure is a ratio of two times measured in the same run, best of

@@ -269,7 +269,10 @@ def page(results: dict[str, Any]) -> str:
         parts.append("![Interest rate given a private FICO score](images/regression.png)")
     parts += [
         "## Both private\n\nMean squared error of the curve .5 + .3 sin(2 pi x) when x and y, "
-        "which scatters by .1, are both reported and share the budget. A constant would have .045.",
+        "which scatters by .1, are both reported and share the budget. A constant would have .045. "
+        "With one covariate take the joint likelihood: at the same total it is the better one at "
+        "every n and epsilon here. The partition is for several covariates, and for a collector "
+        "who should hold sums only.",
         table(results["both_private"], ("method", "epsilon"), "n", 5),
         "## Bands\n\nShare of x at which the 95 % band holds the truth; n = 10,000, epsilon 4, "
         "x ~ Beta(2, 2). The aim is .90 to .98, within two standard errors. The band lies around "

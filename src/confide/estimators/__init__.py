@@ -13,6 +13,7 @@ from confide.estimators.partition import (
     truncation,
 )
 from confide.estimators.ratio import RatioRegression
+from confide.estimators.regression_bandwidth import Oracle
 from confide.estimators.shares import CategoryShares
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Likelihood",
     "LinearRegression",
     "LogisticRegression",
+    "Oracle",
     "PartitionClassification",
     "PartitionRegression",
     "RatioRegression",

@@ -255,7 +255,7 @@ def wave_sums(
             strengths *= weights
         run = (finufft.nufft1d3, finufft.nufft2d3, finufft.nufft3d3)[z.shape[1] - 1]
         columns = [np.ascontiguousarray(column) for column in (*z.T, strengths, *t.T)]
-        result: Waves = run(*columns, isign=1, eps=PRECISION)
+        result: Waves = run(*columns, isign=1, eps=PRECISION, nthreads=1)
         return result
     return _damped(z, t, weights, varying)
 
