@@ -112,7 +112,7 @@ def known_keys(given: Iterable[str], known: Sequence[str], where: str) -> None:
     """Refuse keys that nobody reads: a misspelt key would be ignored in silence."""
     for key in given:
         if key not in known:
-            raise InvalidInput(f"known keys in {where}", repr(key), nearest(key, known))
+            raise InvalidInput(f"known keys in {where}", shown(key), nearest(key, known))
 
 
 def array(**named: Any) -> npt.NDArray[Any]:

@@ -49,8 +49,8 @@ class Cells:
     shape: Sequence[int]
 
     def __post_init__(self) -> None:
-        low = tuple(_validate.finite(low=x) for x in _listed(low=self.low))
-        high = tuple(_validate.finite(high=x) for x in _listed(high=self.high))
+        low = tuple(_validate.finite(low=x) + 0.0 for x in _listed(low=self.low))
+        high = tuple(_validate.finite(high=x) + 0.0 for x in _listed(high=self.high))
         shape = tuple(_validate.integer(1, MAX_SIZE, shape=x) for x in _listed(shape=self.shape))
         if not len(low) == len(high) == len(shape):
             raise InvalidInput(

@@ -51,7 +51,8 @@ class Lattice:
     scale: str = "linear"
 
     def __post_init__(self) -> None:
-        low, high = _validate.finite(low=self.low), _validate.finite(high=self.high)
+        # Adding 0 turns -0 into 0: equal lattices must have equal fingerprints.
+        low, high = _validate.finite(low=self.low) + 0.0, _validate.finite(high=self.high) + 0.0
         if not low < high:
             raise InvalidInput("low < high", f"low={low:g}, high={high:g}")
         if max(abs(low), abs(high)) > LIMIT:

@@ -82,9 +82,10 @@ class Inversion:
         """``n`` independent outcomes.
 
         What is read never depends on what they are added to. A device draws few at a time, and
-        then every word takes the same search, so that the time taken does not tell which outcome
-        it was; in long batches a guide table decides most words at once. (A word is undecided
-        with probability K 2**-64, which is left out of this.)
+        then every word takes the same search, so that the time taken hardly tells which outcome
+        it was (some nanoseconds of caches and branches remain). In long batches a guide table
+        decides most words at once. (A word is undecided with probability K 2**-64, which is left
+        out of this.)
         """
         words = entropy.words(n, self.bits)
         if n <= FEW:

@@ -1,21 +1,26 @@
 """Estimators with scikit-learn's interface, which privatise inside ``fit``.
 
-After ``fit`` the object holds noisy reports' summaries and what was estimated from them, and no
-raw value. Bounds are parameters and never taken from the data. ``random_state=None`` draws from
-the operating system's entropy; an integer simulates, repeatably, and is not private.
+After ``fit`` the object holds summaries of noisy reports and what was estimated from them, and no
+raw value but a response that was declared public. Bounds are parameters and never taken from the
+data. ``random_state=None`` draws from the operating system's entropy; an integer simulates,
+repeatably, and is not private: ``spend_`` then says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
+from confide.accounting import Spend, checked_epsilon
 from confide.cells import Cells
-from confide.curves import Classification
+from confide.curves import Classification, Regression
 from confide.errors import InvalidInput, extra
 from confide.estimators import (
     Likelihood,
@@ -25,7 +30,14 @@ from confide.estimators import (
     suggest_cells,
 )
 from confide.lattice import Lattice
-from confide.mechanisms import Joint, Laplace, Mechanism, Partition, SquareWave
+from confide.mechanisms import (
+    Joint,
+    Laplace,
+    Mechanism,
+    Partition,
+    RandomizedResponse,
+    SquareWave,
+)
 from confide.summaries import CellSums, Counts
 
 extra("sklearn", "sklearn")
@@ -65,27 +77,49 @@ class _Private(BaseEstimator):  # type: ignore[misc]
             box.append(np.broadcast_to(given, features).tolist())
         return box[0], box[1]
 
-    def _mechanisms(self, features: int) -> list[Mechanism]:
+    def _mechanisms(self, features: int, share: float) -> list[Mechanism]:
         kind = MECHANISMS[_validate.one_of(tuple(MECHANISMS), mechanism=self.mechanism)]
         low, high = self._box(features)
         return [
-            kind(Lattice(low=a, high=b, size=self.size), epsilon=self.epsilon / features)
+            kind(Lattice(low=a, high=b, size=self.size), epsilon=share)
             for a, b in zip(low, high, strict=True)
         ]
 
-    def _seed(self) -> int | None:
-        state = self.random_state
-        if state is None or isinstance(state, (int, np.integer)):
-            return None if state is None else int(state)
-        if isinstance(state, np.random.RandomState):
-            return int(state.randint(2**31))
-        raise InvalidInput("random_state as None or an integer", _validate.shown(state))
+    def _share(self, parts: int) -> float:
+        """An even share of the budget, rounded down: the shares never add up to more."""
+        epsilon = checked_epsilon(self.epsilon)
+        share = epsilon / parts
+        while Fraction(share) * parts > Fraction(epsilon):
+            share = math.nextafter(share, 0)
+        return share
 
-    def _reports(self, mechanism: Any, *values: Any) -> Any:
-        seed = self._seed()
-        if seed is None:
-            return mechanism.privatize(*values)
-        return mechanism.simulate(*values, seed=seed)
+    def _reports(self, mechanism: Any, values: Any, at: int = 0) -> Any:
+        """Private reports, or simulated ones: the at-th stream of the seed."""
+        if self.random_state is None:
+            return mechanism.privatize(values)
+        stream = np.random.SeedSequence(self.random_state).spawn(at + 1)[at]
+        return mechanism.simulate(values, seed=int(stream.generate_state(1)[0]))
+
+    def _state(self, note: str = "") -> None:
+        """What a row has cost, once the reports are drawn."""
+        if self.random_state is not None:
+            _validate.integer(0, random_state=self.random_state)
+        self.simulated_ = self.random_state is not None
+        self.spend_ = Spend(checked_epsilon(self.epsilon), note=note)
+        if self.simulated_:
+            self.spend_ = Spend(math.inf, note="Simulated from a seed: not private.")
+
+    def _data(self, X: Any, *y: Any, **options: Any) -> Any:
+        """scikit-learn's validation, with our rules: no masks, and no value in a message."""
+        for given in (X, *y):
+            if isinstance(given, np.ma.MaskedArray):
+                raise InvalidInput("data without a mask", "a masked array")
+        try:
+            return validate_data(self, X, *y, dtype=np.float64, **options)
+        except ValueError as error:
+            if "could not convert" in str(error):
+                raise InvalidInput("numbers", "text") from None
+            raise
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -147,23 +181,22 @@ class PrivateKDE(DensityMixin, _Private):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Privatise the rows and estimate their density."""
-        X = validate_data(self, X, dtype=np.float64)
+        X = self._data(X)
+        self._state()
         features = X.shape[1]
-        parts = self._mechanisms(features)
+        parts = self._mechanisms(features, self._share(features))
         if 2 <= features <= 3:
             joint = Joint({f"x{at}": part for at, part in enumerate(parts)})
             reports = [self._reports(joint, X)]
         else:
-            reports = [self._reports(part, X[:, at]) for at, part in enumerate(parts)]
+            reports = [self._reports(part, X[:, at], at) for at, part in enumerate(parts)]
         self.curves_ = [Likelihood().fit(Counts.of(part)) for part in reports]
-        first, *others = (part.mechanism.spend for part in reports)
-        self.spend_ = sum(others, start=first)
         return self
 
     def score_samples(self, X: Any) -> Floats:
         """Log density at each row; minus infinity outside the bounds."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._data(X, reset=False)
         with np.errstate(divide="ignore"):
             if 2 <= X.shape[1] <= 3:
                 logs: Floats = np.log(self.curves_[0].pdf(X))
@@ -190,32 +223,50 @@ class PrivateKDE(DensityMixin, _Private):  # type: ignore[misc]
 class _Supervised(_Private):
     """Regression and classification: one feature by likelihood, several through the partition."""
 
+    response: str
     cells: Sequence[int] | None
+
+    def _public(self, features: int) -> bool:
+        public = _validate.one_of(("private", "public"), response=self.response) == "public"
+        if public and features > 1:
+            raise InvalidInput(
+                "one feature with a public response",
+                f"{features} features",
+                'Several features are privatised with their response: response="private".',
+            )
+        self._state("The response is public: only the feature is protected." if public else "")
+        return public
 
     def _partition(self, X: Floats, y: Floats, **given: Any) -> CellSums:
         low, high = self._box(X.shape[1])
         if self.cells is None:
-            classify = bool(given.get("classify", False))
             cells = suggest_cells(
-                len(X), epsilon=self.epsilon, low=low, high=high, classify=classify
+                len(X), epsilon=self.epsilon, low=low, high=high, classify="classify" in given
             )
         else:
             cells = Cells(low=low, high=high, shape=tuple(self.cells))
         mechanism = Partition(cells, epsilon=self.epsilon, **given)
-        self.spend_ = mechanism.spend
-        seed = self._seed()
-        if seed is None:
+        if self.random_state is None:
             return CellSums.of(mechanism.stream(X, y))
-        return CellSums.of(mechanism.simulate(X, y, seed=seed))
+        return CellSums.of(mechanism.simulate(X, y, seed=int(self.random_state)))
 
-    def _counts(self, X: Floats, y: Floats, bounds: tuple[float, float]) -> Counts:
-        (mechanism,) = self._mechanisms(1)
-        self.spend_ = mechanism.spend
-        return Counts.of(self._reports(mechanism, X[:, 0]), response=y, bounds=bounds)
+    def _alone(self, X: Floats, y: Floats, bounds: tuple[float, float]) -> Regression:
+        """One feature, a public response."""
+        (mechanism,) = self._mechanisms(1, checked_epsilon(self.epsilon))
+        reports = self._reports(mechanism, X[:, 0])
+        return RatioRegression().fit(Counts.of(reports, response=y, bounds=bounds))
+
+    def _both(self, X: Floats, y: Any, mechanism: Callable[[float], Mechanism]) -> Regression:
+        """One feature and its response, each with half of the budget."""
+        share = self._share(2)
+        (feature,) = self._mechanisms(1, share)
+        joint = Joint({"x": feature, "y": mechanism(share)})
+        reports = self._reports(joint, {"x": X[:, 0], "y": y})
+        return RatioRegression(response="y").fit(Counts.of(reports))
 
     def _points(self, X: Any) -> Floats:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._data(X, reset=False)
         points: Floats = X[:, 0] if X.shape[1] == 1 else X
         return points
 
@@ -223,9 +274,8 @@ class _Supervised(_Private):
 class PrivateRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
     """Mean response given private features.
 
-    With one feature the response is public and only the feature is privatised
-    (`RatioRegression`). With several, features and response are privatised together
-    (`Partition`).
+    Feature and response are both privatised: one feature by the joint likelihood of the two
+    (`RatioRegression`), several by the `Partition`. With one feature the response may be public.
 
     Parameters
     ----------
@@ -235,6 +285,8 @@ class PrivateRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
         Public bounds of the features: a number, or one for each.
     response_low, response_high
         Public bounds of the response, which is cut to them.
+    response
+        ``"private"``, or ``"public"`` for one feature whose response needs no protection.
     mechanism, size
         For one feature: ``"square-wave"`` or ``"laplace"``, and the cells of its lattice.
     cells
@@ -265,8 +317,9 @@ class PrivateRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
         high: Bound = 1.0,
         response_low: float = -1.0,
         response_high: float = 1.0,
+        response: str = "private",
         mechanism: str = "square-wave",
-        size: int = 256,
+        size: int = 128,
         cells: Sequence[int] | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -275,6 +328,7 @@ class PrivateRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
         self.high = high
         self.response_low = response_low
         self.response_high = response_high
+        self.response = response
         self.mechanism = mechanism
         self.size = size
         self.cells = cells
@@ -282,15 +336,20 @@ class PrivateRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Privatise the rows and estimate the mean response."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        X, y = self._data(X, y, y_numeric=True)
         low = _validate.finite(response_low=self.response_low)
         high = _validate.finite(response_high=self.response_high)
         if not low < high:
             raise InvalidInput("response_low < response_high", f"{low:g} and {high:g}")
         responses = np.clip(np.asarray(y, dtype=np.float64), low, high)
-        if X.shape[1] == 1:
-            self.middle_ = 0.0
-            self.curve_ = RatioRegression().fit(self._counts(X, responses, (low, high)))
+        public = self._public(X.shape[1])
+        self.middle_ = 0.0
+        if public:
+            self.curve_ = self._alone(X, responses, (low, high))
+        elif X.shape[1] == 1:
+            kind = MECHANISMS[self.mechanism]
+            lattice = Lattice(low=low, high=high, size=self.size)
+            self.curve_ = self._both(X, responses, lambda share: kind(lattice, epsilon=share))
         else:
             # The partition's responses lie evenly about zero.
             self.middle_ = (low + high) / 2
@@ -313,12 +372,14 @@ class PrivateRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
 class PrivateClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
     """The more likely of two classes, given private features.
 
-    With one feature the class is public and only the feature is privatised. With several, features
-    and class are privatised together. Which two classes there are is public in any case.
+    Features and class are both privatised, as in `PrivateRegressor`.
 
     Parameters
     ----------
-    epsilon, low, high, mechanism, size, cells, random_state
+    classes
+        The two classes, which are public. By default they are read off the data, which tells
+        exactly which classes occur there: give them where that may not be told.
+    epsilon, low, high, response, mechanism, size, cells, random_state
         As for `PrivateRegressor`.
 
     Attributes
@@ -344,14 +405,18 @@ class PrivateClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
         epsilon: float = 1.0,
         low: Bound = 0.0,
         high: Bound = 1.0,
+        classes: Sequence[Any] | None = None,
+        response: str = "private",
         mechanism: str = "square-wave",
-        size: int = 256,
+        size: int = 128,
         cells: Sequence[int] | None = None,
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.low = low
         self.high = high
+        self.classes = classes
+        self.response = response
         self.mechanism = mechanism
         self.size = size
         self.cells = cells
@@ -359,9 +424,9 @@ class PrivateClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Self:
         """Privatise the rows and estimate where each class is the more likely one."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = self._data(X, y)
         check_classification_targets(y)
-        self.classes_, numbers = np.unique(y, return_inverse=True)
+        self.classes_ = np.unique(y if self.classes is None else np.asarray(self.classes))
         if self.classes_.size > 2:
             # scikit-learn's own words, which its checks look for.
             raise ValueError(
@@ -370,12 +435,24 @@ class PrivateClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
             )
         if self.classes_.size < 2:
             raise ValueError("Classifier can't train when only one class is present: expected two.")
-        if X.shape[1] == 1:
-            counts = self._counts(X, numbers.astype(np.float64), (0.0, 1.0))
-            self.curve_ = Classification(RatioRegression().fit(counts), labels=(0, 1))
+        numbers = np.searchsorted(self.classes_, y).clip(0, 1)
+        odd = np.flatnonzero(self.classes_[numbers] != y)
+        if odd.size:
+            raise InvalidInput("labels among the given classes", f"another at position {odd[0]}")
+        public = self._public(X.shape[1])
+        if self.classes is None and not public:
+            note = "Which classes occur was read off the data and is told exactly."
+            self.spend_ = replace(self.spend_, note=f"{self.spend_.note} {note}".strip())
+        if public:
+            score = self._alone(X, numbers.astype(np.float64), (0.0, 1.0))
+            self.curve_ = Classification(score, labels=(0, 1))
+        elif X.shape[1] == 1:
+            labels = ["0", "1"]
+            answers = np.asarray(labels)[numbers].tolist()
+            score = self._both(X, answers, lambda share: RandomizedResponse(labels, epsilon=share))
+            self.curve_ = Classification(score, labels=(0, 1))
         else:
-            signs = np.where(numbers == 1, 1.0, -1.0)
-            sums = self._partition(X, signs, classify=True)
+            sums = self._partition(X, np.where(numbers == 1, 1.0, -1.0), classify=True)
             self.curve_ = PartitionClassification().fit(sums)
         return self
 

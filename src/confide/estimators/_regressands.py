@@ -11,7 +11,6 @@ from confide import _validate
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.responses import unbiased_response
 from confide.lattice import Lattice
-from confide.mechanisms import Mechanism
 from confide.summaries import Counts, Spectrum
 
 Floats = npt.NDArray[np.float64]
@@ -97,8 +96,6 @@ def names(summary: Counts | Spectrum) -> tuple[str, ...]:
 
 def facts(method: str, summary: Counts | Spectrum, response: str | None) -> dict[str, Any]:
     """How a fit came about; ``summary`` is the one that was handed in."""
-    result: dict[str, Any] = {"method": method, "n": summary.n}
-    if isinstance(summary, Counts) and isinstance(summary.mechanism, Mechanism):
-        result["epsilon"] = summary.mechanism.spend.epsilon
-    result["response"] = "public" if response is None else "private"
-    return result
+    source = summary.facts if isinstance(summary, Counts) else {"n": summary.n}
+    kind = "public" if response is None else "private"
+    return {"method": method, **source, "response": kind}

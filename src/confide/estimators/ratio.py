@@ -24,7 +24,6 @@ from confide.estimators.responses import (
     unbiased_response,
 )
 from confide.lattice import Categories, Lattice
-from confide.mechanisms import Mechanism
 from confide.mechanisms.laws import Product
 from confide.summaries import Counts
 
@@ -168,9 +167,7 @@ class RatioRegression:
         return counts, 1.0
 
     def _facts(self, counts: Counts) -> dict[str, Any]:
-        facts: dict[str, Any] = {"method": "ratio", "n": counts.n}
-        if isinstance(counts.mechanism, Mechanism):
-            facts["epsilon"] = counts.mechanism.spend.epsilon
+        facts: dict[str, Any] = {"method": "ratio", **counts.facts}
         if self.response is None:
             return facts | {"response": "public"}
         parts = joint(counts, self.response).parts

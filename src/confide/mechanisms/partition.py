@@ -205,6 +205,8 @@ class Partition:
         """Reports: integers and fair words only, an independent draw for every number."""
         # The last gate before noise: anything out of range would pass with too little of it.
         top = 2 * self.levels
+        if cell.dtype.kind != "i" or level.dtype.kind != "i" or cell.shape != level.shape:
+            raise InvalidInput("a whole cell and a whole level for each respondent", "others")
         if cell.size and not (cell.min() >= -1 and cell.max() < self.cells.size):
             raise InvalidInput(f"cells from -1 to {self.cells.size - 1}", "others")
         if level.size and not (level.min() >= 0 and level.max() <= top):
@@ -235,10 +237,11 @@ class Partition:
         if self.classify and not (np.abs(y) == 1).all():
             at = int(np.flatnonzero(np.abs(y) != 1)[0])
             raise InvalidInput("labels -1 and 1", f"another number at position {at}")
-        return cell, y
+        # A copy: batches are drawn later, and the caller's array is the caller's.
+        return cell, y.copy()
 
     def _rounded(self, y: Floats, entropy: Entropy) -> Numbers:
-        """Random rounding to the levels next to y, with mean y (to 2**-53 of a level)."""
+        """Random rounding to the levels next to y, with mean y to 2**-51 of the bound."""
         at = (np.clip(y, -self.limit, self.limit) / self.limit + 1) * self.levels
         below = np.clip(np.floor(at), 0, 2 * self.levels)
         part = np.clip((at - below) * 2.0**53, 0, 2.0**53).astype(np.uint64)

@@ -14,7 +14,7 @@ from confide.errors import InvalidInput, Mismatch
 from confide.mechanisms.cell_reports import CellReports
 from confide.mechanisms.laws import Clamped
 from confide.mechanisms.partition import Partition
-from confide.randomness import SeededEntropy
+from confide.randomness import STREAM, SeededEntropy
 from confide.summaries import forms
 
 Integers = npt.NDArray[np.int64]
@@ -156,14 +156,14 @@ class CellSums:
         n = _validate.integer(1, MAX_N, n=n)
         shape = (2 * mechanism.levels + 1, mechanism.cells.size)
         table = _whole(shape, truth=truth)
-        if table.min() < 0 or table.sum() > n:
+        if table.min() < 0 or sum(table.ravel().tolist()) > n:
             raise InvalidInput(f"counts of at most {n} respondents in truth", "others")
         return cls._drawn(mechanism, n, table, seed)
 
     @classmethod
     def _drawn(cls, mechanism: Partition, n: int, truth: Integers, seed: int) -> Self:
         # A stream of its own, apart from the one that rounded the responses.
-        generator = np.random.default_rng([seed, 1])
+        generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM, 1)))
         inside = truth.sum(axis=0)
         counts = np.zeros_like(inside)
         if not mechanism.classify:

@@ -233,6 +233,8 @@ class Counts:
     def facts(self) -> dict[str, Any]:
         """What an estimate should say about where it came from."""
         facts: dict[str, Any] = {"n": self.n}
+        if self.simulated:
+            facts["simulated"] = True
         if self.weights is not None:
             facts["effective_n"] = self.effective_n
         if isinstance(self.mechanism, Mechanism):

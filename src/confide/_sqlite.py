@@ -1,0 +1,182 @@
+"""An SQLite file of our own: opened, checked, and its errors told in sentences."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from confide.errors import InvalidInput
+
+Run = Callable[..., list[Any]]
+"""Runs a statement with values for its question marks; returns all rows."""
+
+
+@final
+@dataclass(frozen=True)
+class File:
+    """A file that holds tables of one kind.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+    noun
+        What it is called in messages, for instance "ledger".
+    application, version
+        Numbers in its head that say what it is; another one is refused.
+    timeout
+        Seconds to wait for others.
+    """
+
+    path: Path
+    noun: str
+    application: int
+    version: int
+    timeout: float
+
+    @property
+    def named(self) -> str:
+        """The path for a message, on one line whatever it is called."""
+        return repr(str(self.path))
+
+    def make(self, statements: list[tuple[str, tuple[Any, ...]]]) -> None:
+        """Write the tables by these statements unless there are some; whole or not at all."""
+        if self.path.exists() and self.path.stat().st_size:
+            with self._connection("rw") as run:
+                if not _blank(run):
+                    return
+        with self._connection("rwc") as run:
+            self._write_ahead(run)
+            run("BEGIN IMMEDIATE")
+            if _blank(run):  # another process may have been faster
+                for statement, values in statements:
+                    run(statement, values)
+                run(f"PRAGMA application_id = {self.application}")
+                run(f"PRAGMA user_version = {self.version}")
+            run("COMMIT")
+
+    def place(self) -> bool:
+        """Whether the file is there; refuses a place where none can be."""
+        if not self.path.parent.is_dir():
+            raise InvalidInput(f"a folder {str(self.path.parent)!r} for the {self.noun}", "none")
+        if self.path.exists() and not self.path.is_file():
+            raise InvalidInput(f"a file at {self.named}", "a folder or a device")
+        return self.path.exists()
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Run]:
+        """A transaction that sees one state of the file."""
+        with self._transaction("BEGIN") as run:
+            yield run
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Run]:
+        """A transaction that holds the lock from the start, on disk when it ends."""
+        with self._transaction("BEGIN IMMEDIATE") as run:
+            yield run
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[Run]:
+        # Whatever goes wrong inside closes the connection before its commit, which undoes it all.
+        with self._connection("rw") as run:
+            run(begin)
+            ((application,),) = run("PRAGMA application_id")
+            if application != self.application:
+                raise InvalidInput(
+                    f"a {self.noun} at {self.named}", "an SQLite file of something else"
+                )
+            ((version,),) = run("PRAGMA user_version")
+            if version != self.version:
+                raise InvalidInput(
+                    f"a {self.noun} of version {self.version} at {self.named}",
+                    f"version {version}",
+                    "A newer confide wrote it: update this one.",
+                )
+            yield run
+            run("COMMIT")
+
+    @contextlib.contextmanager
+    def _connection(self, mode: str) -> Iterator[Run]:
+        """A connection of its own each time: nothing is shared by threads or forks."""
+        options = f"mode={mode}"
+        beside = self.path.with_name(self.path.name + "-wal")
+        if not os.access(self.path.parent, os.W_OK) and not beside.exists():
+            # Readers keep an index beside the file; where they cannot, it can still be looked at.
+            options = "mode=ro&immutable=1"
+        try:
+            connection = sqlite3.connect(
+                f"{self.path.resolve().as_uri()}?{options}",
+                uri=True,
+                timeout=self.timeout,
+                isolation_level=None,
+            )
+        except sqlite3.Error as error:
+            raise self._told(error) from error
+
+        def run(statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+            try:
+                return connection.execute(statement, values).fetchall()
+            except sqlite3.Error as error:
+                raise self._told(error) from error
+
+        with contextlib.closing(connection):
+            # The commit waits until the disk has it; without this a power cut could forget it.
+            run("PRAGMA synchronous = FULL")
+            yield run
+
+    def _write_ahead(self, run: Run) -> None:
+        """Turn the file into write-ahead mode, for which SQLite does not wait by itself."""
+        until = time.monotonic() + self.timeout
+        while True:
+            try:
+                run("PRAGMA journal_mode = WAL")
+                return
+            except InvalidInput as error:
+                if _code(error.__cause__) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+            time.sleep(0.01)
+
+    def damaged(self) -> InvalidInput:
+        """What to say of a file that does not hold what it must."""
+        return InvalidInput(
+            f"an intact {self.noun} at {self.named}",
+            "a damaged file or one that is not SQLite",
+            f"Do not start afresh: a new {self.noun} forgets what was done before.",
+        )
+
+    def _told(self, error: sqlite3.Error) -> InvalidInput:
+        """What SQLite says, as a sentence for people."""
+        code = _code(error)
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            return self.damaged()
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return InvalidInput(
+                f"the {self.noun} {self.named} to be free within {self.timeout:g} seconds",
+                "one that somebody else holds locked",
+                "Try again, or wait longer with timeout=.",
+            )
+        if code == sqlite3.SQLITE_READONLY:
+            return InvalidInput(
+                f"a {self.noun} that can be written to at {self.named}", "a read-only one"
+            )
+        if code == sqlite3.SQLITE_CANTOPEN:
+            there = "one that cannot be opened" if self.path.exists() else "none"
+            return InvalidInput(f"a {self.noun} at {self.named}", there)
+        return InvalidInput(f"a {self.noun} that works at {self.named}", str(error))
+
+
+def _blank(run: Run) -> bool:
+    ((application,),) = run("PRAGMA application_id")
+    ((tables,),) = run("SELECT COUNT(*) FROM sqlite_master")
+    return bool(application == 0 and tables == 0)
+
+
+def _code(error: BaseException | None) -> int | None:
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF  # the rest says more than we need
