@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-STUDIES = ("accuracy", "coverage", "regression", "paper_f", "partition")
+STUDIES = ("accuracy", "coverage", "regression", "paper_f", "partition", "ledger")
 
 
 def main(arguments: list[str]) -> int:

@@ -5,6 +5,7 @@ from confide.accounting import Spend
 from confide.cells import Cells
 from confide.curves import Classification, Density, Proportions, Regression
 from confide.lattice import Categories, Lattice
+from confide.ledgers import Ledger
 from confide.mechanisms import (
     ForcedResponse,
     Joint,
@@ -32,6 +33,7 @@ __all__ = [
     "Joint",
     "Laplace",
     "Lattice",
+    "Ledger",
     "Partition",
     "Proportions",
     "Question",

@@ -4,7 +4,8 @@
 
     ConfideError
     ├── InvalidInput     a parameter, a value or a file is not what it must be (also a ValueError)
-    │   └── Mismatch     two things that do not belong together (summaries, a file and its survey)
+    │   ├── Mismatch     two things that do not belong together (summaries, a file and its survey)
+    │   └── BudgetExhausted    a charge would exceed what may be spent; nothing was charged
     ├── Unsupported      the method cannot do this; the message names the one that can
     └── MissingExtra     an optional dependency is not installed (also an ImportError)
     ConfideWarning       a result stands, but somebody should know how it came about
@@ -47,6 +48,10 @@ class InvalidInput(ConfideError, ValueError):
 
 class Mismatch(InvalidInput):
     """Two things that do not belong together."""
+
+
+class BudgetExhausted(InvalidInput):
+    """A charge would exceed the budget; nothing was drawn and nothing was charged."""
 
 
 class Unsupported(ConfideError):

@@ -15,6 +15,7 @@ from confide import __version__
 from confide.cli.collect import merge, privatize, summarize
 from confide.cli.demo import demo
 from confide.cli.estimate import density, shares
+from confide.cli.ledger import ledger
 from confide.cli.regress import classify, regress
 from confide.errors import ConfideError, ConfideWarning
 
@@ -38,6 +39,7 @@ OPTIONS = {
 }
 for verb in (demo, privatize, summarize, merge, density, shares, regress, classify):
     app.command()(verb)
+app.add_typer(ledger, name="ledger")
 
 
 def _version(asked: bool) -> None:

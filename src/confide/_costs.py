@@ -1,0 +1,102 @@
+"""Costs in whole units, as a ledger counts them: no float is ever added up."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import NamedTuple
+
+from confide import _validate
+from confide.accounting import Spend, checked_epsilon
+from confide.errors import InvalidInput
+
+MICRO, ATTO = 6, 18
+"""Digits after the point that are kept of an epsilon and of a delta."""
+
+
+class Cost(NamedTuple):
+    """A cost in whole units: millionths of an epsilon, 10**-18 of a delta."""
+
+    epsilon: int
+    delta: int
+
+    @classmethod
+    def of(cls, spend: Spend, rounding: str) -> Cost:
+        """A spend in whole units, rounded as a constant of ``decimal`` says."""
+        # A number counts as it is written down: 0.1 is a tenth, ten of which make 1.
+        return cls(
+            *(
+                int(Decimal(repr(float(x))).scaleb(digits).to_integral_value(rounding))
+                for x, digits in ((spend.epsilon, MICRO), (spend.delta, ATTO))
+            )
+        )
+
+    def spend(self, note: str = "") -> Spend:
+        """The same as floats."""
+        return Spend(self.epsilon / 10**MICRO, self.delta / 10**ATTO, note)
+
+    def within(self, cap: Cost) -> bool:
+        """Whether neither part is above the cap's."""
+        return self.epsilon <= cap.epsilon and self.delta <= cap.delta
+
+    def plus(self, other: Cost, sign: int = 1) -> Cost:
+        """The sum, or with sign -1 the difference."""
+        return Cost(self.epsilon + sign * other.epsilon, self.delta + sign * other.delta)
+
+    def __str__(self) -> str:
+        epsilon = f"epsilon={Decimal(self.epsilon).scaleb(-MICRO).normalize():f}"
+        delta = f"{Decimal(self.delta).scaleb(-ATTO).normalize():g}"
+        return epsilon + (f", delta={delta}" if self.delta else "")
+
+
+NOTHING = Cost(0, 0)
+Group = tuple[str, str]
+
+
+def total(sums: dict[Group, Cost]) -> Cost:
+    """Costs add up, but over the groups of one public attribute count once, at their maximum."""
+    most: dict[str, Cost] = {}
+    for (attribute, _), cost in sums.items():
+        known = most.get(attribute, NOTHING)
+        most[attribute] = Cost(*map(max, known, cost))
+    return Cost(sum(c.epsilon for c in most.values()), sum(c.delta for c in most.values()))
+
+
+def budgeted(budget: Spend | None, epsilon: float | None, delta: float) -> Cost | None:
+    """A budget given in one of its forms, rounded down; None where none is given."""
+    if budget is None and epsilon is None:
+        if delta:
+            raise InvalidInput("epsilon with delta", f"delta={_validate.shown(delta)} alone")
+        return None
+    if budget is not None and (epsilon is not None or delta):
+        raise InvalidInput("a budget or epsilon and delta", "both")
+    if budget is not None and not isinstance(budget, Spend):
+        raise InvalidInput("a Spend as budget", _validate.shown(budget))
+    given = budget if budget is not None else Spend(0.0 if epsilon is None else epsilon, delta)
+    asked = Spend(checked_epsilon(given.epsilon), _delta(given.delta))
+    cap = Cost.of(asked, ROUND_FLOOR)
+    if not cap.epsilon:
+        raise InvalidInput("a budget of epsilon >= 0.000001", f"epsilon={asked.epsilon:g}")
+    return cap
+
+
+def _delta(delta: float) -> float:
+    delta = _validate.within(0, 1, delta=delta)
+    if delta == 1:
+        raise InvalidInput("delta < 1", "delta=1", "A delta of 1 protects nobody.")
+    return delta
+
+
+def charged(spend: Spend) -> Cost:
+    """What a spend costs, rounded up; refuses one that no budget can hold."""
+    if not isinstance(spend, Spend):
+        raise InvalidInput("a Spend", _validate.shown(spend))
+    if spend.epsilon == math.inf:
+        raise InvalidInput(
+            "a spend with a bound", "epsilon=inf", "What has no bound fits into no budget."
+        )
+    epsilon = _validate.finite(epsilon=spend.epsilon)
+    delta = _delta(spend.delta)
+    if epsilon < 0 or epsilon + delta == 0:
+        raise InvalidInput("a spend above 0", f"epsilon={epsilon:g}")
+    return Cost.of(spend, ROUND_CEILING)

@@ -1,0 +1,320 @@
+"""A budget on disk that survives crashes, retries and several writers.
+
+A charge and its release are one transaction of an SQLite file: both are stored, or neither. The
+release is handed out only after the commit, so that whatever anybody has seen is charged for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, final
+
+from confide import _costs, _sqlite, _validate
+from confide.accounting import Spend
+from confide.errors import BudgetExhausted, InvalidInput, Mismatch
+
+APPLICATION = int.from_bytes(b"cnfd")
+VERSION = 1
+SCHEMA = (
+    """CREATE TABLE budget (
+    one INTEGER PRIMARY KEY CHECK (one = 1), epsilon INTEGER NOT NULL, delta INTEGER NOT NULL
+    )""",
+    # A charge without a group has an empty attribute and an empty member.
+    """CREATE TABLE charges (
+    number INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    fingerprint TEXT NOT NULL,
+    epsilon INTEGER NOT NULL CHECK (typeof(epsilon) = 'integer' AND epsilon >= 0),
+    delta INTEGER NOT NULL CHECK (typeof(delta) = 'integer' AND delta >= 0),
+    note TEXT NOT NULL,
+    attribute TEXT NOT NULL,
+    member TEXT NOT NULL,
+    at TEXT NOT NULL,
+    release TEXT NOT NULL
+    )""",
+)
+
+
+@final
+@dataclass(frozen=True)
+class Entry:
+    """One charge of a ledger: what was released under which key, and what it cost."""
+
+    key: str
+    fingerprint: str
+    spend: Spend
+    group: tuple[str, str] | None
+    at: str
+    text: str
+
+    @property
+    def release(self) -> Any:
+        """What was released, from its JSON text."""
+        return json.loads(self.text)
+
+
+class Ledger:
+    """A budget for all releases about one data set, kept in a file.
+
+    Parameters
+    ----------
+    path
+        The file; it is made if there is none and a budget is given.
+    budget
+        What may be spent in all. A file keeps the one it was made with, and refuses another.
+    epsilon, delta
+        The same in two numbers.
+    timeout
+        Seconds to wait while others charge.
+
+    Notes
+    -----
+    **Formal guarantee.** The releases of a ledger together are (epsilon, delta)-differentially
+    private with the ledger's budget, if each is with its own spend and they all are about the same
+    records: costs add up (sequential composition), in integers, rounded up.
+
+    With ``group=("region", "north")`` a charge says that its release depends on the records of
+    that group only. The groups of one attribute must not overlap; they cost the maximum over the
+    groups instead of their sum (parallel composition). The ledger's total is the sum over
+    attributes of that maximum, charges without a group counting as one more attribute with a
+    single group. This protects a record's values given its group: the attribute must be public. It
+    does not cover a record that could change its group, which costs the sum of the two dearest.
+
+    What a ledger cannot see: a file that was deleted or put back from an older copy has forgotten
+    what was spent since. Where a process was killed, the files that end in -wal and -shm belong to
+    the ledger; copy and keep them with it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(f"{folder.name}/survey.ledger", epsilon=1.0)
+    >>> spec = {"kind": "count", "where": "age > 40"}
+    >>> ledger.charge("count", spec, Spend(0.4), lambda: {"answer": 1234})
+    {'answer': 1234}
+    >>> ledger.charge("count", spec, Spend(0.4), lambda: {"answer": 9999})
+    {'answer': 1234}
+    >>> ledger.left
+    Spend(epsilon=0.6)
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        budget: Spend | None = None,
+        *,
+        epsilon: float | None = None,
+        delta: float = 0.0,
+        timeout: float = 60.0,
+    ) -> None:
+        timeout = _validate.positive(timeout=timeout)
+        self._file = _sqlite.File(Path(path), "ledger", APPLICATION, VERSION, timeout)
+        asked = _costs.budgeted(budget, epsilon, delta)
+        there = self._file.place()
+        if asked is not None:
+            budget_row = ("INSERT INTO budget VALUES (1, ?, ?)", tuple(asked))
+            self._file.make([*((statement, ()) for statement in SCHEMA), budget_row])
+        elif not there:
+            raise InvalidInput(
+                f"a ledger at {self._file.named}", "none", "To make one give a budget: epsilon=1.0."
+            )
+        with self._file.reading() as run:
+            if run("PRAGMA quick_check(1)") != [("ok",)]:
+                raise self._file.damaged()
+            self._cap = self._stored_budget(run)
+        if asked is not None and asked != self._cap:
+            raise Mismatch(
+                f"the budget that the ledger {self._file.named} was made with ({self._cap})",
+                str(asked),
+                "A ledger keeps its budget; another survey needs a ledger of its own.",
+            )
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
+
+    @property
+    def budget(self) -> Spend:
+        """What may be spent in all."""
+        return self._cap.spend()
+
+    @property
+    def spent(self) -> Spend:
+        """What all charges so far cost together."""
+        with self._file.reading() as run:
+            return _costs.total(self._sums(run)).spend()
+
+    @property
+    def left(self) -> Spend:
+        """What a charge without a group may still cost."""
+        with self._file.reading() as run:
+            return self._cap.plus(_costs.total(self._sums(run)), -1).spend()
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All charges, the oldest first."""
+        with self._file.reading() as run:
+            rows = run(
+                "SELECT key, fingerprint, epsilon, delta, note, attribute, member, at, release"
+                " FROM charges ORDER BY number",
+            )
+        return tuple(
+            Entry(
+                key,
+                fingerprint,
+                _costs.Cost(epsilon, delta).spend(note),
+                (attribute, member) if attribute else None,
+                at,
+                text,
+            )
+            for key, fingerprint, epsilon, delta, note, attribute, member, at, text in rows
+        )
+
+    def charge(
+        self,
+        key: str,
+        spec: Any,
+        spend: Spend,
+        make: Callable[[], Any],
+        *,
+        group: tuple[str, str] | None = None,
+    ) -> Any:
+        """Charge for a release, make it, store both, and only then hand it out.
+
+        Parameters
+        ----------
+        key
+            The name of the release. A key that was charged before gives the stored release again,
+            at no cost and whatever the data are by now: the first answer stands.
+        spec
+            What is released and how, as plain JSON values: public, never a value from the data. A
+            key with another spec, spend or group than before is refused.
+        spend
+            What it costs.
+        make
+            Draws the release, as plain JSON values: noisy results only, neither a raw value nor a
+            noise. It runs while others wait, so what takes long belongs before it, and it must not
+            use this ledger. If it raises, nothing is charged, so it must not fail because of what
+            the values are.
+        group
+            A public attribute and one of its values, if only those records are used.
+
+        Returns
+        -------
+        The release as it is stored, read back from JSON: a retry gives the same.
+        """
+        key = _word("a non-empty text as key", key)
+        cost = _costs.charged(spend)
+        place = _checked_group(group)
+        fingerprint = hashlib.sha256(
+            _json("a spec", {"spec": spec, "cost": cost, "group": place}, sort=True).encode()
+        ).hexdigest()
+        with self._file.writing() as run:
+            text = self._known(run, key, fingerprint)
+            if text is None:
+                self._afford(run, cost, place)
+                text = _json("a release", make())
+                row = (key, fingerprint, *cost, spend.note, *place, _now(), text)
+                self._store(run, row)
+        return json.loads(text)
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r}, {self._cap})"
+
+    def _known(self, run: _sqlite.Run, key: str, fingerprint: str) -> str | None:
+        rows = run("SELECT fingerprint, release FROM charges WHERE key = ?", (key,))
+        if not rows:
+            return None
+        ((known, text),) = rows
+        if known != fingerprint:
+            raise Mismatch(
+                f"the spec, spend and group that the key {_validate.shown(key)} was charged for",
+                "others",
+                "Take another key for another release.",
+            )
+        return str(text)
+
+    def _afford(self, run: _sqlite.Run, cost: _costs.Cost, place: _costs.Group) -> None:
+        # Changes nothing, but fails before anything is drawn where the file is read-only.
+        run("DELETE FROM charges WHERE 0")
+        if self._stored_budget(run) != self._cap:
+            raise Mismatch(
+                f"the budget {self._cap} in the ledger {self._file.named}",
+                "another",
+                "The file was replaced while it was in use.",
+            )
+        sums = self._sums(run)
+        own = sums.get(place, _costs.NOTHING)
+        if _costs.total({**sums, place: own.plus(cost)}).within(self._cap):
+            return
+        others = _costs.total({other: sums[other] for other in sums if other[0] != place[0]})
+        left = self._cap.plus(others, -1).plus(own, -1)
+        raise BudgetExhausted(
+            f"a spend within what is left of the budget ({left})",
+            str(cost),
+            "Nothing was charged or drawn.",
+        )
+
+    def _sums(self, run: _sqlite.Run) -> dict[_costs.Group, _costs.Cost]:
+        rows = run(
+            "SELECT attribute, member, SUM(epsilon), SUM(delta) FROM charges"
+            " GROUP BY attribute, member",
+        )
+        return {(attribute, member): _costs.Cost(e, d) for attribute, member, e, d in rows}
+
+    def _stored_budget(self, run: _sqlite.Run) -> _costs.Cost:
+        rows = run("SELECT epsilon, delta FROM budget")
+        if len(rows) != 1:
+            raise self._file.damaged()
+        return _costs.Cost(*rows[0])
+
+    def _store(self, run: _sqlite.Run, row: tuple[Any, ...]) -> None:
+        run(
+            "INSERT INTO charges"
+            " (key, fingerprint, epsilon, delta, note, attribute, member, at, release)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _checked_group(group: tuple[str, str] | None) -> _costs.Group:
+    if group is None:
+        return "", ""
+    if not isinstance(group, tuple) or len(group) != 2:
+        raise InvalidInput(
+            "a group as (attribute, value)", _validate.shown(group), 'Like ("region", "north").'
+        )
+    return (
+        _word("a non-empty text as the attribute of a group", group[0]),
+        _word("a non-empty text as the value of a group", group[1]),
+    )
+
+
+def _word(expected: str, word: Any) -> str:
+    if not isinstance(word, str) or not word.strip():
+        raise InvalidInput(expected, _validate.shown(word))
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(expected, _validate.shown(word), "It is not valid Unicode.") from None
+    return str(word)
+
+
+def _json(what: str, value: Any, *, sort: bool = False) -> str:
+    try:
+        return json.dumps(value, allow_nan=False, sort_keys=sort, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        # The reason is left out: it could quote what must not be seen.
+        raise InvalidInput(
+            f"{what} of plain JSON values", "something else", "Nothing was charged."
+        ) from None

@@ -1,0 +1,443 @@
+"""The ledger: what is charged, what is refused, and what a file can be."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from confide.accounting import Spend
+from confide.errors import InvalidInput, Mismatch
+from confide.ledgers import BudgetExhausted, Entry, Ledger
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "survey.ledger"
+
+
+def never() -> Any:
+    raise AssertionError("something was drawn")
+
+
+def take(ledger: Ledger, key: str, epsilon: float, delta: float = 0.0, **more: Any) -> Any:
+    return ledger.charge(key, {"kind": "test"}, Spend(epsilon, delta), lambda: [key], **more)
+
+
+def test_charges_add_up_and_stay(path: Path) -> None:
+    ledger = Ledger(path, Spend(1.0, 1e-6))
+    assert take(ledger, "a", 0.25) == ["a"]
+    assert take(ledger, "b", 0.5, 1e-7) == ["b"]
+    for again in (ledger, Ledger(path), Ledger(str(path), epsilon=1.0, delta=1e-6)):
+        assert again.spent == Spend(0.75, 1e-7)
+        assert again.left == Spend(0.25, 9e-7)
+        assert again.budget == Spend(1.0, 1e-6)
+        assert [entry.key for entry in again.entries()] == ["a", "b"]
+    assert repr(ledger) == f"Ledger({str(path)!r}, epsilon=1, delta=0.000001)"
+    assert pickle.loads(pickle.dumps(ledger)).spent == ledger.spent
+    entry = ledger.entries()[1]
+    assert isinstance(entry, Entry)
+    assert (entry.spend, entry.group, entry.release) == (Spend(0.5, 1e-7), None, ["b"])
+    with pytest.raises(AttributeError):
+        entry.key = "c"  # type: ignore[misc]
+
+
+def test_ten_tenths_make_one(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    for number in range(10):
+        take(ledger, str(number), 0.1)
+    assert ledger.left == Spend(0.0)
+    with pytest.raises(BudgetExhausted):
+        take(ledger, "more", 1e-9)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.floats(1e-9, 50), st.floats(0, 0.5))
+def test_a_charge_is_never_below_its_spend(epsilon: float, delta: float) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(f"{folder}/x", epsilon=100, delta=0.9)
+        take(ledger, "a", epsilon, delta)
+        spent = ledger.spent
+        # Numbers count as they are written down.
+        written = [Fraction(repr(x)) for x in (epsilon, delta, spent.epsilon, spent.delta)]
+        assert written[0] <= written[2] <= written[0] + Fraction(1, 10**6)
+        # A delta comes back as the nearest float of a whole number of units.
+        assert written[1] * (1 - Fraction(1, 2**52)) <= written[3]
+        assert written[3] <= (written[1] + Fraction(1, 10**18)) * (1 + Fraction(1, 2**52))
+
+
+def test_retry_returns_the_stored_release(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    first = ledger.charge("a", {"x": 1, "y": 2}, Spend(1.0), lambda: {"z": (1, 2.5), "a": None})
+    assert first == {"z": [1, 2.5], "a": None}
+    again = Ledger(path).charge("a", {"y": 2, "x": 1}, Spend(1.0), never)
+    assert again == first
+    assert list(again) == list(first) == ["z", "a"]
+    assert ledger.spent == Spend(1.0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "spend", "group"),
+    [
+        ({"kind": "other"}, Spend(0.5), None),
+        ({"kind": "test"}, Spend(0.25), None),
+        ({"kind": "test"}, Spend(0.5, 1e-9), None),
+        ({"kind": "test"}, Spend(0.5), ("region", "north")),
+    ],
+)
+def test_a_key_is_bound_to_its_spec(path: Path, spec: Any, spend: Spend, group: Any) -> None:
+    ledger = Ledger(path, epsilon=1.0, delta=1e-6)
+    take(ledger, "a", 0.5)
+    with pytest.raises(Mismatch, match=r"^Expected the spec, spend and group .* key 'a'"):
+        ledger.charge("a", spec, spend, never, group=group)
+    assert ledger.spent == Spend(0.5)
+
+
+@pytest.mark.parametrize("spend", [Spend(0.6), Spend(0.1, 1e-6), Spend(0.500001)])
+def test_an_exhausted_budget_says_what_is_left(path: Path, spend: Spend) -> None:
+    ledger = Ledger(path, epsilon=1.0, delta=1e-6)
+    take(ledger, "a", 0.5, 4e-7)
+    with pytest.raises(BudgetExhausted) as caught:
+        ledger.charge("b", {}, spend, never)
+    assert "left of the budget (epsilon=0.5, delta=6e-7)" in str(caught.value)
+    assert f"epsilon={spend.epsilon}" in caught.value.got
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    assert len(ledger.entries()) == 1
+    take(ledger, "b", 0.5, 6e-7)
+    assert ledger.left == Spend(0.0)
+
+
+def test_groups_of_a_public_attribute_cost_the_maximum(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0, delta=1e-6)
+    take(ledger, "all", 0.25)
+    take(ledger, "north", 0.5, 1e-7, group=("region", "north"))
+    take(ledger, "south", 0.25, 2e-7, group=("region", "south"))
+    assert ledger.spent == Spend(0.75, 2e-7)
+    take(ledger, "south again", 0.25, group=("region", "south"))
+    assert ledger.spent == Spend(0.75, 2e-7)
+    take(ledger, "young", 0.125, group=("age", "young"))
+    assert ledger.spent == Spend(0.875, 2e-7)
+    with pytest.raises(BudgetExhausted, match=r"\(epsilon=0\.125, delta=8e-7\)"):
+        ledger.charge("x", {}, Spend(0.25), never, group=("region", "south"))
+    with pytest.raises(BudgetExhausted, match=r"\(epsilon=0\.625, delta=0\.000001\)"):
+        ledger.charge("x", {}, Spend(0.75), never, group=("region", "west"))
+    with pytest.raises(BudgetExhausted, match=r"\(epsilon=0\.125, delta=8e-7\)"):
+        ledger.charge("x", {}, Spend(0.25), never)
+    take(ledger, "west", 0.625, group=("region", "west"))
+    assert ledger.left.epsilon == 0
+    assert ledger.entries()[1].group == ("region", "north")
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from("xy"), st.integers(1, 9)),
+        max_size=8,
+    )
+)
+def test_total_is_what_the_dearest_record_pays(charges: list[tuple[str, str, int]]) -> None:
+    # The oracle: a record has one value an attribute; try every record.
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Ledger(f"{folder}/x", epsilon=100)
+        for number, (attribute, member, cost) in enumerate(charges):
+            group = (attribute, member) if attribute else None
+            take(ledger, str(number), float(cost), group=group)
+        most = max(
+            sum(c for a, m, c in charges if not a or m == {"a": one, "b": two}[a])
+            for one in "xy"
+            for two in "xy"
+        )
+        assert ledger.spent.epsilon == most
+
+
+def test_a_release_that_fails_is_not_charged(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+
+    def broken() -> Any:
+        raise sqlite3.DatabaseError("the caller's own database")
+
+    with pytest.raises(sqlite3.DatabaseError, match="the caller's own"):
+        ledger.charge("a", {}, Spend(0.5), broken)
+    loop: list[Any] = []
+    loop.append(loop)
+    for odd in (float("nan"), np.zeros(3), {1, 2}, loop):
+        with pytest.raises(InvalidInput, match="plain JSON values"):
+            ledger.charge("a", {}, Spend(0.5), lambda odd=odd: odd)
+        with pytest.raises(InvalidInput, match="plain JSON values"):
+            ledger.charge("a", odd, Spend(0.5), never)
+    assert ledger.spent == Spend(0.0)
+    assert take(ledger, "a", 0.5) == ["a"]
+
+
+def test_the_release_is_charged_before_it_is_seen(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    during: list[Spend] = []
+
+    def make() -> int:
+        during.append(Ledger(path).spent)
+        return 1
+
+    ledger.charge("a", {}, Spend(0.5), make)
+    assert during == [Spend(0.0)]
+    assert ledger.spent == Spend(0.5)
+
+
+@pytest.mark.parametrize("key", ["", "  ", None, 3, b"a", "\ud800"])
+def test_keys_are_words(path: Path, key: Any) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    with pytest.raises(InvalidInput, match="non-empty text as key"):
+        ledger.charge(key, {}, Spend(0.5), never)
+    for group in (("region", key), (key, "north")):
+        with pytest.raises(InvalidInput, match="non-empty text as the"):
+            ledger.charge("a", {}, Spend(0.5), never, group=group)
+
+
+@pytest.mark.parametrize("group", ["region", ("region",), ["region", "north"], 3])
+def test_groups_are_pairs(path: Path, group: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"a group as \(attribute, value\)"):
+        Ledger(path, epsilon=1.0).charge("a", {}, Spend(0.5), never, group=group)
+
+
+@pytest.mark.parametrize(
+    "spend",
+    [
+        Spend(float("inf")),
+        Spend(float("nan")),
+        Spend(-0.5),
+        Spend(0.0),
+        Spend(0.5, -1e-9),
+        Spend(0.5, 1.0),
+        Spend(0.5, float("nan")),
+        0.5,
+        None,
+    ],
+)
+def test_odd_spends_are_refused(path: Path, spend: Any) -> None:
+    ledger = Ledger(path, epsilon=100.0, delta=0.5)
+    with pytest.raises(InvalidInput):
+        ledger.charge("a", {}, spend, never)
+    assert ledger.entries() == ()
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        {"epsilon": 0},
+        {"epsilon": -1},
+        {"epsilon": float("inf")},
+        {"epsilon": 1e-9},
+        {"epsilon": "1"},
+        {"epsilon": 1, "delta": 1},
+        {"epsilon": 1, "delta": -1},
+        {"delta": 1e-6},
+        {"budget": 1.0},
+        {"budget": Spend(1.0), "epsilon": 1.0},
+        {"budget": Spend(1.0), "delta": 1e-6},
+        {"epsilon": 1, "timeout": 0},
+        {},
+    ],
+)
+def test_odd_budgets_are_refused_and_nothing_is_written(path: Path, budget: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"^Expected .*, got .*\."):
+        Ledger(path, **budget)
+    assert not path.exists()
+
+
+def test_a_ledger_keeps_its_budget(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    for epsilon, delta in ((2.0, 0.0), (0.5, 0.0), (1.0, 1e-6)):
+        with pytest.raises(Mismatch, match=r"made with \(epsilon=1\)"):
+            Ledger(path, epsilon=epsilon, delta=delta)
+    path.unlink()
+    with pytest.raises(InvalidInput, match=r"a ledger at .* got none"):
+        ledger.charge("a", {}, Spend(0.5), never)
+    assert not path.exists()
+    Ledger(path, epsilon=2.0)
+    with pytest.raises(Mismatch, match="was replaced"):
+        ledger.charge("a", {}, Spend(0.5), never)
+
+
+def test_places_where_no_ledger_can_be(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"a folder '.*nowhere' for the ledger"):
+        Ledger(tmp_path / "nowhere" / "a.ledger", epsilon=1.0)
+    with pytest.raises(InvalidInput, match="a folder or a device"):
+        Ledger(tmp_path, epsilon=1.0)
+    odd = tmp_path / "50% of? #1.ledger"
+    take(Ledger(odd, epsilon=1.0), "a", 0.5)
+    assert Ledger(odd).spent == Spend(0.5)
+    assert [file.name for file in tmp_path.iterdir()] == [odd.name]
+
+
+def test_other_files_are_refused_and_left_alone(path: Path) -> None:
+    path.write_bytes(b"key,epsilon\n" * 200)
+    with pytest.raises(InvalidInput, match="not SQLite"):
+        Ledger(path, epsilon=1.0)
+    path.unlink()
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE mine (x)")
+    other.commit()
+    other.close()
+    before = path.read_bytes()
+    for budget in (None, Spend(1.0)):
+        with pytest.raises(InvalidInput, match="SQLite file of something else"):
+            Ledger(path, budget)
+    assert path.read_bytes() == before
+
+
+def test_an_empty_file_becomes_a_ledger(path: Path) -> None:
+    path.touch()
+    with pytest.raises(InvalidInput):
+        Ledger(path)
+    assert take(Ledger(path, epsilon=1.0), "a", 1.0) == ["a"]
+
+
+def test_a_damaged_ledger_is_refused(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    for number in range(40):
+        ledger.charge(str(number), {}, Spend(0.001), lambda: "x" * 500)
+    whole = path.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:100] + b"\xff" * 4000 + whole[4100:]):
+        path.write_bytes(damaged)
+        with pytest.raises(InvalidInput, match="an intact ledger"):
+            Ledger(path)
+    path.write_bytes(whole)
+    with sqlite3.connect(path) as connection:
+        connection.execute("DELETE FROM budget")
+    connection.close()
+    with pytest.raises(InvalidInput, match="an intact ledger"):
+        ledger.charge("a", {}, Spend(0.1), never)
+
+
+def test_a_ledger_of_a_newer_version_is_refused(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(InvalidInput, match=r"version 1 .* got version 2\. A newer confide"):
+        Ledger(path, epsilon=1.0)
+    with pytest.raises(InvalidInput, match="update this one"):
+        ledger.charge("a", {}, Spend(0.1), never)
+
+
+def test_a_locked_ledger_is_waited_for_and_then_refused(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0, timeout=0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(InvalidInput, match=r"free within 0.05 seconds, got one .* locked"):
+        ledger.charge("a", {}, Spend(0.1), never)
+    assert ledger.spent == Spend(0.0)
+    other.execute("ROLLBACK")
+    other.close()
+    assert take(ledger, "a", 0.1) == ["a"]
+
+
+READ_ONLY = """
+import os, sys
+from confide.accounting import Spend
+from confide.ledgers import Ledger
+path, user = sys.argv[1:]
+if user != "0":
+    os.setgid(int(user)); os.setuid(int(user))
+ledger = Ledger(path)
+print(ledger.spent.epsilon)
+try:
+    ledger.charge("b", {}, Spend(0.1), lambda: print("drawn"))
+except Exception as error:
+    print(type(error).__name__, error)
+print(len(ledger.entries()))
+print(ledger.charge("a", {"kind": "test"}, Spend(0.5), lambda: print("drawn")))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("closed", ["file", "folder"])
+def test_a_read_only_ledger_can_be_looked_at(closed: str) -> None:
+    # Root may write everywhere, so as root the look is taken by somebody else.
+    folder = Path(tempfile.mkdtemp())
+    try:
+        path = folder / "survey.ledger"
+        take(Ledger(path, epsilon=1.0), "a", 0.5)
+        path.chmod(0o444)
+        folder.chmod(0o555 if closed == "folder" else 0o777)
+        user = "65534" if os.getuid() == 0 else "0"
+        command = [sys.executable, "-c", READ_ONLY, str(path), user]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        spent, error, entries, again = done.stdout.splitlines()
+        assert (spent, entries, again) == ("0.5", "1", "['a']")
+        assert error.startswith("InvalidInput Expected a ledger that can be written to")
+    finally:
+        folder.chmod(0o700)
+        shutil.rmtree(folder)
+
+
+def test_many_threads_share_one_budget(path: Path) -> None:
+    refused: list[str] = []
+
+    def work(number: int) -> None:
+        ledger = Ledger(path, epsilon=1.0)
+        for key in range(8):
+            try:
+                take(ledger, f"{key}", 0.2)
+            except BudgetExhausted:
+                refused.append(f"{number}-{key}")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Ledger(path).left == Spend(0.0)
+    assert len(Ledger(path).entries()) == 5
+    assert len(refused) == 6 * 3
+
+
+def test_the_file_holds_neither_specs_nor_values(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    ledger.charge("a", {"secret": "in the spec"}, Spend(0.5, note="said"), lambda: {"answer": 7})
+    assert b"in the spec" not in path.read_bytes()
+    connection = sqlite3.connect(path)
+    columns = [row[1] for row in connection.execute("PRAGMA table_info(charges)")]
+    connection.close()
+    assert (
+        " ".join(columns) == "number key fingerprint epsilon delta note attribute member at release"
+    )
+    assert ledger.entries()[0].spend.note == "said"
+    assert json.loads(ledger.entries()[0].text) == {"answer": 7}
+
+
+def test_show(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    typer = pytest.importorskip("typer")
+    from confide.cli.ledger import ledger as verb
+
+    ledger = Ledger(path, epsilon=1.0, delta=1e-6)
+    take(ledger, "count", 0.5, 1e-7, group=("region", "north"))
+    app = typer.Typer()
+    app.add_typer(verb, name="ledger")
+    command = typer.main.get_command(app)
+    command.main(["ledger", "show", str(path), "--json"], standalone_mode=False)
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["left"] == {"epsilon": 0.5, "delta": 9e-7, "note": ""}
+    assert shown["entries"][0]["group"] == ["region", "north"]
+    command.main(["ledger", "show", str(path)], standalone_mode=False)
+    text = " ".join(capsys.readouterr().out.split())
+    assert "1 release in" in text
+    assert "region = north" in text
+    assert "Spent epsilon = 0.500000 of 1.000000, 0.500000 left." in text
+    assert "by a factor of at most 1.65" in text
+    with pytest.raises(InvalidInput, match="a file at"):
+        command.main(["ledger", "show", str(path) + "x"], standalone_mode=False)
