@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-STUDIES = ("accuracy", "coverage", "regression", "paper_f", "partition", "ledger")
+STUDIES = ("accuracy", "coverage", "regression", "paper_f", "partition", "ledger", "releases")
 
 
 def main(arguments: list[str]) -> int:

@@ -1,4 +1,7 @@
-"""Coverage and width of query intervals: ``python -m evidence releases``."""
+"""Coverage and width of query intervals.
+
+python -m evidence releases [--releases 2000]
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,7 @@ def main(argv: list[str] | None = None) -> int:
         for epsilon in EPSILONS
     ]
     (HERE / "results" / "releases.json").write_text(json.dumps(rows, indent=1) + "\n")
-    (HERE.parent / "docs" / "releases-evidence.md").write_text(page(rows))
+    (HERE.parent / "docs" / "release-coverage.md").write_text(page(rows))
     return 0
 
 

@@ -1,6 +1,6 @@
 """Collect numbers that people would rather not reveal, and learn the population, not the person."""
 
-from confide import datasets, errors, estimators, mechanisms, noise, reports
+from confide import datasets, errors, estimators, mechanisms, noise, releases, reports
 from confide.accounting import Spend
 from confide.cells import Cells
 from confide.curves import Classification, Density, Proportions, Regression
@@ -50,5 +50,6 @@ __all__ = [
     "estimators",
     "mechanisms",
     "noise",
+    "releases",
     "reports",
 ]

@@ -209,7 +209,7 @@ def _check_spread(pair: Pair) -> None:
     error = math.sqrt(float(shares @ (scores - shares @ scores) ** 2) / counts.effective_n)
     variance = float(shares @ second) - mean**2
     least = NARROW * (pair.axis.high - pair.axis.low) ** 2 / 12
-    if variance < 2 * error and variance + 2 * error < least:
+    if variance < 4 * error and variance + 2 * error < least:
         raise InvalidInput(
             f"{name} that vary",
             "reports that vary no more than their noise",

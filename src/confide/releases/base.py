@@ -1,0 +1,219 @@
+"""What every release has in common: integers in, noise, a document, and only then floats."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.accounting import Spend, checked_epsilon, odds, rounded_up
+from confide.curves import Density
+from confide.errors import InvalidInput, Mismatch
+from confide.lattice import Lattice
+from confide.randomness import Entropy, SeededEntropy, SystemEntropy
+
+Indices = npt.NDArray[np.int64]
+BOUNDS = (
+    "Choose bounds from common knowledge (what a value can be at all, or a figure published "
+    "elsewhere), never from the data: values beyond them are clipped."
+)
+
+
+class Charges(Protocol):
+    """What a release asks of a ledger."""
+
+    def charge(
+        self,
+        key: str,
+        spec: dict[str, Any],
+        spend: Spend,
+        make: Callable[[], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Charge, then make; for a key already charged, return what was made then."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """What leaves the curator: a curve or an answer, and what it costs those in the data.
+
+    Parameters
+    ----------
+    spec
+        Public parameters of the release.
+    noisy
+        The integers that were released; everything else follows from them and ``spec``.
+    spend
+        What it costs.
+    facts
+        How it came about.
+    answer
+        The number asked for, with its interval; for a `Query`.
+    curve
+        The density; for the other releases.
+    simulated
+        Whether the noise came from a seed. Such a release is for study and not private.
+    """
+
+    spec: Mapping[str, Any]
+    noisy: tuple[int, ...]
+    spend: Spend
+    facts: Mapping[str, Any]
+    answer: Mapping[str, float] | None = None
+    curve: Density | None = None
+    simulated: bool = field(default=False, kw_only=True)
+
+    def words(self) -> str:
+        """What a person in the data may fear from this release."""
+        if self.simulated:
+            return "Simulated from a seed, for study: not private, never to be published."
+        epsilon = self.spend.epsilon
+        power = min(1.0, math.nextafter(0.05 * math.exp(epsilon), 1.0))
+        text = (
+            f"Had you given any other value, every possible outcome of this release would have "
+            f"been as likely up to a factor of {odds(epsilon)} "
+            f"(epsilon = {rounded_up(epsilon, 4)}): whatever somebody believes about you, it moves "
+            f"their odds by no more than that. "
+        )
+        if power < 1:
+            return text + (
+                "Any test of a claim about you that is wrong 5 % of the time finds the truth at "
+                f"most {rounded_up(100 * power, 3)} % of the time."
+            )
+        return text + (
+            "At that size the bound leaves tests about you any power at all: it is weak protection."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: nothing but public parameters and what follows from the noise."""
+        result: dict[str, Any] = {
+            "spec": dict(self.spec),
+            "noisy": list(self.noisy),
+            "spend": self.spend.to_dict(),
+            "facts": dict(self.facts),
+            "simulated": self.simulated,
+        }
+        if self.answer is not None:
+            result["answer"] = dict(self.answer)
+        if self.curve is not None:
+            result["curve"] = self.curve.to_dict()
+        return result
+
+
+class Recipe(ABC):
+    """Public parameters of a release. Neighbours differ in one record's value; n is public."""
+
+    name: ClassVar[str]
+    epsilon: float
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The public parameters, as plain values for JSON."""
+
+    @abstractmethod
+    def loss(self, n: int) -> float:
+        """The certified loss for n records, rounded up: never above epsilon."""
+
+    @abstractmethod
+    def _index(self, values: Any) -> Indices:
+        """Cell numbers of the values, one row a record: the last place with a raw float."""
+
+    @abstractmethod
+    def _draw(self, indices: Indices, entropy: Entropy) -> list[int]:
+        """What is released: integers and fair words only."""
+
+    @abstractmethod
+    def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+        """Answer or curve, and facts, from what was released alone."""
+
+    @property
+    def spend(self) -> Spend:
+        """What one release costs, at most."""
+        return Spend(self.epsilon)
+
+    def release(
+        self, values: Any, ledger: Charges | None = None, key: str | None = None
+    ) -> Release:
+        """Release from the operating system's entropy; there is no seed.
+
+        Parameters
+        ----------
+        values
+            The raw values, one a record.
+        ledger
+            Where the cost is charged before anything is drawn.
+        key
+            A name for this release in the ledger; asking again with the same one returns the
+            stored release and costs nothing.
+        """
+        indices = self._index(values)
+        spec = self._spec(len(indices))
+        # Before anything is charged: whether there is noise for this at all, and enough of it.
+        if not self.loss(len(indices)) <= self.epsilon:
+            raise InvalidInput(f"a loss of at most {self.epsilon:g}", "more")
+
+        def make() -> dict[str, Any]:
+            noisy = tuple(self._draw(indices, SystemEntropy()))
+            return self._open(spec, noisy, simulated=False).to_dict()
+
+        if ledger is None:
+            document = make()
+        else:
+            if not isinstance(key, str) or not key:
+                raise InvalidInput(
+                    "a key for the ledger",
+                    _validate.shown(key),
+                    "Name the data and the question, such as 'staff-2024/mean-pay'.",
+                )
+            document = ledger.charge(key, spec, self.spend, make)
+            if document.get("spec") != spec or document.get("simulated") is not False:
+                raise Mismatch("the stored release of this key", "one of other parameters")
+        return self._open(spec, tuple(document["noisy"]), simulated=False)
+
+    def simulate(self, values: Any, *, seed: int) -> Release:
+        """A repeatable release with the same law, stamped as simulated. Not private."""
+        entropy = SeededEntropy(_validate.integer(0, seed=seed))
+        indices = self._index(values)
+        noisy = tuple(self._draw(indices, entropy))
+        return self._open(self._spec(len(indices)), noisy, simulated=True)
+
+    def _spec(self, n: int) -> dict[str, Any]:
+        return {"release": self.name, "n": n, **self.to_dict()}
+
+    def _open(self, spec: dict[str, Any], noisy: tuple[int, ...], *, simulated: bool) -> Release:
+        found = self._finish(noisy, spec["n"])
+        return Release(
+            spec,
+            noisy,
+            self.spend,
+            {"method": self.name, "n": spec["n"], "epsilon": self.epsilon, **found["facts"]},
+            found.get("answer"),
+            found.get("curve"),
+            simulated=simulated,
+        )
+
+
+def bounded(lattice: Any) -> Lattice:
+    """A lattice, or advice on how to choose one."""
+    if not isinstance(lattice, Lattice):
+        raise InvalidInput(
+            "public bounds, as a Lattice(low=..., high=...)", _validate.shown(lattice), BOUNDS
+        )
+    return lattice
+
+
+def checked(recipe: Recipe) -> Fraction:
+    """The recipe's epsilon, validated and exact."""
+    object.__setattr__(recipe, "epsilon", checked_epsilon(recipe.epsilon))
+    return Fraction(recipe.epsilon)
+
+
+def added(totals: npt.NDArray[np.int64], noise: npt.NDArray[np.int64]) -> list[int]:
+    """Sums plus noise, in integers that cannot overflow."""
+    return [int(total) + int(part) for total, part in zip(totals, noise, strict=True)]

@@ -1,0 +1,213 @@
+"""One number: a count, a sum, a mean, a variance or a quantile."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from confide import _validate
+from confide.errors import InvalidInput
+from confide.lattice import MAX_SIZE, Lattice
+from confide.randomness import Entropy
+from confide.releases import _bounds
+from confide.releases.base import Indices, Recipe, bounded, checked
+from confide.releases.moments import (
+    FOURTH_CELLS,
+    fourth_sensitivity,
+    integer_fourth,
+    integer_variance,
+    variance_cells,
+    variance_sensitivity,
+)
+from confide.releases.noise import DiscreteLaplace, laplace
+from confide.releases.ranks import Ranks
+
+KINDS = ("count", "sum", "mean", "variance", "quantile")
+LEAST_FOR_RANKS = 1e-3
+"""Below it the table of weights would be longer than any use of the answer."""
+
+
+@dataclass(frozen=True)
+class Query(Recipe):
+    """One number about the population, with an interval for both kinds of noise.
+
+    The interval is for the population that the records are a sample of, its values clipped to the
+    bounds: for a count, n times the share.
+
+    Parameters
+    ----------
+    what
+        ``"count"`` (of ones among values 0 and 1), ``"sum"``, ``"mean"``, ``"variance"`` (the 1/n
+        form) or ``"quantile"``.
+    lattice
+        Public bounds; a quantile is one of its cells, the other answers use finer cells between
+        the same bounds. Not for a count.
+    epsilon
+        What the release costs, interval included.
+    q
+        Share below the quantile.
+    spread
+        Part of epsilon that a mean or a sum spends on the variance, and a variance on the fourth
+        moment, for a shorter interval; with 0 the interval assumes the largest that the bounds
+        allow.
+    level
+        Confidence level of the interval.
+
+    Examples
+    --------
+    >>> release = Query("count", epsilon=1.0).release([0, 1, 1, 0, 1] * 100)
+    >>> sorted(release.answer)
+    ['high', 'level', 'low', 'value']
+    """
+
+    name: ClassVar[str] = "query"
+
+    what: str
+    lattice: Lattice | None = None
+    epsilon: float = 1.0
+    q: float | None = None
+    spread: float = 0.25
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        _validate.one_of(KINDS, what=self.what)
+        checked(self)
+        if self.what == "count":
+            if self.lattice is not None:
+                raise InvalidInput("no lattice for a count", "one", "Values are 0 and 1.")
+        else:
+            bounded(self.lattice)
+        if (self.what == "quantile") != (self.q is not None):
+            raise InvalidInput("a share q for a quantile and for nothing else", f"q={self.q}")
+        if self.q is not None:
+            object.__setattr__(self, "q", _validate.within(0, 1, q=self.q))
+            if self.epsilon < LEAST_FOR_RANKS:
+                raise InvalidInput(
+                    f"epsilon >= {LEAST_FOR_RANKS:g} for a quantile", f"epsilon={self.epsilon:g}"
+                )
+        object.__setattr__(self, "spread", _validate.within(0, 0.9, spread=self.spread))
+        object.__setattr__(self, "level", _validate.level(self.level))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The public parameters."""
+        return {
+            "what": self.what,
+            "lattice": None if self.lattice is None else self.lattice.to_dict(),
+            "epsilon": self.epsilon,
+            "q": self.q,
+            "spread": self.spread,
+            "level": self.level,
+        }
+
+    def _parts(self, n: int) -> tuple[Fraction, Fraction]:
+        """Epsilon of the number itself and of what its interval needs besides."""
+        whole = Fraction(self.epsilon)
+        if self.what in ("sum", "mean") or (self.what == "variance" and n >= 4):
+            besides = whole * Fraction(self.spread)
+            return whole - besides, besides
+        return whole, Fraction(0)
+
+    @cached_property
+    def _ranks(self) -> Ranks:
+        size = bounded(self.lattice).size
+        return Ranks(Fraction(self.epsilon), size, self.q or 0.0, self.level)
+
+    @cached_property
+    def grid(self) -> Lattice:
+        """Fine cells between the bounds; noise is as large in the units of the values as ever."""
+        given = bounded(self.lattice)
+        return Lattice(low=given.low, high=given.high, size=MAX_SIZE)
+
+    def noises(self, n: int) -> tuple[DiscreteLaplace, ...]:
+        """The noise on each integer that is released, quantiles apart."""
+        first, second = self._parts(n)
+        if self.what == "count":
+            return (laplace(first, 1),)
+        if self.what == "variance":
+            squares = laplace(first, variance_sensitivity(n))
+            return (squares, laplace(second, fourth_sensitivity())) if second else (squares,)
+        sums = laplace(first, MAX_SIZE - 1)
+        return (sums, laplace(second, variance_sensitivity(n))) if second else (sums,)
+
+    def loss(self, n: int) -> float:
+        """The certified loss: that of all the integers together."""
+        if self.what == "quantile":
+            return min(self.epsilon, self._ranks.loss(n))
+        return min(self.epsilon, math.fsum(noise.loss for noise in self.noises(n)))
+
+    def _index(self, values: Any) -> Indices:
+        if self.what == "quantile":
+            return bounded(self.lattice).index(values).astype(np.int64)
+        if self.what != "count":
+            return self.grid.index(values).astype(np.int64)
+        array = _validate.array(values=values)
+        numbers = array.astype(np.int8) if array.dtype == bool else values
+        found = _validate.vector(values=numbers)
+        if not np.all((found == 0) | (found == 1)):
+            raise InvalidInput("values 0 and 1 to count", "others", "Give the condition's truth.")
+        return found.astype(np.int64)
+
+    def _draw(self, indices: Indices, entropy: Entropy) -> list[int]:
+        n = len(indices)
+        if self.what == "quantile":
+            return self._ranks.draw(indices, entropy)
+        noises = self.noises(n)
+        if self.what == "variance":
+            exact = [integer_variance(indices)]
+            exact += [integer_fourth(indices, entropy)] if len(noises) == 2 else []
+        else:
+            exact = [int(indices.sum())]
+            exact += [integer_variance(indices)] if len(noises) == 2 else []
+        pairs = zip(exact, noises, strict=True)
+        return [value + int(noise.draw(entropy, 1)[0]) for value, noise in pairs]
+
+    def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+        if self.what == "quantile":
+            value, low, high = self._ranks.answer(noisy, n, bounded(self.lattice))
+            return self._answer(value, low, high)
+        noises = self.noises(n)
+        if self.what == "count":
+            low, high = _bounds.share_interval(noisy[0], n, noises[0], self.level)
+            return self._answer(min(max(noisy[0], 0), n), n * low, n * high)
+        lattice = bounded(self.lattice)
+        width = lattice.high - lattice.low
+        if self.what == "variance":
+            v, scale, rounding = self._unit_variance(noisy[0], noises[0], n)
+            bias = n / max(n - 1, 1)
+            fourth = None
+            if len(noisy) == 2:
+                unit = 4 * FOURTH_CELLS**4 * (n // 4)
+                fourth = (noisy[1] / unit, noises[1].scale / unit)
+            low, high = _bounds.variance_interval(v * bias, n, scale * bias, fourth, self.level)
+            low, high = max(0.0, low - rounding), min(0.25, high + rounding)
+            value = min(max(v, 0.0), 0.25)
+            return self._answer(value * width**2, low * width**2, high * width**2)
+        # A cell's centre is within half a cell of the value.
+        half = 0.5 / MAX_SIZE
+        mean = (noisy[0] / n + 0.5) / MAX_SIZE
+        variance, scales = None, (noises[0].scale / (n * MAX_SIZE), 0.0)
+        if len(noisy) == 2:
+            variance, scale, rounding = self._unit_variance(noisy[1], noises[1], n)
+            variance, scales = variance + rounding, (scales[0], scale)
+        low, high = _bounds.mean_interval(mean, variance, n, scales, self.level)
+        ends = (min(max(mean, 0.0), 1.0), max(0.0, low - half), min(1.0, high + half))
+        times = n if self.what == "sum" else 1
+        return self._answer(*(times * (lattice.low + width * end) for end in ends))
+
+    @staticmethod
+    def _unit_variance(noisy: int, noise: DiscreteLaplace, n: int) -> tuple[float, float, float]:
+        """Variance on [0, 1], the scale of its noise, and what rounding to cells may have done."""
+        cells = variance_cells(n)
+        value = noisy / n**2 / cells**2
+        # |V(x) - V(c)| <= 2 sd(c) sd(e) + V(e), with e at most half a cell.
+        spread = math.sqrt(min(max(value, 0.0), 0.25))
+        return value, noise.scale / n**2 / cells**2, spread / cells + 0.25 / cells**2
+
+    def _answer(self, value: float, low: float, high: float) -> dict[str, Any]:
+        answer = {"value": float(value), "low": low, "high": high, "level": self.level}
+        return {"answer": answer, "facts": {"what": self.what}}

@@ -1,0 +1,114 @@
+"""Quantiles by the exponential mechanism on ranks, in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from confide.discrete import ONE
+from confide.lattice import Lattice
+from confide.randomness import Entropy, exp_ceiling, log_ceiling, weighted
+from confide.releases._bounds import rank_ends
+from confide.releases.base import Indices
+
+TOP = 2**128
+"""Weight of a cell that holds the rank asked for."""
+RANK_RISK = 0.2
+"""Part of the interval's risk that goes to the mechanism's own error in rank."""
+
+
+@lru_cache(maxsize=64)
+def rank_weights(epsilon: Fraction) -> tuple[int, ...]:
+    """Weights W(d) of rank distances d, about e**(-epsilon d/2), the last one for all beyond.
+
+    Each is the one before times P / 2**62 >= e**(-epsilon/2), rounded up, so that a step in
+    distance changes a weight by a factor of at most e**(epsilon/2), exactly. One record moves every
+    distance by at most 1 and so every probability by at most e**epsilon.
+    """
+    parameter = exp_ceiling(-epsilon / 2, ONE)
+    weights = [TOP]
+    while (following := -(-weights[-1] * parameter >> 62)) < weights[-1]:
+        weights.append(following)
+    return tuple(weights)
+
+
+def distances(indices: Indices, size: int, rank: int) -> Indices:
+    """How many records lie between each cell and the rank asked for; 0 where the cell holds it."""
+    counts = np.bincount(indices, minlength=size)
+    upto = np.cumsum(counts)
+    below = upto - counts
+    found: Indices = np.maximum(0, np.maximum(below - rank, rank - upto))
+    return found
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """A quantile and the two ends of its interval: three draws on a public split of epsilon."""
+
+    epsilon: Fraction
+    size: int
+    q: float
+    level: float
+
+    @cached_property
+    def parts(self) -> tuple[Fraction, ...]:
+        """Half for the quantile, a quarter for each end."""
+        return (self.epsilon / 2, self.epsilon / 4, self.epsilon / 4)
+
+    def reach(self, epsilon: Fraction) -> int:
+        """A rank distance that a draw exceeds with no more than its part of the risk."""
+        weights = rank_weights(epsilon)
+        risk = Fraction(RANK_RISK * (1 - self.level) / 2)
+        return next(
+            (d for d, weight in enumerate(weights[1:]) if self.size * weight <= risk * TOP),
+            len(weights),
+        )
+
+    def targets(self, n: int) -> tuple[int, int, int]:
+        """Ranks asked for, some perhaps beyond 0 .. n, where the public bound is the answer."""
+        tail = (1 - RANK_RISK) * (1 - self.level) / 2
+        low, high = rank_ends(n, self.q, tail)
+        margin = self.reach(self.parts[1])
+        return round(self.q * n), low - margin, high + margin
+
+    def loss(self, n: int) -> float:
+        """The exact loss of the three draws: two times the largest step of the weights, each."""
+        total = 0.0
+        for part, rank in zip(self.parts, self.targets(n), strict=True):
+            if 0 <= rank <= n:
+                total += 2 * log_ceiling(largest_step(rank_weights(part)[: n + 1]))
+        return total
+
+    def draw(self, indices: Indices, entropy: Entropy) -> list[int]:
+        """Cells of the quantile, the lower and the upper end; -1 stands for a public bound."""
+        n = len(indices)
+        cells = []
+        for part, rank in zip(self.parts, self.targets(n), strict=True):
+            if not 0 <= rank <= n:
+                cells.append(-1)
+                continue
+            table = rank_weights(part)
+            far = np.minimum(distances(indices, self.size, rank), len(table) - 1)
+            sampler = weighted([table[d] for d in far.tolist()])
+            cells.append(int(sampler.draw(entropy, 1)[0]))
+        return cells
+
+    def answer(
+        self, cells: tuple[int, ...], n: int, lattice: Lattice
+    ) -> tuple[float, float, float]:
+        """The middle of the quantile's cell and the outer edges of the ends' cells."""
+        middle, low, high = cells
+        value = float(lattice.centers[middle])
+        lower = float(lattice.edges[low]) if low >= 0 else lattice.low
+        upper = float(lattice.edges[high + 1]) if high >= 0 else lattice.high
+        return value, min(lower, value), max(upper, value)
+
+
+def largest_step(weights: Sequence[int]) -> Fraction:
+    """The largest ratio of neighbouring weights."""
+    return max((Fraction(a, b) for a, b in pairwise(weights)), default=Fraction(1))
