@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
 from confide import _validate
@@ -21,12 +22,13 @@ class Cost(NamedTuple):
     delta: int
 
     @classmethod
-    def of(cls, spend: Spend, rounding: str) -> Cost:
-        """A spend in whole units, rounded as a constant of ``decimal`` says."""
-        # A number counts as it is written down: 0.1 is a tenth, ten of which make 1.
+    def of(cls, spend: Spend, rounded: Callable[[Fraction], int]) -> Cost:
+        """A spend in whole units, rounded by ``math.ceil`` or ``math.floor``."""
+        # A number counts as it is written down: 0.1 is a tenth, ten of which make 1. Fractions,
+        # because decimals round as whoever calls us has told them to.
         return cls(
             *(
-                int(Decimal(repr(float(x))).scaleb(digits).to_integral_value(rounding))
+                rounded(Fraction(repr(float(x))) * 10**digits)
                 for x, digits in ((spend.epsilon, MICRO), (spend.delta, ATTO))
             )
         )
@@ -44,8 +46,9 @@ class Cost(NamedTuple):
         return Cost(self.epsilon + sign * other.epsilon, self.delta + sign * other.delta)
 
     def __str__(self) -> str:
-        epsilon = f"epsilon={Decimal(self.epsilon).scaleb(-MICRO).normalize():f}"
-        delta = f"{Decimal(self.delta).scaleb(-ATTO).normalize():g}"
+        whole, part = divmod(self.epsilon, 10**MICRO)
+        epsilon = f"epsilon={whole}.{part:0{MICRO}d}".rstrip("0").rstrip(".")
+        delta = f"{self.delta / 10**ATTO:g}".replace("e-0", "e-")
         return epsilon + (f", delta={delta}" if self.delta else "")
 
 
@@ -74,7 +77,7 @@ def budgeted(budget: Spend | None, epsilon: float | None, delta: float) -> Cost 
         raise InvalidInput("a Spend as budget", _validate.shown(budget))
     given = budget if budget is not None else Spend(0.0 if epsilon is None else epsilon, delta)
     asked = Spend(checked_epsilon(given.epsilon), _delta(given.delta))
-    cap = Cost.of(asked, ROUND_FLOOR)
+    cap = Cost.of(asked, math.floor)
     if not cap.epsilon:
         raise InvalidInput("a budget of epsilon >= 0.000001", f"epsilon={asked.epsilon:g}")
     return cap
@@ -99,4 +102,6 @@ def charged(spend: Spend) -> Cost:
     delta = _delta(spend.delta)
     if epsilon < 0 or epsilon + delta == 0:
         raise InvalidInput("a spend above 0", f"epsilon={epsilon:g}")
-    return Cost.of(spend, ROUND_CEILING)
+    if not isinstance(spend.note, str) or not spend.note.isprintable():
+        raise InvalidInput("a note in plain text", "another")
+    return Cost.of(spend, math.ceil)

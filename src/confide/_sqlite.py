@@ -7,11 +7,16 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import IO, Any, final
 
 from confide.errors import InvalidInput
+
+try:
+    import fcntl
+except ImportError:  # Windows, whose locks do not have the fault that it mends
+    fcntl = None  # type: ignore[assignment]
 
 Run = Callable[..., list[Any]]
 """Runs a statement with values for its question marks; returns all rows."""
@@ -47,19 +52,31 @@ class File:
 
     def make(self, statements: list[tuple[str, tuple[Any, ...]]]) -> None:
         """Write the tables by these statements unless there are some; whole or not at all."""
-        if self.path.exists() and self.path.stat().st_size:
-            with self._connection("rw") as run:
-                if not _blank(run):
-                    return
-        with self._connection("rwc") as run:
-            self._write_ahead(run)
+        with self._alone():
+            self._make(statements)
+
+    def _make(self, statements: list[tuple[str, tuple[Any, ...]]]) -> None:
+        if self.path.exists():
+            # An empty file was something else once, perhaps this: it is not ours to fill.
+            if not self.path.stat().st_size:
+                raise self.damaged()
+            return
+        if self.path.with_name(self.path.name + "-wal").exists():
+            raise self.damaged()
+        # Made under another name and renamed when it is whole: a kill leaves nothing behind that
+        # could be taken for a ledger.
+        draft = replace(self, path=self.path.with_name(self.path.name + ".new"))
+        for ending in ("", "-wal", "-shm"):
+            draft.path.with_name(draft.path.name + ending).unlink(missing_ok=True)
+        with draft._connection("rwc") as run:
+            draft._write_ahead(run)
             run("BEGIN IMMEDIATE")
-            if _blank(run):  # another process may have been faster
-                for statement, values in statements:
-                    run(statement, values)
-                run(f"PRAGMA application_id = {self.application}")
-                run(f"PRAGMA user_version = {self.version}")
+            for statement, values in statements:
+                run(statement, values)
+            run(f"PRAGMA application_id = {self.application}")
+            run(f"PRAGMA user_version = {self.version}")
             run("COMMIT")
+        os.replace(draft.path, self.path)
 
     def place(self) -> bool:
         """Whether the file is there; refuses a place where none can be."""
@@ -78,12 +95,38 @@ class File:
     @contextlib.contextmanager
     def writing(self) -> Iterator[Run]:
         """A transaction that holds the lock from the start, on disk when it ends."""
-        with self._transaction("BEGIN IMMEDIATE") as run:
+        with self._alone(), self._transaction("BEGIN IMMEDIATE") as run:
             yield run
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """A lock of our own on a file beside it.
+
+        SQLite's locks belong to the process and are gone as soon as anything in it closes the
+        file, be it a backup; this one belongs to what we opened here.
+        """
+        until = time.monotonic() + self.timeout
+        with contextlib.ExitStack() as stack:
+            if fcntl is not None:
+                # Where it cannot be made, nothing can be written: SQLite will say so.
+                with contextlib.suppress(OSError):
+                    lock = open(self.path.with_name(self.path.name + ".lock"), "ab")  # noqa: SIM115
+                    stack.enter_context(lock)
+                    while not _locked(lock):
+                        if time.monotonic() > until:
+                            raise self._busy()
+                        time.sleep(0.005)
+            yield
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Run]:
         # Whatever goes wrong inside closes the connection before its commit, which undoes it all.
+        if self.path.exists() and self.path.stat().st_nlink > 1:
+            raise InvalidInput(
+                f"one name for the {self.noun} {self.named}",
+                "a file with several hard links",
+                "Each name would have a lock of its own: remove the others.",
+            )
         with self._connection("rw") as run:
             run(begin)
             ((application,),) = run("PRAGMA application_id")
@@ -150,17 +193,20 @@ class File:
             f"Do not start afresh: a new {self.noun} forgets what was done before.",
         )
 
+    def _busy(self) -> InvalidInput:
+        return InvalidInput(
+            f"the {self.noun} {self.named} to be free within {self.timeout:g} seconds",
+            "one that somebody else holds locked",
+            "Try again, or wait longer with timeout=.",
+        )
+
     def _told(self, error: sqlite3.Error) -> InvalidInput:
         """What SQLite says, as a sentence for people."""
         code = _code(error)
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return self.damaged()
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return InvalidInput(
-                f"the {self.noun} {self.named} to be free within {self.timeout:g} seconds",
-                "one that somebody else holds locked",
-                "Try again, or wait longer with timeout=.",
-            )
+            return self._busy()
         if code == sqlite3.SQLITE_READONLY:
             return InvalidInput(
                 f"a {self.noun} that can be written to at {self.named}", "a read-only one"
@@ -171,12 +217,14 @@ class File:
         return InvalidInput(f"a {self.noun} that works at {self.named}", str(error))
 
 
-def _blank(run: Run) -> bool:
-    ((application,),) = run("PRAGMA application_id")
-    ((tables,),) = run("SELECT COUNT(*) FROM sqlite_master")
-    return bool(application == 0 and tables == 0)
-
-
 def _code(error: BaseException | None) -> int | None:
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF  # the rest says more than we need
+
+
+def _locked(lock: IO[bytes]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

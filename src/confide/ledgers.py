@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -86,8 +87,8 @@ class Ledger:
     does not cover a record that could change its group, which costs the sum of the two dearest.
 
     What a ledger cannot see: a file that was deleted or put back from an older copy has forgotten
-    what was spent since. Where a process was killed, the files that end in -wal and -shm belong to
-    the ledger; copy and keep them with it.
+    what was spent since. Files beside it that end in -wal and -shm
+    belong to the ledger, and charges may be in them alone: never copy the one without the others.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class Ledger:
         timeout: float = 60.0,
     ) -> None:
         timeout = _validate.positive(timeout=timeout)
-        self._file = _sqlite.File(Path(path), "ledger", APPLICATION, VERSION, timeout)
+        self._file = _sqlite.File(Path(path).resolve(), "ledger", APPLICATION, VERSION, timeout)
         asked = _costs.budgeted(budget, epsilon, delta)
         there = self._file.place()
         if asked is not None:
@@ -294,10 +295,11 @@ def _checked_group(group: tuple[str, str] | None) -> _costs.Group:
         raise InvalidInput(
             "a group as (attribute, value)", _validate.shown(group), 'Like ("region", "north").'
         )
-    return (
-        _word("a non-empty text as the attribute of a group", group[0]),
-        _word("a non-empty text as the value of a group", group[1]),
-    )
+    member = _word("a non-empty text as the value of a group", group[1])
+    # Spellings of one value are one group: taking them for two would count a person once only.
+    folded = unicodedata.normalize("NFKC", member).casefold().strip()
+    member = "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc"))
+    return _word("a non-empty text as the attribute of a group", group[0]), member
 
 
 def _word(expected: str, word: Any) -> str:
@@ -312,9 +314,21 @@ def _word(expected: str, word: Any) -> str:
 
 def _json(what: str, value: Any, *, sort: bool = False) -> str:
     try:
+        _check_keys(value)
         return json.dumps(value, allow_nan=False, sort_keys=sort, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         # The reason is left out: it could quote what must not be seen.
         raise InvalidInput(
             f"{what} of plain JSON values", "something else", "Nothing was charged."
         ) from None
+
+
+def _check_keys(value: Any) -> None:
+    """Refuse keys that are not text: JSON would make 1 and "1" one key."""
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _check_keys(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import json
 import os
 import pickle
@@ -47,7 +48,7 @@ def test_charges_add_up_and_stay(path: Path) -> None:
         assert again.left == Spend(0.25, 9e-7)
         assert again.budget == Spend(1.0, 1e-6)
         assert [entry.key for entry in again.entries()] == ["a", "b"]
-    assert repr(ledger) == f"Ledger({str(path)!r}, epsilon=1, delta=0.000001)"
+    assert repr(ledger) == f"Ledger({str(path)!r}, epsilon=1, delta=1e-6)"
     assert pickle.loads(pickle.dumps(ledger)).spent == ledger.spent
     entry = ledger.entries()[1]
     assert isinstance(entry, Entry)
@@ -133,7 +134,7 @@ def test_groups_of_a_public_attribute_cost_the_maximum(path: Path) -> None:
     assert ledger.spent == Spend(0.875, 2e-7)
     with pytest.raises(BudgetExhausted, match=r"\(epsilon=0\.125, delta=8e-7\)"):
         ledger.charge("x", {}, Spend(0.25), never, group=("region", "south"))
-    with pytest.raises(BudgetExhausted, match=r"\(epsilon=0\.625, delta=0\.000001\)"):
+    with pytest.raises(BudgetExhausted, match=r"\(epsilon=0\.625, delta=1e-6\)"):
         ledger.charge("x", {}, Spend(0.75), never, group=("region", "west"))
     with pytest.raises(BudgetExhausted, match=r"\(epsilon=0\.125, delta=8e-7\)"):
         ledger.charge("x", {}, Spend(0.25), never)
@@ -279,7 +280,7 @@ def test_places_where_no_ledger_can_be(tmp_path: Path) -> None:
     odd = tmp_path / "50% of? #1.ledger"
     take(Ledger(odd, epsilon=1.0), "a", 0.5)
     assert Ledger(odd).spent == Spend(0.5)
-    assert [file.name for file in tmp_path.iterdir()] == [odd.name]
+    assert {file.name for file in tmp_path.iterdir()} == {odd.name, f"{odd.name}.lock"}
 
 
 def test_other_files_are_refused_and_left_alone(path: Path) -> None:
@@ -298,11 +299,95 @@ def test_other_files_are_refused_and_left_alone(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_an_empty_file_becomes_a_ledger(path: Path) -> None:
+def test_what_is_left_of_a_ledger_is_not_made_anew(path: Path) -> None:
     path.touch()
+    for asked in ({}, {"epsilon": 1.0}):
+        with pytest.raises(InvalidInput):
+            Ledger(path, **asked)
+    path.unlink()
+    path.with_name(f"{path.name}-wal").write_bytes(b"x")
+    with pytest.raises(InvalidInput, match="Do not start afresh"):
+        Ledger(path, epsilon=1.0)
+
+
+def test_the_callers_decimals_do_not_matter(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    with decimal.localcontext(decimal.Context(prec=1, rounding=decimal.ROUND_DOWN)):
+        for at in range(5):
+            ledger.charge(str(at), {}, Spend(0.19), lambda: 1)
+        with pytest.raises(BudgetExhausted):
+            ledger.charge("more", {}, Spend(0.19), lambda: 1)
+    assert ledger.spent == Spend(0.95)
+
+
+OTHER = """
+import sys
+from confide.accounting import Spend
+from confide.errors import InvalidInput
+from confide.ledgers import Ledger
+try:
+    print(Ledger(sys.argv[1], timeout=0.2).charge("k", {}, Spend(1.0), lambda: "B"))
+except InvalidInput as error:
+    print("refused", error)
+"""
+
+
+def test_reading_the_file_meanwhile_does_not_undo_the_lock(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    said = []
+
+    def make() -> str:
+        path.read_bytes()
+        for file in list(path.parent.iterdir()):
+            file.read_bytes()
+        run = [sys.executable, "-c", OTHER, str(path)]
+        said.append(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+        return "A"
+
+    assert ledger.charge("k", {}, Spend(1.0), make) == "A"
+    assert said[0].startswith("refused")
+    assert [entry.release for entry in Ledger(path).entries()] == ["A"]
+
+
+def test_a_second_name_for_the_file_is_refused(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    os.link(path, path.with_name("second"))
+    with pytest.raises(InvalidInput, match="hard links"):
+        ledger.charge("k", {}, Spend(0.1), lambda: 1)
+
+
+def test_moving_about_does_not_change_the_ledger(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    ledger = Ledger(path.name, epsilon=1.0)
+    ledger.charge("k", {}, Spend(1.0), lambda: "A")
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    monkeypatch.chdir(other)
+    Ledger(path.name, epsilon=1.0)
+    assert ledger.charge("k", {}, Spend(1.0), lambda: "B") == "A"
+
+
+def test_spellings_of_a_group_are_one_group(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    for at, member in enumerate(("north", "North", " north ", "north\u200b")):
+        ledger.charge(str(at), {}, Spend(0.2), lambda: 1, group=("region", member))
+    assert ledger.spent == Spend(0.8)
+
+
+def test_odd_notes_and_keys_are_refused_before_anything_is_drawn(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    drawn = []
+    for note in ("\ud800", None, b"x", "a\nb"):
+        with pytest.raises(InvalidInput):
+            ledger.charge("k", {}, Spend(0.1, note=note), lambda: drawn.append(1))  # type: ignore[arg-type]
     with pytest.raises(InvalidInput):
-        Ledger(path)
-    assert take(Ledger(path, epsilon=1.0), "a", 1.0) == ["a"]
+        ledger.charge("k", {1: "a", "1": "b"}, Spend(0.1), lambda: drawn.append(1))
+    assert drawn == []
+    with pytest.raises(InvalidInput, match="plain JSON"):
+        ledger.charge("k", {}, Spend(0.1), lambda: {1: "a", "1": "b"})
+    assert ledger.spent.epsilon == 0
 
 
 def test_a_damaged_ledger_is_refused(path: Path) -> None:

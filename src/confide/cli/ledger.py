@@ -54,7 +54,8 @@ def show(
     rows = []
     for entry in entries:
         group = "-" if entry.group is None else " = ".join(entry.group)
-        row = [entry.key, group, entry.at, f"{entry.spend.epsilon:.6f}"]
+        key = entry.key.encode("unicode_escape").decode()  # a key must not steer the terminal
+        row = [key, group, entry.at, f"{entry.spend.epsilon:.6f}"]
         rows.append([*row, rounded_up(entry.spend.delta, 3)] if deltas else row)
     head = ["key", "group", "at", "epsilon", *(["delta"] if deltas else [])]
     output.table(f"{counted(len(entries), 'release')} in {file}", head, rows, words=3)
