@@ -7,12 +7,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from confide import _validate
 from confide.estimators._em import Floats
 from confide.lattice import Lattice
 from confide.mechanisms.laws import Law, Product
 
 FINENESS = 4
 """Bins of reports for each coarse cell, at most: so narrow that binning adds next to no blur."""
+
+
+def checked_grid(smoothing: float | str, size: int | str) -> tuple[float | str, int | str]:
+    """A smoothing from 0 to 1 and a number of cells, each of which may be "auto"."""
+    if isinstance(smoothing, str):
+        smoothing = _validate.one_of(("auto",), smoothing=smoothing)
+    else:
+        smoothing = _validate.within(0, 1, smoothing=smoothing)
+    if isinstance(size, str):
+        return smoothing, _validate.one_of(("auto",), size=size)
+    return smoothing, _validate.integer(1, size=size)
 
 
 @dataclass(frozen=True, eq=False)

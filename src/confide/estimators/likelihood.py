@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from confide import _validate
 from confide.curves import CellDensity
 from confide.errors import InvalidInput
 from confide.estimators._em import Channel, Floats, em
-from confide.estimators._grids import coarse_edges, coarsen
+from confide.estimators._grids import checked_grid, coarse_edges, coarsen
 from confide.estimators.intervals import Intervals
 from confide.lattice import Lattice
 from confide.summaries import Counts
@@ -68,14 +67,9 @@ class Likelihood:
     size: int | str = "auto"
 
     def __post_init__(self) -> None:
-        if isinstance(self.smoothing, str):
-            _validate.one_of(("auto",), smoothing=self.smoothing)
-        else:
-            object.__setattr__(self, "smoothing", _validate.within(0, 1, smoothing=self.smoothing))
-        if isinstance(self.size, str):
-            _validate.one_of(("auto",), size=self.size)
-        else:
-            object.__setattr__(self, "size", _validate.integer(1, size=self.size))
+        smoothing, size = checked_grid(self.smoothing, self.size)
+        object.__setattr__(self, "smoothing", smoothing)
+        object.__setattr__(self, "size", size)
 
     def fit(self, counts: Counts) -> CellDensity:
         """Estimate the density of the values behind the reports.

@@ -12,7 +12,7 @@ from confide.curves.category_means import CategoryMeans
 from confide.curves.regression import CellRegression, Regression
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators._em import Floats
-from confide.estimators._grids import coarse_edges, coarsen
+from confide.estimators._grids import checked_grid, coarse_edges, coarsen
 from confide.estimators._levels import TYPICAL, Levels, choose_smoothing
 from confide.estimators.linear import baseline
 from confide.estimators.ratio_bands import RatioBand
@@ -91,14 +91,9 @@ class RatioRegression:
     response: str | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.smoothing, str):
-            _validate.one_of(("auto",), smoothing=self.smoothing)
-        else:
-            object.__setattr__(self, "smoothing", _validate.within(0, 1, smoothing=self.smoothing))
-        if isinstance(self.size, str):
-            _validate.one_of(("auto",), size=self.size)
-        else:
-            object.__setattr__(self, "size", _validate.integer(1, size=self.size))
+        smoothing, size = checked_grid(self.smoothing, self.size)
+        object.__setattr__(self, "smoothing", smoothing)
+        object.__setattr__(self, "size", size)
         if self.response is not None and not isinstance(self.response, str):
             raise InvalidInput("the name of a question", _validate.shown(self.response))
 
