@@ -26,6 +26,10 @@ BOUNDS = (
 )
 
 
+Progress = Callable[[float], None]
+"""Told the share of the work that is done, from 0 to 1."""
+
+
 class Charges(Protocol):
     """What a release asks of a ledger."""
 
@@ -35,6 +39,8 @@ class Charges(Protocol):
         spec: dict[str, Any],
         spend: Spend,
         make: Callable[[], dict[str, Any]],
+        *,
+        group: tuple[str, str] | None = None,
     ) -> dict[str, Any]:
         """Charge, then make; for a key already charged, return what was made then."""
 
@@ -124,8 +130,15 @@ class Recipe(ABC):
     def _index(self, values: Any) -> Indices:
         """Cell numbers of the values, one row a record: the last place with a raw float."""
 
+    def _prepare(self, indices: Indices, tell: Progress) -> Any:
+        """What can be worked out before anything is drawn, telling the share that is done.
+
+        It happens before the ledger is locked, so that what takes long keeps nobody waiting.
+        """
+        return indices
+
     @abstractmethod
-    def _draw(self, indices: Indices, entropy: Entropy) -> list[int]:
+    def _draw(self, prepared: Any, entropy: Entropy) -> list[int]:
         """What is released: integers and fair words only."""
 
     @abstractmethod
@@ -138,7 +151,13 @@ class Recipe(ABC):
         return Spend(self.epsilon)
 
     def release(
-        self, values: Any, ledger: Charges | None = None, key: str | None = None
+        self,
+        values: Any,
+        ledger: Charges | None = None,
+        key: str | None = None,
+        *,
+        group: tuple[str, str] | None = None,
+        progress: Progress | None = None,
     ) -> Release:
         """Release from the operating system's entropy; there is no seed.
 
@@ -151,6 +170,11 @@ class Recipe(ABC):
         key
             A name for this release in the ledger; asking again with the same one returns the
             stored release and costs nothing.
+        group
+            A public attribute and one of its values, such as ``("region", "north")``, if the
+            records are those of that group only: groups cost the largest, not the sum.
+        progress
+            Told the share of a long preparation that is done.
         """
         indices = self._index(values)
         spec = self._spec(len(indices))
@@ -158,8 +182,12 @@ class Recipe(ABC):
         if not self.loss(len(indices)) <= self.epsilon:
             raise InvalidInput(f"a loss of at most {self.epsilon:g}", "more")
 
+        if ledger is None and group is not None:
+            raise InvalidInput("a ledger with a group", "none", "Groups matter to a ledger only.")
+        prepared = self._prepare(indices, progress or _silent)
+
         def make() -> dict[str, Any]:
-            noisy = tuple(self._draw(indices, SystemEntropy()))
+            noisy = tuple(self._draw(prepared, SystemEntropy()))
             return self._open(spec, noisy, simulated=False).to_dict()
 
         if ledger is None:
@@ -171,7 +199,7 @@ class Recipe(ABC):
                     _validate.shown(key),
                     "Name the data and the question, such as 'staff-2024/mean-pay'.",
                 )
-            document = ledger.charge(key, spec, self.spend, make)
+            document = ledger.charge(key, spec, self.spend, make, group=group)
             if document.get("spec") != spec or document.get("simulated") is not False:
                 raise Mismatch("the stored release of this key", "one of other parameters")
         return self._open(spec, tuple(document["noisy"]), simulated=False)
@@ -180,7 +208,7 @@ class Recipe(ABC):
         """A repeatable release with the same law, stamped as simulated. Not private."""
         entropy = SeededEntropy(_validate.integer(0, seed=seed))
         indices = self._index(values)
-        noisy = tuple(self._draw(indices, entropy))
+        noisy = tuple(self._draw(self._prepare(indices, _silent), entropy))
         return self._open(self._spec(len(indices)), noisy, simulated=True)
 
     def _spec(self, n: int) -> dict[str, Any]:
@@ -197,6 +225,10 @@ class Recipe(ABC):
             found.get("curve"),
             simulated=simulated,
         )
+
+
+def _silent(_: float) -> None:
+    """Tell nobody."""
 
 
 def bounded(lattice: Any) -> Lattice:

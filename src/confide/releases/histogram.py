@@ -126,9 +126,9 @@ class Histogram(Recipe):
         found = [grid.index(column) for grid, column in zip(grids, columns, strict=True)]
         return np.stack(found, axis=1).astype(np.int64)
 
-    def _draw(self, indices: Indices, entropy: Entropy) -> list[int]:
-        shape = tuple(grid.size for grid in self.grids(len(indices)))
-        flat = np.ravel_multi_index(tuple(indices.T), shape)
+    def _draw(self, prepared: Indices, entropy: Entropy) -> list[int]:
+        shape = tuple(grid.size for grid in self.grids(len(prepared)))
+        flat = np.ravel_multi_index(tuple(prepared.T), shape)
         counts = np.bincount(flat, minlength=int(np.prod(shape)))
         return added(counts, self.noise.draw(entropy, counts.size))
 

@@ -152,17 +152,17 @@ class Query(Recipe):
             raise InvalidInput("values 0 and 1 to count", "others", "Give the condition's truth.")
         return found.astype(np.int64)
 
-    def _draw(self, indices: Indices, entropy: Entropy) -> list[int]:
-        n = len(indices)
+    def _draw(self, prepared: Indices, entropy: Entropy) -> list[int]:
+        n = len(prepared)
         if self.what == "quantile":
-            return self._ranks.draw(indices, entropy)
+            return self._ranks.draw(prepared, entropy)
         noises = self.noises(n)
         if self.what == "variance":
-            exact = [integer_variance(indices)]
-            exact += [integer_fourth(indices, entropy)] if len(noises) == 2 else []
+            exact = [integer_variance(prepared)]
+            exact += [integer_fourth(prepared, entropy)] if len(noises) == 2 else []
         else:
-            exact = [int(indices.sum())]
-            exact += [integer_variance(indices)] if len(noises) == 2 else []
+            exact = [int(prepared.sum())]
+            exact += [integer_variance(prepared)] if len(noises) == 2 else []
         pairs = zip(exact, noises, strict=True)
         return [value + int(noise.draw(entropy, 1)[0]) for value, noise in pairs]
 

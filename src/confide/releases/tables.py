@@ -65,10 +65,10 @@ class TableRelease(Recipe):
     def _index(self, values: Any) -> Indices:
         return self.grid.index(values).astype(np.int64)
 
-    def _draw(self, indices: Indices, entropy: Entropy) -> list[int]:
-        n = len(indices)
+    def _draw(self, prepared: Indices, entropy: Entropy) -> list[int]:
+        n = len(prepared)
         table = self.table(n)
-        counts = np.bincount(indices, minlength=table.shape[1])
+        counts = np.bincount(prepared, minlength=table.shape[1])
         return added(table @ counts, self.noise(n).draw(entropy, len(table)))
 
     def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
