@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confide import _validate
 from confide.accounting import Spend, checked_epsilon
@@ -54,6 +55,45 @@ class Cost(NamedTuple):
 
 NOTHING = Cost(0, 0)
 Group = tuple[str, str]
+UNSEEN = frozenset("\u034f\u115f\u1160\u3164\uffa0" + "".join(map(chr, range(0xFE00, 0xFE10))))
+"""Marks and letters without a shape."""
+
+
+def word(expected: str, given: Any) -> str:
+    """A text that is not blank."""
+    if not isinstance(given, str) or not given.strip():
+        raise InvalidInput(expected, _validate.shown(given))
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(expected, _validate.shown(given), "It is not valid Unicode.") from None
+    return str(given)
+
+
+def placed(group: tuple[str, str] | None) -> Group:
+    """A group as it is stored: without one, an empty attribute and an empty member."""
+    if group is None:
+        return "", ""
+    if not isinstance(group, tuple) or len(group) != 2:
+        raise InvalidInput(
+            "a group as (attribute, value)", _validate.shown(group), 'Like ("region", "north").'
+        )
+    member = word("a non-empty text as the value of a group", group[1])
+    return word("a non-empty text as the attribute of a group", group[0]), _folded(member)
+
+
+def _folded(member: str) -> str:
+    """One text for all spellings of a value: taking them for two groups would count a person once.
+
+    Each step can undo another, so they are repeated until nothing changes.
+    """
+    seen = "".join(
+        c
+        for c in member
+        if c.isspace() or (unicodedata.category(c) not in ("Cf", "Cc") and c not in UNSEEN)
+    )
+    folded = " ".join(unicodedata.normalize("NFKC", seen).casefold().split())
+    return folded if folded == member else _folded(folded)
 
 
 def total(sums: dict[Group, Cost]) -> Cost:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, final
 
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, Mismatch
 
 try:
     import fcntl
@@ -20,6 +21,8 @@ except ImportError:  # Windows, whose locks do not have the fault that it mends
 
 Run = Callable[..., list[Any]]
 """Runs a statement with values for its question marks; returns all rows."""
+
+_HELD = threading.local()
 
 
 @final
@@ -35,6 +38,9 @@ class File:
         What it is called in messages, for instance "ledger".
     application, version
         Numbers in its head that say what it is; another one is refused.
+    schema
+        The statements that make its tables. A file that holds anything else is refused: a trigger
+        would change what is written behind our back.
     timeout
         Seconds to wait for others.
     """
@@ -43,6 +49,7 @@ class File:
     noun: str
     application: int
     version: int
+    schema: tuple[str, ...]
     timeout: float
 
     @property
@@ -50,12 +57,13 @@ class File:
         """The path for a message, on one line whatever it is called."""
         return repr(str(self.path))
 
-    def make(self, statements: list[tuple[str, tuple[Any, ...]]]) -> None:
-        """Write the tables by these statements unless there are some; whole or not at all."""
-        with self._alone():
-            self._make(statements)
+    def make(self, statement: str, values: tuple[Any, ...]) -> None:
+        """Write the tables and a first row unless there are some; whole or not at all."""
+        if not self.path.exists() or not self.path.stat().st_size:
+            with self._alone():
+                self._make(statement, values)
 
-    def _make(self, statements: list[tuple[str, tuple[Any, ...]]]) -> None:
+    def _make(self, statement: str, values: tuple[Any, ...]) -> None:
         if self.path.exists():
             # An empty file was something else once, perhaps this: it is not ours to fill.
             if not self.path.stat().st_size:
@@ -71,8 +79,9 @@ class File:
         with draft._connection("rwc") as run:
             draft._write_ahead(run)
             run("BEGIN IMMEDIATE")
-            for statement, values in statements:
-                run(statement, values)
+            for table in self.schema:
+                run(table)
+            run(statement, values)
             run(f"PRAGMA application_id = {self.application}")
             run(f"PRAGMA user_version = {self.version}")
             run("COMMIT")
@@ -105,6 +114,14 @@ class File:
         SQLite's locks belong to the process and are gone as soon as anything in it closes the
         file, be it a backup; this one belongs to what we opened here.
         """
+        held = vars(_HELD).setdefault("paths", set())
+        if self.path in held:
+            # Waiting for ourselves would take the whole timeout.
+            raise InvalidInput(
+                f"work that leaves the {self.noun} {self.named} alone while it holds the lock",
+                "a use within another",
+                "Do one after the other.",
+            )
         until = time.monotonic() + self.timeout
         with contextlib.ExitStack() as stack:
             if fcntl is not None:
@@ -116,12 +133,15 @@ class File:
                         if time.monotonic() > until:
                             raise self._busy()
                         time.sleep(0.005)
+            held.add(self.path)
+            stack.callback(held.discard, self.path)
             yield
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Run]:
         # Whatever goes wrong inside closes the connection before its commit, which undoes it all.
-        if self.path.exists() and self.path.stat().st_nlink > 1:
+        before = self._found()
+        if before is not None and before.st_nlink > 1:
             raise InvalidInput(
                 f"one name for the {self.noun} {self.named}",
                 "a file with several hard links",
@@ -139,10 +159,32 @@ class File:
                 raise InvalidInput(
                     f"a {self.noun} of version {self.version} at {self.named}",
                     f"version {version}",
-                    "A newer confide wrote it: update this one.",
+                    "A newer confide wrote it: update this one."
+                    if version > self.version
+                    else "An older confide wrote it: only that one can go on with it.",
+                )
+            stored = run("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+            if sorted(stored) != sorted((table,) for table in self.schema):
+                raise InvalidInput(
+                    f"nothing but the tables of a {self.noun} at {self.named}",
+                    "other tables, views or triggers",
+                    "Something else wrote to it, so what it says may be wrong.",
                 )
             yield run
             run("COMMIT")
+        after = self._found()
+        if before is None or after is None or not os.path.samestat(before, after):
+            raise Mismatch(
+                f"the {self.noun} {self.named} to stay where it is while it is in use",
+                "another file or none",
+                "What was written went with the old one.",
+            )
+
+    def _found(self) -> os.stat_result | None:
+        try:
+            return self.path.stat()
+        except OSError:
+            return None
 
     @contextlib.contextmanager
     def _connection(self, mode: str) -> Iterator[Run]:

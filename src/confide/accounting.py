@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 from confide import _validate
@@ -95,9 +96,11 @@ def rounded_up(x: float, digits: int) -> str:
     """A bound in print: never below what it stands for, as it is written down."""
     if x == 0 or math.isinf(x):
         return f"{x:g}"
+    # A context of our own: whoever calls us may have set another.
+    own = Context(prec=40, rounding=ROUND_CEILING)
     exact = Decimal(repr(float(x)))
-    unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    return f"{exact.quantize(unit, rounding=ROUND_CEILING).normalize():f}"
+    unit = Decimal(1).scaleb(exact.adjusted() - digits + 1, context=own)
+    return f"{exact.quantize(unit, context=own).normalize(own):f}"
 
 
 def _sum_up(a: float, b: float) -> float:
@@ -117,3 +120,11 @@ def checked_epsilon(epsilon: float) -> float:
             "An epsilon that large protects nobody.",
         )
     return epsilon
+
+
+def exact(epsilon: float) -> Fraction:
+    """What noise may cost for an epsilon: the float or what is written, the smaller.
+
+    The float 0.1 lies above a tenth, and a ledger counts a tenth.
+    """
+    return min(Fraction(epsilon), Fraction(repr(float(epsilon))))

@@ -6,24 +6,29 @@ release is handed out only after the commit, so that whatever anybody has seen i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import unicodedata
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from confide import _costs, _sqlite, _validate
 from confide.accounting import Spend
 from confide.errors import BudgetExhausted, InvalidInput, Mismatch
 
 APPLICATION = int.from_bytes(b"cnfd")
-VERSION = 1
+VERSION = 2
 SCHEMA = (
     """CREATE TABLE budget (
-    one INTEGER PRIMARY KEY CHECK (one = 1), epsilon INTEGER NOT NULL, delta INTEGER NOT NULL
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    id TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    epsilon INTEGER NOT NULL CHECK (typeof(epsilon) = 'integer' AND epsilon > 0),
+    delta INTEGER NOT NULL CHECK (typeof(delta) = 'integer' AND delta >= 0)
     )""",
     # A charge without a group has an empty attribute and an empty member.
     """CREATE TABLE charges (
@@ -39,6 +44,16 @@ SCHEMA = (
     release TEXT NOT NULL
     )""",
 )
+MOST_BITS = 2048
+"""Size of an integer in a document: whatever Python is told, it can be read back."""
+
+
+class _Head(NamedTuple):
+    """What a ledger was made with; the id tells it from another that is alike in all else."""
+
+    id: str
+    subject: str
+    cap: _costs.Cost
 
 
 @final
@@ -70,6 +85,10 @@ class Ledger:
         What may be spent in all. A file keeps the one it was made with, and refuses another.
     epsilon, delta
         The same in two numbers.
+    subject
+        A public name for the data that the budget is for, such as ``"staff-2024"``. A file keeps
+        the one it was made with: asking for another is refused, so that nobody charges the ledger
+        of other data by mistake.
     timeout
         Seconds to wait while others charge.
 
@@ -112,15 +131,19 @@ class Ledger:
         *,
         epsilon: float | None = None,
         delta: float = 0.0,
+        subject: str | None = None,
         timeout: float = 60.0,
     ) -> None:
         timeout = _validate.positive(timeout=timeout)
-        self._file = _sqlite.File(Path(path).resolve(), "ledger", APPLICATION, VERSION, timeout)
+        path = Path(path).resolve()
+        self._file = _sqlite.File(path, "ledger", APPLICATION, VERSION, SCHEMA, timeout)
         asked = _costs.budgeted(budget, epsilon, delta)
+        if subject is not None:
+            subject = _costs.word("a non-empty text as subject", subject)
         there = self._file.place()
         if asked is not None:
-            budget_row = ("INSERT INTO budget VALUES (1, ?, ?)", tuple(asked))
-            self._file.make([*((statement, ()) for statement in SCHEMA), budget_row])
+            values = (secrets.token_hex(16), subject or "", *asked)
+            self._file.make("INSERT INTO budget VALUES (1, ?, ?, ?, ?)", values)
         elif not there:
             raise InvalidInput(
                 f"a ledger at {self._file.named}", "none", "To make one give a budget: epsilon=1.0."
@@ -128,10 +151,17 @@ class Ledger:
         with self._file.reading() as run:
             if run("PRAGMA quick_check(1)") != [("ok",)]:
                 raise self._file.damaged()
-            self._cap = self._stored_budget(run)
-        if asked is not None and asked != self._cap:
+            self._head = self._stored_head(run)
+        if subject is not None and subject != self.subject:
             raise Mismatch(
-                f"the budget that the ledger {self._file.named} was made with ({self._cap})",
+                f"the subject that the ledger {self._file.named} was made for "
+                f"({_validate.shown(self.subject) if self.subject else 'none'})",
+                _validate.shown(subject),
+                "Other data need a ledger of their own.",
+            )
+        if asked is not None and asked != self._head.cap:
+            raise Mismatch(
+                f"the budget that the ledger {self._file.named} was made with ({self._head.cap})",
                 str(asked),
                 "A ledger keeps its budget; another survey needs a ledger of its own.",
             )
@@ -142,25 +172,30 @@ class Ledger:
         return self._file.path
 
     @property
+    def subject(self) -> str:
+        """The public name of the data that the budget is for, or an empty text."""
+        return self._head.subject
+
+    @property
     def budget(self) -> Spend:
         """What may be spent in all."""
-        return self._cap.spend()
+        return self._head.cap.spend()
 
     @property
     def spent(self) -> Spend:
         """What all charges so far cost together."""
-        with self._file.reading() as run:
+        with self._reading() as run:
             return _costs.total(self._sums(run)).spend()
 
     @property
     def left(self) -> Spend:
         """What a charge without a group may still cost."""
-        with self._file.reading() as run:
-            return self._cap.plus(_costs.total(self._sums(run)), -1).spend()
+        with self._reading() as run:
+            return self._head.cap.plus(_costs.total(self._sums(run)), -1).spend()
 
     def entries(self) -> tuple[Entry, ...]:
         """All charges, the oldest first."""
-        with self._file.reading() as run:
+        with self._reading() as run:
             rows = run(
                 "SELECT key, fingerprint, epsilon, delta, note, attribute, member, at, release"
                 " FROM charges ORDER BY number",
@@ -210,23 +245,30 @@ class Ledger:
         -------
         The release as it is stored, read back from JSON: a retry gives the same.
         """
-        key = _word("a non-empty text as key", key)
+        key = _costs.word("a non-empty text as key", key)
         cost = _costs.charged(spend)
-        place = _checked_group(group)
+        place = _costs.placed(group)
         fingerprint = hashlib.sha256(
             _json("a spec", {"spec": spec, "cost": cost, "group": place}, sort=True).encode()
         ).hexdigest()
         with self._file.writing() as run:
+            self._check(run)
             text = self._known(run, key, fingerprint)
             if text is None:
                 self._afford(run, cost, place)
                 text = _json("a release", make())
                 row = (key, fingerprint, *cost, spend.note, *place, _now(), text)
                 self._store(run, row)
-        return json.loads(text)
+            try:
+                # Before the commit: what cannot be read back is not charged.
+                release = json.loads(text)
+            except (ValueError, RecursionError):
+                raise self._file.damaged() from None
+        return release
 
     def __repr__(self) -> str:
-        return f"Ledger({str(self.path)!r}, {self._cap})"
+        about = f", subject={self.subject!r}" if self.subject else ""
+        return f"Ledger({str(self.path)!r}, {self._head.cap}{about})"
 
     def _known(self, run: _sqlite.Run, key: str, fingerprint: str) -> str | None:
         rows = run("SELECT fingerprint, release FROM charges WHERE key = ?", (key,))
@@ -244,18 +286,12 @@ class Ledger:
     def _afford(self, run: _sqlite.Run, cost: _costs.Cost, place: _costs.Group) -> None:
         # Changes nothing, but fails before anything is drawn where the file is read-only.
         run("DELETE FROM charges WHERE 0")
-        if self._stored_budget(run) != self._cap:
-            raise Mismatch(
-                f"the budget {self._cap} in the ledger {self._file.named}",
-                "another",
-                "The file was replaced while it was in use.",
-            )
         sums = self._sums(run)
         own = sums.get(place, _costs.NOTHING)
-        if _costs.total({**sums, place: own.plus(cost)}).within(self._cap):
+        if _costs.total({**sums, place: own.plus(cost)}).within(self._head.cap):
             return
         others = _costs.total({other: sums[other] for other in sums if other[0] != place[0]})
-        left = self._cap.plus(others, -1).plus(own, -1)
+        left = self._head.cap.plus(others, -1).plus(own, -1)
         raise BudgetExhausted(
             f"a spend within what is left of the budget ({left})",
             str(cost),
@@ -269,11 +305,26 @@ class Ledger:
         )
         return {(attribute, member): _costs.Cost(e, d) for attribute, member, e, d in rows}
 
-    def _stored_budget(self, run: _sqlite.Run) -> _costs.Cost:
-        rows = run("SELECT epsilon, delta FROM budget")
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[_sqlite.Run]:
+        with self._file.reading() as run:
+            self._check(run)
+            yield run
+
+    def _check(self, run: _sqlite.Run) -> None:
+        if self._stored_head(run) != self._head:
+            raise Mismatch(
+                f"the same ledger at {self._file.named} as when it was opened",
+                "another",
+                "The file was replaced while it was in use.",
+            )
+
+    def _stored_head(self, run: _sqlite.Run) -> _Head:
+        rows = run("SELECT id, subject, epsilon, delta FROM budget")
         if len(rows) != 1:
             raise self._file.damaged()
-        return _costs.Cost(*rows[0])
+        ((id_, subject, epsilon, delta),) = rows
+        return _Head(id_, subject, _costs.Cost(epsilon, delta))
 
     def _store(self, run: _sqlite.Run, row: tuple[Any, ...]) -> None:
         run(
@@ -288,33 +339,9 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _checked_group(group: tuple[str, str] | None) -> _costs.Group:
-    if group is None:
-        return "", ""
-    if not isinstance(group, tuple) or len(group) != 2:
-        raise InvalidInput(
-            "a group as (attribute, value)", _validate.shown(group), 'Like ("region", "north").'
-        )
-    member = _word("a non-empty text as the value of a group", group[1])
-    # Spellings of one value are one group: taking them for two would count a person once only.
-    folded = unicodedata.normalize("NFKC", member).casefold().strip()
-    member = "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Cc"))
-    return _word("a non-empty text as the attribute of a group", group[0]), member
-
-
-def _word(expected: str, word: Any) -> str:
-    if not isinstance(word, str) or not word.strip():
-        raise InvalidInput(expected, _validate.shown(word))
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        raise InvalidInput(expected, _validate.shown(word), "It is not valid Unicode.") from None
-    return str(word)
-
-
 def _json(what: str, value: Any, *, sort: bool = False) -> str:
     try:
-        _check_keys(value)
+        _check_plain(value)
         return json.dumps(value, allow_nan=False, sort_keys=sort, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         # The reason is left out: it could quote what must not be seen.
@@ -323,12 +350,14 @@ def _json(what: str, value: Any, *, sort: bool = False) -> str:
         ) from None
 
 
-def _check_keys(value: Any) -> None:
-    """Refuse keys that are not text: JSON would make 1 and "1" one key."""
+def _check_plain(value: Any) -> None:
+    """Refuse keys that are not text, which JSON would make one of 1 and "1", and huge integers."""
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        raise ValueError
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             raise TypeError
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         for item in value:
-            _check_keys(item)
+            _check_plain(item)

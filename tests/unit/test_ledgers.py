@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from confide._costs import placed
 from confide.accounting import Spend
 from confide.errors import InvalidInput, Mismatch
 from confide.ledgers import BudgetExhausted, Entry, Ledger
@@ -317,6 +318,7 @@ def test_the_callers_decimals_do_not_matter(path: Path) -> None:
             ledger.charge(str(at), {}, Spend(0.19), lambda: 1)
         with pytest.raises(BudgetExhausted):
             ledger.charge("more", {}, Spend(0.19), lambda: 1)
+        assert repr(ledger.spent) == "Spend(epsilon=0.95)"
     assert ledger.spent == Spend(0.95)
 
 
@@ -376,6 +378,31 @@ def test_spellings_of_a_group_are_one_group(path: Path) -> None:
     assert ledger.spent == Spend(0.8)
 
 
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("north", "\u200b north"),
+        ("north", "north\ufe0f"),
+        ("new york", "New\t York"),
+        ("\u00e9", "e\u200b\u0301"),
+        ("fin", "\ufb01n"),
+    ],
+)
+def test_odd_spellings_of_a_group_are_one_group(path: Path, one: str, two: str) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    take(ledger, "a", 0.25, group=("region", one))
+    take(ledger, "b", 0.25, group=("region", two))
+    assert ledger.spent == Spend(0.5)
+    assert ledger.entries()[0].group == ledger.entries()[1].group
+
+
+@given(st.text(min_size=1))
+def test_a_folded_group_stays_as_it_is(member: str) -> None:
+    assume(member.strip())
+    _, folded = placed(("region", member))
+    assert not folded.strip() or placed(("region", folded)) == ("region", folded)
+
+
 def test_odd_notes_and_keys_are_refused_before_anything_is_drawn(path: Path) -> None:
     ledger = Ledger(path, epsilon=1.0)
     drawn = []
@@ -407,15 +434,116 @@ def test_a_damaged_ledger_is_refused(path: Path) -> None:
         ledger.charge("a", {}, Spend(0.1), never)
 
 
-def test_a_ledger_of_a_newer_version_is_refused(path: Path) -> None:
+@pytest.mark.parametrize(("version", "advice"), [(3, "update this one"), (1, "An older confide")])
+def test_a_ledger_of_another_version_is_refused(path: Path, version: int, advice: str) -> None:
     ledger = Ledger(path, epsilon=1.0)
     connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 2")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(InvalidInput, match=r"version 1 .* got version 2\. A newer confide"):
+    with pytest.raises(InvalidInput, match=rf"version 2 .* got version {version}\. .*{advice}"):
         Ledger(path, epsilon=1.0)
-    with pytest.raises(InvalidInput, match="update this one"):
+    with pytest.raises(InvalidInput, match=advice):
         ledger.charge("a", {}, Spend(0.1), never)
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON charges BEGIN UPDATE charges SET epsilon = 0; END",
+        "CREATE TABLE more (x)",
+        "CREATE VIEW v AS SELECT * FROM charges",
+        "ALTER TABLE charges ADD COLUMN raw TEXT",
+    ],
+)
+def test_a_planted_schema_is_refused(path: Path, planted: str) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    connection = sqlite3.connect(path)
+    connection.execute(planted)
+    connection.commit()
+    connection.close()
+    with pytest.raises(InvalidInput, match="nothing but the tables of a ledger"):
+        Ledger(path, epsilon=1.0)
+    with pytest.raises(InvalidInput, match="nothing but the tables of a ledger"):
+        ledger.charge("a", {}, Spend(0.1), never)
+
+
+def test_a_replaced_ledger_is_noticed(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    take(ledger, "a", 1.0)
+    path.unlink()
+    Ledger(path, epsilon=1.0)
+    for use in (
+        lambda: take(ledger, "a", 1.0),
+        lambda: take(ledger, "b", 1.0),
+        lambda: ledger.left,
+        lambda: ledger.spent,
+        ledger.entries,
+        lambda: pickle.loads(pickle.dumps(ledger)).left,
+    ):
+        with pytest.raises(Mismatch, match="was replaced"):
+            use()
+    assert Ledger(path).spent == Spend(0.0)
+
+
+def test_a_ledger_replaced_during_a_charge_hands_nothing_out(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    other = path.with_name("other")
+    Ledger(other, epsilon=1.0)
+    with pytest.raises(Mismatch, match="stay where it is"):
+        ledger.charge("a", {}, Spend(0.5), lambda: os.replace(other, path))
+
+
+def test_the_subject_of_a_ledger_is_kept(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0, subject="staff-2024")
+    for again in (ledger, Ledger(path), Ledger(path, subject="staff-2024")):
+        assert again.subject == "staff-2024"
+    assert repr(ledger) == f"Ledger({str(path)!r}, epsilon=1, subject='staff-2024')"
+    with pytest.raises(Mismatch, match=r"made for \('staff-2024'\), got 'staff-2025'"):
+        Ledger(path, epsilon=1.0, subject="staff-2025")
+    plain = path.with_name("plain")
+    assert Ledger(plain, epsilon=1.0).subject == ""
+    with pytest.raises(Mismatch, match=r"made for \(none\), got 'staff-2024'"):
+        Ledger(plain, subject="staff-2024")
+    for odd in ("", " ", 3, "\ud800"):
+        with pytest.raises(InvalidInput, match="non-empty text as subject"):
+            Ledger(path.with_name("odd"), epsilon=1.0, subject=odd)  # type: ignore[arg-type]
+    assert not path.with_name("odd").exists()
+
+
+def test_a_charge_within_a_charge_is_refused_at_once(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    other = Ledger(path.with_name("other"), epsilon=1.0)
+    with pytest.raises(InvalidInput, match="a use within another"):
+        ledger.charge("a", {}, Spend(0.1), lambda: take(Ledger(path, epsilon=1.0), "b", 0.1))
+    assert ledger.entries() == ()
+    assert ledger.charge("a", {}, Spend(0.1), lambda: take(other, "b", 0.1)) == ["b"]
+    assert take(ledger, "b", 0.1) == ["b"]
+
+
+def test_integers_that_others_could_not_read_are_refused(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        for huge in (10**5000, {"a": [-(10**5000)]}):
+            with pytest.raises(InvalidInput, match="plain JSON values"):
+                ledger.charge("a", {}, Spend(0.1), lambda huge=huge: huge)
+            with pytest.raises(InvalidInput, match="plain JSON values"):
+                ledger.charge("a", huge, Spend(0.1), never)
+    finally:
+        sys.set_int_max_str_digits(before)
+    assert ledger.entries() == ()
+    assert ledger.charge("a", {}, Spend(0.1), lambda: 2**2047) == 2**2047
+
+
+def test_a_stored_release_that_cannot_be_read_is_told(path: Path) -> None:
+    ledger = Ledger(path, epsilon=1.0)
+    take(ledger, "a", 0.1)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE charges SET release = '[' || release")
+    connection.close()
+    with pytest.raises(InvalidInput, match="an intact ledger"):
+        take(ledger, "a", 0.1)
 
 
 def test_a_locked_ledger_is_waited_for_and_then_refused(path: Path) -> None:
@@ -509,19 +637,23 @@ def test_show(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     typer = pytest.importorskip("typer")
     from confide.cli.ledger import ledger as verb
 
-    ledger = Ledger(path, epsilon=1.0, delta=1e-6)
-    take(ledger, "count", 0.5, 1e-7, group=("region", "north"))
+    ledger = Ledger(path, epsilon=1.0, delta=1e-6, subject="staff-2024")
+    take(ledger, "count\x1b[2J", 0.5, 1e-7, group=("region\x1b", "north"))
     app = typer.Typer()
     app.add_typer(verb, name="ledger")
     command = typer.main.get_command(app)
     command.main(["ledger", "show", str(path), "--json"], standalone_mode=False)
     shown = json.loads(capsys.readouterr().out)
     assert shown["left"] == {"epsilon": 0.5, "delta": 9e-7, "note": ""}
-    assert shown["entries"][0]["group"] == ["region", "north"]
+    assert shown["subject"] == "staff-2024"
+    assert shown["entries"][0]["group"] == ["region\x1b", "north"]
     command.main(["ledger", "show", str(path)], standalone_mode=False)
     text = " ".join(capsys.readouterr().out.split())
     assert "1 release in" in text
-    assert "region = north" in text
+    assert ", about staff-2024" in text
+    assert "\x1b" not in text
+    assert "count\\x1b[2J" in text
+    assert "region\\x1b = north" in text
     assert "Spent epsilon = 0.500000 of 1.000000, 0.500000 left." in text
     assert "by a factor of at most 1.65" in text
     with pytest.raises(InvalidInput, match="a file at"):

@@ -34,6 +34,7 @@ def show(
         output.machine(
             {
                 "path": str(file),
+                "subject": opened.subject,
                 "budget": opened.budget.to_dict(),
                 "spent": spent.to_dict(),
                 "left": left.to_dict(),
@@ -54,11 +55,11 @@ def show(
     rows = []
     for entry in entries:
         group = "-" if entry.group is None else " = ".join(entry.group)
-        key = entry.key.encode("unicode_escape").decode()  # a key must not steer the terminal
-        row = [key, group, entry.at, f"{entry.spend.epsilon:.6f}"]
+        row = [_harmless(entry.key), _harmless(group), entry.at, f"{entry.spend.epsilon:.6f}"]
         rows.append([*row, rounded_up(entry.spend.delta, 3)] if deltas else row)
     head = ["key", "group", "at", "epsilon", *(["delta"] if deltas else [])]
-    output.table(f"{counted(len(entries), 'release')} in {file}", head, rows, words=3)
+    about = f", about {_harmless(opened.subject)}" if opened.subject else ""
+    output.table(f"{counted(len(entries), 'release')} in {file}{about}", head, rows, words=3)
     output.say(
         f"Spent epsilon = {spent.epsilon:.6f} of {opened.budget.epsilon:.6f}, "
         f"{left.epsilon:.6f} left."
@@ -73,3 +74,8 @@ def show(
             f"the odds by a factor of at most {odds(spent.epsilon)}"
             + (f", but for a probability of {rounded_up(spent.delta, 2)}." if spent.delta else ".")
         )
+
+
+def _harmless(text: str) -> str:
+    """Words out of a file that must not steer the terminal: what cannot be seen is spelt out."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
