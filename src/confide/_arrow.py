@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from confide import _validate
-from confide._files import counted, named, readable
+from confide._files import atomic, counted, named, readable
 from confide.errors import InvalidInput, extra
 
 SUFFIXES = (".parquet", ".csv")
@@ -54,6 +54,15 @@ def table_of(data: Any) -> Any:
         ) from error
     unique(table.schema.names, "a table")
     return table
+
+
+def write(table: Any, path: Path) -> None:
+    """Write a table as Parquet or CSV, whole or not at all."""
+    with atomic(path) as temporary:
+        if path.suffix == ".csv":
+            arrow("pyarrow.csv").write_csv(table, temporary)
+        else:
+            arrow("pyarrow.parquet").write_table(table, temporary)
 
 
 def _array(column: Any) -> Any:
@@ -109,9 +118,7 @@ class Source:
         """Column names."""
         with _told(self.where):
             try:
-                names = list(
-                    self._csv().schema.names if self.plain else self._parquet.schema_arrow.names
-                )
+                names = list(self._csv().schema.names if self.plain else self._schema.names)
             except arrow().ArrowException:
                 # Decimal commas make the lines of such a file uneven.
                 self._check_separator()
@@ -144,17 +151,21 @@ class Source:
         if self.plain:
             return {}
         with _told(self.where):
-            return self._parquet.schema_arrow.metadata or {}
+            return self._schema.metadata or {}
 
     def kind(self, name: str) -> Any:
         """The Arrow type of a column of a Parquet file."""
         with _told(self.where):
-            return self._parquet.schema_arrow.field(name).type
+            return self._schema.field(name).type
 
     @property
     def rows(self) -> int | None:
         """Number of rows, where the file knows it without being read."""
         return None if self.plain else int(self._parquet.metadata.num_rows)
+
+    @cached_property
+    def _schema(self) -> Any:
+        return self._parquet.schema_arrow
 
     @property
     def _parquet(self) -> Any:

@@ -617,7 +617,7 @@ def keys_of(fields: dict[str, Any]) -> set[str]:
     """All keys of a JSON object, but those that are the survey's own words."""
     found = set(fields)
     for key, value in fields.items():
-        if isinstance(value, dict) and key not in ("shares", "epsilons", "missing"):
+        if isinstance(value, dict) and key not in ("shares", "epsilons", "missing", "facts"):
             found |= keys_of(value)
     return found
 
@@ -640,6 +640,10 @@ def test_the_page_names_every_verb_and_key(
             "regress reports.parquet --x age --y number --method linear",
         ],
         "classify": ["classify reports.parquet --x pay --y smokes"],
+        "release": [
+            "release histogram values.csv --column pay --low 0 --high 10 --epsilon 1",
+            "release query values.csv --what mean --column pay --low 0 --high 10 --epsilon 1",
+        ],
         "demo": ["demo --n 2000"],
     }
     assert set(commands) == {command.callback.__name__ for command in app.registered_commands}

@@ -22,7 +22,7 @@ from confide.releases.moments import (
     variance_sensitivity,
 )
 from confide.releases.noise import LEVELS, DiscreteLaplace, sensitivity
-from confide.releases.ranks import Ranks, distances, rank_weights
+from confide.releases.ranks import RANK_RISK, TOP, Ranks, distances, rank_weights
 from confide.releases.tables import UNIT
 
 EPSILONS = (0.1, 1.0, 4.0)
@@ -120,6 +120,18 @@ def test_certified_loss_of_additive_releases(epsilon, n):
         assert certified(recipe.noise(n))
         assert recipe.loss(n) <= epsilon
     assert certified(Histogram(lattice, epsilon=epsilon).noise)
+
+
+@pytest.mark.parametrize("written", ["0.1", "0.3", "0.7", "1.1"])
+def test_ten_releases_cost_no_more_than_ten_times_what_is_written(written):
+    # The float 0.1 is above a tenth; noise made for the float would cost more than is charged.
+    bound, _ = exp_enclosure(Fraction(written), 256)
+    (noise,) = Query("count", epsilon=float(written)).noises(10)
+    assert bound * noise.parameter >= ONE << 256
+    ranks = Query("quantile", Lattice(low=0, high=1), epsilon=float(written), q=0.5)._ranks
+    assert sum(ranks.parts) <= Fraction(written)
+    caught = DiscreteLaplace(Fraction(0.1), 1)
+    assert exp_enclosure(Fraction("0.1"), 256)[1] * caught.parameter < ONE << 256
 
 
 def test_half_the_noise_would_be_caught():
@@ -260,6 +272,17 @@ def test_exact_law_of_a_quantile(epsilon):
         assert log_ceiling(worst) <= float(epsilon)
     # One draw for the quantile and two for its ends share epsilon.
     assert sum(Ranks(epsilon, size, 0.5, 0.95).parts) == epsilon
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(1), Fraction(30)])
+@pytest.mark.parametrize("level", [0.5, 0.95, 1 - 1e-16])
+def test_reach_of_a_rank_by_looking_at_every_distance(epsilon, level):
+    for size in (2, 1000, 2**20):
+        weights = rank_weights(epsilon)
+        risk = Fraction(RANK_RISK * (1 - level) / 2)
+        far = [d for d in range(len(weights) - 1) if size * weights[d + 1] <= risk * TOP]
+        found = Ranks(epsilon, size, 0.5, level).reach(epsilon)
+        assert found == (far[0] if far else len(weights))
 
 
 def test_rank_draws_fit_their_law():

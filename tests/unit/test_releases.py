@@ -1,5 +1,6 @@
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -7,8 +8,8 @@ import pytest
 from confide import Lattice
 from confide.accounting import Spend
 from confide.errors import InvalidInput, Mismatch
-from confide.releases import Bernstein, Histogram, Query, Series
-from confide.releases._bounds import reach
+from confide.releases import Bernstein, DiscreteLaplace, Histogram, Query, Series, _bounds
+from confide.releases._bounds import reach, share_interval
 from confide.releases.histogram import default_cells
 from confide.releases.series import default_terms
 
@@ -256,6 +257,34 @@ def test_reach_is_the_quantile_of_normal_plus_laplace():
     for sd, scale in ((1.0, 0.01), (1.0, 1.0), (0.05, 1.0), (1.0, 0.2)):
         draws = sd * generator.normal(size=400_000) + generator.laplace(0, scale, 400_000)
         assert reach(sd, scale, 0.025) == pytest.approx(np.quantile(draws, 0.975), rel=0.02)
+
+
+def test_large_noise_on_a_count_moves_in_coarser_steps(monkeypatch):
+    noise = DiscreteLaplace(1 / 100, 1)
+    for count in (-200, 70, 400, 1100):
+        low, high = share_interval(count, 1000, noise, 0.9)
+        with monkeypatch.context() as patched:
+            patched.setattr(_bounds, "FINE", 10)
+            coarse = share_interval(count, 1000, noise, 0.9)
+        assert low - 0.03 <= coarse[0] <= low
+        assert high <= coarse[1] <= high + 0.03
+    # Noise far beyond any memory: an interval all the same, and a quick one.
+    answer = Query("count", epsilon=1e-12).release([0, 1]).answer
+    assert 0 <= answer["low"] <= answer["high"] <= 2
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sensitivity"),
+    [(0, 1), (-1, 1), (math.nan, 1), (math.inf, 1), ("1", 1), (True, 1), (1, 0), (1, 2.5), (1, -1)],
+)
+def test_noise_for_odd_parameters_is_refused(epsilon, sensitivity):
+    with pytest.raises(InvalidInput):
+        DiscreteLaplace(epsilon, sensitivity)
+
+
+def test_noise_takes_plain_numbers():
+    for epsilon in (0.5, np.float32(0.5), Fraction(1, 2)):
+        assert DiscreteLaplace(epsilon, np.int64(3)) == DiscreteLaplace(Fraction(1, 2), 3)
 
 
 def test_words_say_the_odds_and_the_power():

@@ -17,6 +17,7 @@ from confide.cli.demo import demo
 from confide.cli.estimate import density, shares
 from confide.cli.ledger import ledger
 from confide.cli.regress import classify, regress
+from confide.cli.release import release
 from confide.errors import ConfideError, ConfideWarning
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ EXAMPLES = {
     "privatize": "confide privatize survey.toml values.csv -o reports.parquet",
     "summarize": "confide summarize survey.toml reports.parquet -o counts.json",
     "merge": "confide merge a.json b.json -o all.json",
+    "release": "confide release histogram values.csv --column x --low 0 --high 1 --epsilon 1",
 }
 # The library names its classes; here a method is an option.
 OPTIONS = {
@@ -37,7 +39,7 @@ OPTIONS = {
     "KernelRegression": "--method kernel",
     "LinearRegression": "--method linear",
 }
-for verb in (demo, privatize, summarize, merge, density, shares, regress, classify):
+for verb in (demo, privatize, summarize, merge, density, shares, regress, classify, release):
     app.command()(verb)
 app.add_typer(ledger, name="ledger")
 

@@ -21,6 +21,9 @@ from confide import displays
 from confide._files import atomic
 from confide.accounting import rounded_up
 
+STEPS = 1000
+"""Steps of a bar for work that is told in shares."""
+
 
 def say(*lines: str) -> None:
     """Print plain lines for people."""
@@ -98,6 +101,20 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     with bar:
         task = bar.add_task(what, total=total)
         yield lambda rows: bar.advance(task, rows)
+
+
+@contextlib.contextmanager
+def shares(what: str) -> Iterator[Callable[[float], None]]:
+    """The same for work that tells the share of it that is done."""
+    done = 0
+    with progress(what, STEPS) as advance:
+
+        def tell(share: float) -> None:
+            nonlocal done
+            advance(int(share * STEPS) - done)
+            done = int(share * STEPS)
+
+        yield tell
 
 
 def save_plot(display: Any, path: Path, title: str, *, name: str = "", height: str = "") -> None:

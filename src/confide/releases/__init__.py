@@ -2,9 +2,26 @@
 
 from confide.releases.base import Release
 from confide.releases.bernstein import Bernstein
+from confide.releases.choice import Choice
+from confide.releases.gaussian_noise import DiscreteGaussian
+from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.histogram import Histogram
+from confide.releases.holdout import Holdout
+from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.noise import DiscreteLaplace
 from confide.releases.query import Query
 from confide.releases.series import Series
 
-__all__ = ["Bernstein", "DiscreteLaplace", "Histogram", "Query", "Release", "Series"]
+__all__ = [
+    "Bernstein",
+    "Choice",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "GaussianProcess",
+    "Histogram",
+    "Holdout",
+    "KolmogorovSmirnov",
+    "Query",
+    "Release",
+    "Series",
+]

@@ -13,6 +13,8 @@ from scipy.stats import binom, t
 from confide.releases.noise import DiscreteLaplace
 
 Interval = tuple[float, float]
+FINE = 1000
+"""Steps that the scale of the noise on a count is cut into, at most."""
 SPREAD_RISK = 0.01
 """Part of the risk that goes to the noise on a released variance."""
 
@@ -114,18 +116,23 @@ def variance_interval(
 
 
 def share_interval(count: int, n: int, noise: DiscreteLaplace, level: float) -> Interval:
-    """Interval of a share from a noisy count, by inverting the exact law of binomial + noise."""
+    """Interval of a share from a noisy count, by inverting the law of binomial + noise.
+
+    The law is exact while the noise is small. Large noise moves in coarser steps, counted against
+    us: in single ones its table would not fit into any memory.
+    """
     tail = (1 - level) / 2
-    width = int(noise.scale * 30) + 2
-    steps = np.arange(-width, width + 1)
+    step = 1 + int(noise.scale / FINE)
+    width = int(noise.scale / step * 30) + 2
+    steps = step * np.arange(-width, width + 1)
     law: npt.NDArray[np.float64] = np.exp(-np.abs(steps) / noise.scale)
     law /= law.sum()
 
     def above(p: float) -> float:
-        return float(law @ binom.sf(count - steps - 1, n, p))
+        return float(law @ binom.sf(count - step - steps, n, p))
 
     def below(p: float) -> float:
-        return float(law @ binom.cdf(count - steps, n, p))
+        return float(law @ binom.cdf(count + step - 1 - steps, n, p))
 
     return _cross(lambda p: above(p) > tail), _cross(lambda p: below(p) <= tail)
 

@@ -26,6 +26,9 @@ BOUNDS = (
 )
 
 
+VERSION = 1
+"""Of the tables and default rules: what was stored under others must not be opened with these."""
+
 Progress = Callable[[float], None]
 """Told the share of the work that is done, from 0 to 1."""
 
@@ -79,14 +82,19 @@ class Release:
         """What a person in the data may fear from this release."""
         if self.simulated:
             return "Simulated from a seed, for study: not private, never to be published."
-        epsilon = self.spend.epsilon
-        power = min(1.0, math.nextafter(0.05 * math.exp(epsilon), 1.0))
+        epsilon, delta = self.spend.epsilon, self.spend.delta
+        power = min(1.0, math.nextafter(0.05 * math.exp(epsilon) + delta, 1.0))
         text = (
             f"Had you given any other value, every possible outcome of this release would have "
             f"been as likely up to a factor of {odds(epsilon)} "
             f"(epsilon = {rounded_up(epsilon, 4)}): whatever somebody believes about you, it moves "
             f"their odds by no more than that. "
         )
+        if delta:
+            text += (
+                f"This holds but for a probability of 1 in {int(1 / Fraction(repr(delta))):,} "
+                f"(delta): to so much of what may happen no bound applies. "
+            )
         if power < 1:
             return text + (
                 "Any test of a claim about you that is wrong 5 % of the time finds the truth at "
@@ -117,6 +125,7 @@ class Recipe(ABC):
 
     name: ClassVar[str]
     epsilon: float
+    delta: float = 0.0
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -125,6 +134,10 @@ class Recipe(ABC):
     @abstractmethod
     def loss(self, n: int) -> float:
         """The certified loss for n records, rounded up: never above epsilon."""
+
+    def slack(self, n: int) -> float:
+        """The certified probability that `loss` leaves out, rounded up: never above delta."""
+        return 0.0
 
     @abstractmethod
     def _index(self, values: Any) -> Indices:
@@ -148,7 +161,7 @@ class Recipe(ABC):
     @property
     def spend(self) -> Spend:
         """What one release costs, at most."""
-        return Spend(self.epsilon)
+        return Spend(self.epsilon, self.delta)
 
     def release(
         self,
@@ -181,9 +194,14 @@ class Recipe(ABC):
         # Before anything is charged: whether there is noise for this at all, and enough of it.
         if not self.loss(len(indices)) <= self.epsilon:
             raise InvalidInput(f"a loss of at most {self.epsilon:g}", "more")
-
-        if ledger is None and group is not None:
-            raise InvalidInput("a ledger with a group", "none", "Groups matter to a ledger only.")
+        if not self.slack(len(indices)) <= self.delta:
+            raise InvalidInput(f"a delta of at most {self.delta:g}", "more")
+        if ledger is None and (key, group) != (None, None):
+            raise InvalidInput(
+                "a ledger with a key or a group",
+                "none",
+                "Without one a retry draws afresh, and several draws wear the noise away.",
+            )
         prepared = self._prepare(indices, progress or _silent)
 
         def make() -> dict[str, Any]:
@@ -212,7 +230,11 @@ class Recipe(ABC):
         return self._open(self._spec(len(indices)), noisy, simulated=True)
 
     def _spec(self, n: int) -> dict[str, Any]:
-        return {"release": self.name, "n": n, **self.to_dict()}
+        return {"release": self.name, "version": VERSION, "n": n, **self.to_dict()}
+
+    def _facts(self, n: int) -> dict[str, Any]:
+        cost = {"epsilon": self.epsilon} | ({"delta": self.delta} if self.delta else {})
+        return {"method": self.name, "n": n, **cost}
 
     def _open(self, spec: dict[str, Any], noisy: tuple[int, ...], *, simulated: bool) -> Release:
         found = self._finish(noisy, spec["n"])
@@ -220,7 +242,7 @@ class Recipe(ABC):
             spec,
             noisy,
             self.spend,
-            {"method": self.name, "n": spec["n"], "epsilon": self.epsilon, **found["facts"]},
+            {**self._facts(spec["n"]), **found["facts"]},
             found.get("answer"),
             found.get("curve"),
             simulated=simulated,
@@ -235,15 +257,16 @@ def bounded(lattice: Any) -> Lattice:
     """A lattice, or advice on how to choose one."""
     if not isinstance(lattice, Lattice):
         raise InvalidInput(
-            "public bounds, as a Lattice(low=..., high=...)", _validate.shown(lattice), BOUNDS
+            "public bounds, as a Lattice(low=..., high=...)",
+            f"a {type(lattice).__name__}",  # not what is in it: it may be the values
+            BOUNDS,
         )
     return lattice
 
 
-def checked(recipe: Recipe) -> Fraction:
-    """The recipe's epsilon, validated and exact."""
+def checked(recipe: Recipe) -> None:
+    """Validate the recipe's epsilon."""
     object.__setattr__(recipe, "epsilon", checked_epsilon(recipe.epsilon))
-    return Fraction(recipe.epsilon)
 
 
 def added(totals: npt.NDArray[np.int64], noise: npt.NDArray[np.int64]) -> list[int]:

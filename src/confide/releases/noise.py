@@ -10,6 +10,7 @@ from functools import cache, cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from confide import _validate
 from confide.discrete import ONE
 from confide.errors import InvalidInput
 from confide.randomness import Entropy, Inversion, exp_ceiling, log_ceiling
@@ -32,7 +33,7 @@ class DiscreteLaplace:
     Parameters
     ----------
     epsilon
-        Bound on the loss, as an exact fraction.
+        Bound on the loss, kept as an exact fraction.
     sensitivity
         Largest sum of absolute changes, over all sums, that one record can cause.
     bits
@@ -50,6 +51,11 @@ class DiscreteLaplace:
     bits: int = 64
 
     def __post_init__(self) -> None:
+        number = _validate.positive(epsilon=self.epsilon)
+        exact = self.epsilon if isinstance(self.epsilon, Fraction) else Fraction(number)
+        object.__setattr__(self, "epsilon", exact)
+        whole = _validate.integer(1, sensitivity=self.sensitivity)
+        object.__setattr__(self, "sensitivity", whole)
         if self.parameter >= ONE or len(self._samplers) > MOST_DIGITS:
             raise InvalidInput(
                 "epsilon large enough for integer noise",

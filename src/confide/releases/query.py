@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide import _validate
+from confide.accounting import exact
 from confide.errors import InvalidInput
 from confide.lattice import MAX_SIZE, Lattice
 from confide.randomness import Entropy
@@ -106,7 +107,7 @@ class Query(Recipe):
 
     def _parts(self, n: int) -> tuple[Fraction, Fraction]:
         """Epsilon of the number itself and of what its interval needs besides."""
-        whole = Fraction(self.epsilon)
+        whole = exact(self.epsilon)
         if self.what in ("sum", "mean") or (self.what == "variance" and n >= 4):
             besides = whole * Fraction(self.spread)
             return whole - besides, besides
@@ -115,7 +116,7 @@ class Query(Recipe):
     @cached_property
     def _ranks(self) -> Ranks:
         size = bounded(self.lattice).size
-        return Ranks(Fraction(self.epsilon), size, self.q or 0.0, self.level)
+        return Ranks(exact(self.epsilon), size, self.q or 0.0, self.level)
 
     @cached_property
     def grid(self) -> Lattice:
@@ -158,12 +159,12 @@ class Query(Recipe):
             return self._ranks.draw(prepared, entropy)
         noises = self.noises(n)
         if self.what == "variance":
-            exact = [integer_variance(prepared)]
-            exact += [integer_fourth(prepared, entropy)] if len(noises) == 2 else []
+            sums = [integer_variance(prepared)]
+            sums += [integer_fourth(prepared, entropy)] if len(noises) == 2 else []
         else:
-            exact = [int(prepared.sum())]
-            exact += [integer_variance(prepared)] if len(noises) == 2 else []
-        pairs = zip(exact, noises, strict=True)
+            sums = [int(prepared.sum())]
+            sums += [integer_variance(prepared)] if len(noises) == 2 else []
+        pairs = zip(sums, noises, strict=True)
         return [value + int(noise.draw(entropy, 1)[0]) for value, noise in pairs]
 
     def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -63,11 +65,9 @@ class Ranks:
     def reach(self, epsilon: Fraction) -> int:
         """A rank distance that a draw exceeds with no more than its part of the risk."""
         weights = rank_weights(epsilon)
-        risk = Fraction(RANK_RISK * (1 - self.level) / 2)
-        return next(
-            (d for d, weight in enumerate(weights[1:]) if self.size * weight <= risk * TOP),
-            len(weights),
-        )
+        most = int(Fraction(RANK_RISK * (1 - self.level) / 2) * TOP / self.size)
+        found = bisect_left(weights, -most, 1, key=operator.neg)
+        return found - 1 if found < len(weights) else found
 
     def targets(self, n: int) -> tuple[int, int, int]:
         """Ranks asked for, some perhaps beyond 0 .. n, where the public bound is the answer."""

@@ -9,45 +9,64 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from confide.curves import CellDensity
-from confide.lattice import MAX_SIZE, Lattice
+from confide.lattice import Lattice
 from confide.randomness import Entropy
+from confide.releases._columns import Bounds, cell_density, counted, indexed, named, split
 from confide.releases.base import Indices, Recipe, added
 from confide.releases.noise import DiscreteLaplace, laplace, sensitivity
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 UNIT = 2**20
-"""Units of the integer tables in one: rounding a record's entry moves it by 2**-21 at most."""
-MOST_CELLS = 2048
-"""The exact sensitivity looks at every pair of cells, so there are not too many."""
+"""Units of a record's entry in one: rounding moves an entry by 2**-21 at most in one column."""
+MOST_CELLS = (1024, 128)
+"""Cells a column for one and for two columns: the exact sensitivity looks at every pair of them."""
 
 
 class TableRelease(Recipe):
-    """Quantise per record, sum, add exact noise: rounding the sums would break the sensitivity."""
+    """Quantise per record, sum, add exact noise: rounding the sums would break the sensitivity.
 
-    lattice: Lattice
+    With two columns a record adds the product of its two columns' entries.
+    """
+
+    lattice: Bounds
 
     @abstractmethod
-    def table(self, n: int) -> npt.NDArray[np.int64]:
-        """What a record in each cell adds to each sum: rows are sums, columns cells."""
+    def table(self, n: int) -> Integers:
+        """What a record in each cell of a column adds: rows are sums, columns cells."""
 
     @abstractmethod
-    def _masses(self, coefficients: Floats) -> Floats:
+    def _masses(self, coefficients: Floats, n: int) -> Floats:
         """Cell masses from the averages of the released sums, negative ones included."""
 
     @property
-    def grid(self) -> Lattice:
-        """The lattice that records are put on."""
-        given = self.lattice
-        size = min(given.size, MOST_CELLS, MAX_SIZE)
-        return Lattice(low=given.low, high=given.high, size=size, scale=given.scale)
+    def _dimensions(self) -> int:
+        return len(named(self.lattice))
+
+    @property
+    def unit(self) -> int:
+        """Units of the table of one column in one; those of all columns multiply to UNIT."""
+        return 1 << (UNIT.bit_length() - 1) // self._dimensions
+
+    @property
+    def cells(self) -> int:
+        """Cells a column."""
+        sizes = (each.size for each in named(self.lattice).values())
+        return min(MOST_CELLS[self._dimensions - 1], *sizes)
+
+    @property
+    def grids(self) -> tuple[Lattice, ...]:
+        """The lattices that records are put on."""
+        return tuple(
+            Lattice(low=each.low, high=each.high, size=self.cells, scale=each.scale)
+            for each in named(self.lattice).values()
+        )
 
     @property
     def _places(self) -> Floats:
         """Cell centres in the unit interval."""
-        size = self.grid.size
-        places: Floats = (np.arange(size) + 0.5) / size
+        places: Floats = (np.arange(self.cells) + 0.5) / self.cells
         return places
 
     def sensitivity(self, n: int) -> int:
@@ -63,21 +82,24 @@ class TableRelease(Recipe):
         return self.noise(n).loss
 
     def _index(self, values: Any) -> Indices:
-        return self.grid.index(values).astype(np.int64)
+        return indexed(self.grids, split(self.lattice, values))
 
     def _draw(self, prepared: Indices, entropy: Entropy) -> list[int]:
         n = len(prepared)
-        table = self.table(n)
-        counts = np.bincount(prepared, minlength=table.shape[1])
-        return added(table @ counts, self.noise(n).draw(entropy, len(table)))
+        sums, table = counted(self.grids, prepared), self.table(n)
+        for _ in range(self._dimensions):
+            # Over the first axis, with the sums as the last one: after a turn of each, in order.
+            sums = np.tensordot(sums, table, axes=(0, 1))
+        return added(sums.ravel(), self.noise(n).draw(entropy, sums.size))
 
     def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
-        coefficients = np.array([value / (n * UNIT) for value in noisy])
-        masses = np.maximum(self._masses(coefficients), 0)
-        masses = (
-            masses / masses.sum() if masses.sum() > 0 else np.full(masses.size, 1 / masses.size)
-        )
-        facts = {"sums": len(noisy), "noise_sd": self.noise(n).sd / (n * UNIT)}
-        facts_of_curve = {"method": self.name, "n": n, "epsilon": self.epsilon, **facts}
-        curve = CellDensity((self.grid.edges,), masses, facts=facts_of_curve)
+        shape = (len(self.table(n)),) * self._dimensions
+        coefficients = np.array([value / (n * UNIT) for value in noisy]).reshape(shape)
+        kept = np.maximum(self._masses(coefficients, n), 0)
+        facts = {"sums": len(noisy), "noise_sd": self._noise_sd(n)}
+        curve = cell_density(self.lattice, self.grids, kept, {**self._facts(n), **facts})
         return {"facts": facts, "curve": curve}
+
+    def _noise_sd(self, n: int) -> float:
+        """Standard deviation of the noise on an average."""
+        return self.noise(n).sd / (n * UNIT)

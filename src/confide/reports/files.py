@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _arrow, _cells, _validate
-from confide._files import atomic, expand, writable
+from confide._files import expand, writable
 from confide.errors import InvalidInput, Mismatch
 from confide.mechanisms import Mechanism, Reports
 from confide.reports.stamps import Stamp, differs, unknown
@@ -31,12 +31,7 @@ def write(reports: Reports, path: str | Path, *, name: str = "report") -> None:
         raise InvalidInput(
             "a .parquet file for simulated reports", "a .csv file, which cannot say what they are"
         )
-    table = to_arrow(reports, name=name)
-    with atomic(path) as temporary:
-        if path.suffix == ".csv":
-            _arrow.arrow("pyarrow.csv").write_csv(table, temporary)
-        else:
-            _arrow.arrow("pyarrow.parquet").write_table(table, temporary)
+    _arrow.write(to_arrow(reports, name=name), path)
 
 
 def read(

@@ -1,0 +1,166 @@
+"""A release on its way out: charged, written, shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _arrow
+from confide._files import counted
+from confide.cli import output
+from confide.cli.results import QUANTILES, rows_of
+from confide.ledgers import Ledger
+from confide.releases import Release
+from confide.releases.base import Progress, Recipe
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release with what people ask about it.
+
+    Parameters
+    ----------
+    release
+        What was released.
+    kind
+        Of which kind.
+    columns
+        Names of the columns it is about.
+    key
+        Its name in the ledger, or None.
+    stored
+        Whether the ledger had it already.
+    ledger
+        What was charged, or None.
+    """
+
+    release: Release
+    kind: str
+    columns: tuple[str, ...]
+    key: str | None
+    stored: bool
+    ledger: Ledger | None
+
+    def write(self, sample: int | None, to: Path | None, plot: Path | None) -> None:
+        """Synthetic data and a picture, whole or not at all."""
+        curve = self.release.curve
+        if curve is None:
+            return
+        if sample is not None and to is not None:
+            drawn = curve.sample(sample).reshape(sample, len(self.columns))
+            columns = {name: drawn[:, at] for at, name in enumerate(self.columns)}
+            _arrow.write(_arrow.arrow().table(columns), to)
+        if plot is not None:
+            alone = self.columns[0] if len(self.columns) == 1 else ""
+            title = ", ".join([*self.columns, self.kind, self._cost()])
+            output.save_plot(curve.plot(level=None), plot, title, name=alone)
+
+    def show(self, *, as_json: bool) -> None:
+        """Print it, for people or for machines."""
+        if as_json:
+            output.machine(self.to_dict())
+            return
+        n = counted(self.release.spec["n"], "value")
+        if self.release.answer is not None:
+            answer = self.release.answer
+            number = output.format_of([answer["value"]])
+            head = ("", "answer", f"{output.percent(answer['level'])} from", "to")
+            shown = [number(answer[part]) for part in ("value", "low", "high")]
+            name = f"{self.release.spec['what']} of {', '.join(self.columns)}"
+            output.table(f"{n}, {self._cost()}", head, [(name, *shown)])
+        else:
+            self._table(f"{n}, {self.kind}, {self._cost()}")
+        if self.ledger is not None:
+            again = "was in the ledger already, and cost nothing" if self.stored else "was charged"
+            output.say(
+                f"The release {again}; epsilon = {self.ledger.left.epsilon:.6f} is left in "
+                f"{self.ledger.path}."
+            )
+        output.say(self.release.words())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        release = self.release
+        result: dict[str, Any] = {
+            "release": self.kind,
+            "columns": list(self.columns),
+            "n": release.spec["n"],
+            "key": self.key,
+            "stored": self.stored,
+            "left": None if self.ledger is None else self.ledger.left.to_dict(),
+            "spend": release.spend.to_dict(),
+            "words": release.words(),
+            "facts": dict(release.facts),
+        }
+        if release.answer is not None:
+            return {**result, "answer": dict(release.answer)}
+        assert release.curve is not None
+        cells = release.curve.cells
+        centers = [(edges[:-1] + edges[1:]) / 2 for edges in cells.edges]
+        if len(centers) == 1:
+            x = centers[0]
+            pairs = zip(QUANTILES, cells.quantile(QUANTILES).tolist(), strict=True)
+            return {
+                **result,
+                "edges": cells.edges[0].tolist(),
+                "x": x.tolist(),
+                "pdf": cells.pdf(x).tolist(),
+                "cdf": cells.cdf(x).tolist(),
+                "mean": float(cells.mean()),
+                "quantiles": {str(q): value for q, value in pairs},
+            }
+        points = np.stack(np.meshgrid(*centers, indexing="ij"), axis=-1)
+        return {
+            **result,
+            "edges": [edges.tolist() for edges in cells.edges],
+            "x": [center.tolist() for center in centers],
+            "pdf": cells.pdf(points).tolist(),
+            "mean": cells.mean().tolist(),
+        }
+
+    def _cost(self) -> str:
+        spend = self.release.spend
+        delta = f", delta = {spend.delta:.2g}" if spend.delta else ""
+        return f"epsilon = {output.costs([spend.epsilon])[0]}{delta}"
+
+    def _table(self, title: str) -> None:
+        curve = self.release.curve
+        assert curve is not None
+        if len(self.columns) == 1:
+            found = rows_of(curve, QUANTILES, 0.95)
+            number = output.format_of([value for _, value, _ in found])
+            output.table(title, ("", self.columns[0]), [(a, number(b)) for a, b, _ in found])
+            return
+        rows = []
+        for name in self.columns:
+            own = curve.cells.marginal(name)
+            number = output.format_of([own.mean()])
+            rows.append((name, number(own.mean()), *map(number, own.quantile([0.25, 0.5, 0.75]))))
+        output.table(title, ("", "mean", "25 %", "median", "75 %"), rows)
+
+
+def fulfil(
+    recipe: Recipe,
+    kind: str,
+    raw: Mapping[str, Floats],
+    ledger: Ledger | None,
+    *,
+    key: str,
+    group: tuple[str, str] | None,
+    tell: Progress,
+) -> Published:
+    """Charge and release."""
+    data = next(iter(raw.values())) if len(raw) == 1 else raw
+    if ledger is None:
+        made = recipe.release(data, progress=tell)
+        return Published(made, kind, tuple(raw), None, False, None)
+    stored = key in {entry.key for entry in ledger.entries()}
+    made = recipe.release(data, ledger, key, group=group, progress=tell)
+    return Published(made, kind, tuple(raw), key, stored, ledger)

@@ -1,0 +1,228 @@
+"""The verb of a curator: release KIND."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from confide import _arrow, _validate
+from confide._files import readable, writable
+from confide.accounting import Spend
+from confide.cli import output, published, values
+from confide.cli.collect import JsonOption
+from confide.cli.estimate import PlotOption
+from confide.displays import FORMATS
+from confide.errors import BudgetExhausted, InvalidInput, extra
+from confide.lattice import Lattice
+from confide.ledgers import Ledger
+from confide.releases import (
+    Bernstein,
+    GaussianProcess,
+    Histogram,
+    KolmogorovSmirnov,
+    Query,
+    Series,
+)
+from confide.releases.base import BOUNDS, Recipe
+
+# What each kind may be told besides its bounds and epsilon, as options here and as parameters.
+KINDS: dict[str, tuple[Callable[..., Recipe], tuple[str, ...]]] = {
+    "query": (Query, ("what", "q", "level", "spread")),
+    "histogram": (Histogram, ("cells",)),
+    "series": (Series, ("terms",)),
+    "gaussian-process": (GaussianProcess, ("delta", "bandwidth")),
+    "bernstein": (Bernstein, ("degree", "bandwidth")),
+    "kolmogorov-smirnov": (KolmogorovSmirnov, ("size", "points")),
+}
+
+JOINT = ("histogram", "gaussian-process", "bernstein")
+
+
+def release(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=" | ".join(KINDS))],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Raw values: CSV or Parquet, a glob or a folder.")
+    ],
+    *,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(help="Which column; repeat it, with --low and --high, for a joint density."),
+    ] = None,
+    low: Annotated[
+        list[float] | None, typer.Option(help="Public lower bound of the column.")
+    ] = None,
+    high: Annotated[
+        list[float] | None, typer.Option(help="Public upper bound of the column.")
+    ] = None,
+    scale: Annotated[str, typer.Option(help="linear, or log for bounds above 0.")] = "linear",
+    epsilon: Annotated[float, typer.Option(help="What the release costs.")],
+    delta: Annotated[
+        float | None,
+        typer.Option(help="gaussian-process: probability left out.", show_default="1e-6"),
+    ] = None,
+    what: Annotated[
+        str | None, typer.Option(help="query: count, sum, mean, variance or quantile.")
+    ] = None,
+    q: Annotated[float | None, typer.Option(help="query: share below the quantile.")] = None,
+    level: Annotated[float | None, typer.Option(help="query: level of the interval.")] = None,
+    spread: Annotated[
+        float | None, typer.Option(help="query: part of epsilon spent on the interval.")
+    ] = None,
+    cells: Annotated[int | None, typer.Option(help="histogram: cells a column.")] = None,
+    terms: Annotated[int | None, typer.Option(help="series: number of cosines.")] = None,
+    degree: Annotated[int | None, typer.Option(help="bernstein: degree of the polynomial.")] = None,
+    bandwidth: Annotated[
+        float | None,
+        typer.Option(help="gaussian-process, bernstein: kernel's width, a share of the range."),
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(help="kolmogorov-smirnov: number of synthetic points.")
+    ] = None,
+    points: Annotated[int | None, typer.Option(help="kolmogorov-smirnov: cells.")] = None,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The budget to charge; --budget makes a new one."),
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Epsilon that a new ledger may spend in all.")
+    ] = None,
+    budget_delta: Annotated[
+        float | None, typer.Option(help="Delta that a new ledger may spend in all.")
+    ] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="Whose budget it is; a ledger of another is refused.")
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="Name in the ledger; asking again returns what is stored.",
+            show_default="file/columns/kind",
+        ),
+    ] = None,
+    group: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="ATTRIBUTE VALUE",
+            help="Where the file is one group of a public attribute: groups cost the largest.",
+        ),
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, help="Rows of synthetic data for --output.")
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Synthetic data, CSV or Parquet."),
+    ] = None,
+    plot: PlotOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Publish a density or a number about raw values, with noise that is paid from a budget."""
+    given = {
+        "delta": delta,
+        "what": what,
+        "q": q,
+        "level": level,
+        "spread": spread,
+        "cells": cells,
+        "terms": terms,
+        "degree": degree,
+        "bandwidth": bandwidth,
+        "size": size,
+        "points": points,
+    }
+    _validate.one_of(tuple(KINDS), kind=kind)
+    # Everything that can be refused is refused before a value is read, and long before a charge.
+    for path, suffixes in ((plot, FORMATS), (to, _arrow.SUFFIXES)):
+        if path is not None:
+            writable(path, suffixes, [file])
+    if plot is not None:
+        extra("matplotlib", "plot")
+    if (sample is None) != (to is None):
+        raise InvalidInput("--sample and --output together", "one of them")
+    if kind == "query" and (plot or to) is not None:
+        raise InvalidInput("a density for --plot and --output", "a query")
+    made = recipe(kind, epsilon, given, _bounds(kind, given, column, (low, high), scale))
+    _check_ledger(ledger, budget, budget_delta, (key, group, subject))
+    raw, _ = values.read(file, column)
+    book = None
+    if ledger is not None:
+        book = _opened(ledger, budget, budget_delta, subject, made.spend)
+    name = key or "/".join([file.name, *raw, what or kind])
+    with output.shares("Preparing") as tell:
+        found = published.fulfil(made, kind, raw, book, key=name, group=group, tell=tell)
+    found.write(sample, to, plot)
+    found.show(as_json=as_json)
+
+
+def recipe(kind: str, epsilon: float, given: Mapping[str, Any], bounds: Any) -> Recipe:
+    """The recipe that some options ask for; options of other kinds are refused."""
+    make, known = KINDS[kind]
+    for option, value in given.items():
+        if value is not None and option not in known:
+            raise InvalidInput(f"no --{option} for {kind}", f"--{option} {value}")
+    if kind == "query" and given["what"] is None:
+        raise InvalidInput("--what, the number to release", "none", "Such as --what mean.")
+    chosen = {option: given[option] for option in known if given[option] is not None}
+    if bounds is not None:
+        chosen["lattice"] = bounds
+    return make(epsilon=epsilon, **chosen)
+
+
+def _bounds(
+    kind: str,
+    given: Mapping[str, Any],
+    column: Sequence[str] | None,
+    bounds: tuple[Sequence[float] | None, Sequence[float] | None],
+    scale: str,
+) -> Lattice | dict[str, Lattice] | None:
+    """The lattice of the column, or of each of several columns."""
+    if kind == "query" and given["what"] == "count":
+        if bounds != (None, None):
+            raise InvalidInput("no --low or --high for a count", "one", "Values are 0 and 1.")
+        return None
+    columns = list(column or [""])
+    low, high = (ends or [] for ends in bounds)
+    for option, ends in (("--low", low), ("--high", high)):
+        if len(ends) != len(columns):
+            each = "" if len(columns) == 1 else f" for each of {len(columns)} columns"
+            got = f"{len(ends)}" if ends else "none"
+            raise InvalidInput(f"{option}, a public bound{each}", got, BOUNDS)
+    if len(columns) == 1:
+        return Lattice(low=low[0], high=high[0], scale=scale)
+    if kind not in JOINT:
+        raise InvalidInput(
+            f"one --column for {kind}", f"{len(columns)}", f"Several take {' or '.join(JOINT)}."
+        )
+    pairs = zip(columns, low, high, strict=True)
+    return {name: Lattice(low=a, high=b, scale=scale) for name, a, b in pairs}
+
+
+def _check_ledger(
+    path: Path | None, budget: float | None, delta: float | None, with_it: tuple[Any, ...]
+) -> None:
+    if path is None:
+        if any(option is not None for option in (budget, delta, *with_it)):
+            raise InvalidInput("--ledger to go with --budget, --subject, --key, --group", "none")
+    elif budget is None:
+        if delta is not None:
+            raise InvalidInput("--budget to go with --budget-delta", "none")
+        if not path.exists():
+            raise InvalidInput(f"a ledger at {str(path)!r}", "none", "--budget makes a new one.")
+        readable(path)
+
+
+def _opened(
+    path: Path, budget: float | None, delta: float | None, subject: str | None, spend: Spend
+) -> Ledger:
+    """The ledger, made if it is new and has a budget."""
+    if budget is None:
+        return Ledger(path, subject=subject)
+    # A new ledger that could not pay for its first release would only be in the way.
+    if not path.exists() and (spend.epsilon > budget or spend.delta > (delta or 0.0)):
+        raise BudgetExhausted(
+            f"--budget and --budget-delta of at least {spend!r}", f"{budget:g} and {delta or 0.0:g}"
+        )
+    return Ledger(path, epsilon=budget, delta=delta or 0.0, subject=subject)

@@ -1,0 +1,50 @@
+"""Raw columns of numbers, for those who hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _arrow, _cells
+from confide._files import expand
+from confide.cli import inputs
+from confide.cli.output import progress
+from confide.errors import InvalidInput
+
+Floats = npt.NDArray[np.float64]
+
+
+def read(path: Path, columns: Sequence[str] | None) -> tuple[dict[str, Floats], list[Path]]:
+    """Columns of one or more files, every cell a number; and the files.
+
+    Without names it is the only column there is.
+    """
+    sources = [_arrow.Source(found) for found in expand([path], _arrow.SUFFIXES)]
+    names = list(columns or [inputs.only(sources[0].names, None, "--column")])
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput("each column once", f"{name!r} twice")
+    for source in sources:
+        source.require(names)
+    parts: dict[str, list[Floats]] = {name: [] for name in names}
+    known = [source.rows for source in sources]
+    total = None if None in known else sum(rows or 0 for rows in known)
+    with progress("Reading", total) as advance:
+        for source in sources:
+            first = 0
+            for batch in source.batches(names):
+                where = _cells.rows_of(source.where, first)
+                for at, name in enumerate(names):
+                    found = _cells.present(
+                        batch.column(at), name=name, plain=source.plain, where=where
+                    )
+                    parts[name].append(found)
+                first += batch.num_rows
+                advance(batch.num_rows)
+            if not first:
+                raise InvalidInput(f"rows in {source.where}", "none")
+    whole = {name: np.concatenate(found) for name, found in parts.items()}
+    return whole, [source.path for source in sources]

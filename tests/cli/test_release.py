@@ -1,0 +1,213 @@
+"""A curator's releases on the command line."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from confide.cli.app import run
+from confide.ledgers import Ledger
+
+BOUNDS = "--column x --low 0 --high 1 --epsilon 1"
+CURVES = {
+    "histogram": "--cells 8",
+    "series": "--terms 4",
+    "gaussian-process": "--bandwidth 0.1",
+    "bernstein": "--degree 8",
+    "kolmogorov-smirnov": "--size 20 --points 8",
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(1)
+    rows = zip(generator.beta(2, 5, 400), generator.uniform(0, 5, 400), strict=True)
+    lines = [f"{x:.6f},{y:.6f},{int(x > 0.3)}" for x, y in rows]
+    Path("values.csv").write_text("\n".join(["x,y,big", *lines]) + "\n")
+    return tmp_path
+
+
+def machine(command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    code = run([*command.split(), "--json"])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    fields: dict[str, Any] = json.loads(printed.out)
+    return fields
+
+
+def refused(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    code = run(command.split())
+    printed = capsys.readouterr()
+    assert (code, printed.out, len(printed.err.splitlines())) == (2, "", 1), printed
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+    return printed.err
+
+
+@pytest.mark.parametrize("kind", CURVES)
+def test_a_curve_is_a_density_with_its_spend(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = machine(f"release {kind} values.csv {BOUNDS} {CURVES[kind]}", capsys)
+    widths = np.diff(found["edges"])
+    assert found["release"] == kind
+    assert found["n"] == 400
+    assert len(found["x"]) == len(found["pdf"]) == widths.size
+    assert widths @ np.array(found["pdf"]) == pytest.approx(1)
+    assert found["spend"]["epsilon"] == 1
+    assert found["spend"]["delta"] == (1e-6 if kind == "gaussian-process" else 0)
+    assert "factor of" in found["words"]
+
+
+@pytest.mark.parametrize("kind", CURVES)
+def test_people_read_a_table_and_what_to_fear(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(f"release {kind} values.csv {BOUNDS} {CURVES[kind]} --plot p.png".split()) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "median" in printed
+    assert "moves their odds by no more than that" in printed
+    assert "finds the truth at most" in printed
+    assert Path("p.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "--what mean --column x --low 0 --high 1",
+        "--what sum --column x --low 0 --high 1",
+        "--what variance --column x --low 0 --high 1",
+        "--what quantile --q 0.5 --column x --low 0 --high 1",
+        "--what count --column big",
+    ],
+)
+def test_a_query_has_an_answer_and_an_interval(
+    ask: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = machine(f"release query values.csv {ask} --epsilon 2", capsys)
+    assert found["answer"]["low"] <= found["answer"]["value"] <= found["answer"]["high"]
+    assert run(f"release query values.csv {ask} --epsilon 2".split()) == 0
+    assert "95 % from" in capsys.readouterr().out
+
+
+def test_several_columns_are_released_together(capsys: pytest.CaptureFixture[str]) -> None:
+    both = "--column x --low 0 --high 1 --column y --low 0 --high 5 --epsilon 4"
+    found = machine(f"release histogram values.csv {both} --cells 4", capsys)
+    assert np.array(found["pdf"]).shape == (4, 4)
+    assert [len(x) for x in found["x"]] == [4, 4]
+    command = f"release histogram values.csv {both} --sample 50 -o synthetic.parquet"
+    assert run(command.split()) == 0
+    table = pyarrow.parquet.read_table("synthetic.parquet")
+    assert (table.column_names, table.num_rows) == (["x", "y"], 50)
+    capsys.readouterr()
+    assert "one --column" in refused(f"release series values.csv {both}", capsys)
+
+
+def test_synthetic_rows_stay_within_the_bounds() -> None:
+    assert run(f"release histogram values.csv {BOUNDS} --sample 70 -o s.csv".split()) == 0
+    drawn = pyarrow.csv.read_csv("s.csv")["x"].to_numpy()
+    assert drawn.size == 70
+    assert 0 <= drawn.min() <= drawn.max() <= 1
+
+
+def test_a_ledger_is_charged_once_and_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"release histogram values.csv {BOUNDS} --ledger l.db"
+    first = machine(f"{command} --budget 1.5", capsys)
+    again = machine(command, capsys)
+    assert (first["stored"], again["stored"]) == (False, True)
+    assert first["pdf"] == again["pdf"]
+    assert again["left"]["epsilon"] == pytest.approx(0.5)
+    assert [entry.key for entry in Ledger("l.db").entries()] == ["values.csv/x/histogram"]
+    told = refused(f"{command} --key other", capsys)
+    assert "0.5" in told
+    assert "left" in told
+    assert "another key" in refused(f"{command} --cells 5", capsys)
+
+
+def test_a_ledger_of_another_survey_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"release histogram values.csv {BOUNDS} --ledger l.db"
+    machine(f"{command} --budget 3 --subject staff", capsys)
+    assert "staff" in refused(f"{command} --key b --subject customers", capsys)
+    assert machine(f"{command} --key b --subject staff", capsys)["left"]["epsilon"] == 1
+
+
+def test_groups_cost_the_largest(capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"release histogram values.csv {BOUNDS} --ledger l.db"
+    machine(f"{command} --budget 1 --key n --group region north", capsys)
+    found = machine(f"{command} --key s --group region south", capsys)
+    assert found["left"]["epsilon"] == 0
+
+
+BAD = {
+    "release histogram values.csv --column x --epsilon 1": "Choose bounds from common knowledge",
+    "release histogram values.csv --column x --low 0 --epsilon 1": "--high",
+    "release histogram values.csv --low 0 --high 1 --epsilon 1": "--column",
+    "release histogram values.csv --column z --low 0 --high 1 --epsilon 1": "'z'",
+    "release histogram none.csv --column x --low 0 --high 1 --epsilon 1": "none.csv",
+    "release histogarm values.csv --column x --low 0 --high 1 --epsilon 1": "histogram",
+    "release histogram values.csv --column x --low 1 --high 0 --epsilon 1": "low",
+    "release histogram values.csv --column x --low 0 --high 1 --epsilon 0": "epsilon > 0",
+    "release histogram values.csv --column x --low 0 --high 1": "--epsilon",
+    f"release histogram values.csv {BOUNDS} --terms 4": "no --terms for histogram",
+    f"release series values.csv {BOUNDS} --delta 0.1": "no --delta for series",
+    f"release gaussian-process values.csv {BOUNDS} --delta 0": "delta",
+    f"release query values.csv {BOUNDS}": "--what",
+    f"release query values.csv {BOUNDS} --what mode": "mean",
+    f"release query values.csv {BOUNDS} --what mean --plot p.png": "a query",
+    f"release query values.csv {BOUNDS} --what count": "no --low",
+    "release query values.csv --column x --epsilon 1 --what count": "0 and 1",
+    f"release histogram values.csv {BOUNDS} --plot p.txt": ".png",
+    f"release histogram values.csv {BOUNDS} --sample 5": "--output",
+    f"release histogram values.csv {BOUNDS} -o values.csv --sample 5": "other than the inputs",
+    f"release histogram values.csv {BOUNDS} --key a": "--ledger",
+    f"release histogram values.csv {BOUNDS} --ledger l.db": "--budget makes a new one",
+    f"release histogram values.csv {BOUNDS} --ledger l.db --budget 0.5": "at least",
+    f"release histogram values.csv {BOUNDS} --ledger values.csv": "ledger",
+    f"release histogram values.csv {BOUNDS} --ledger . --budget 1": "folder",
+}
+
+
+@pytest.mark.parametrize("command", BAD)
+def test_bad_input_gets_one_sentence(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert BAD[command] in refused(command, capsys)
+
+
+def test_a_cell_that_is_no_number_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for cell in ("", "nan", "inf", "abc"):
+        Path("bad.csv").write_text(
+            f"x\n0.1\n{cell}x\n" if cell == "abc" else f"x\n0.1\n{cell}\n0.2\n"
+        )
+        refused(f"release histogram bad.csv {BOUNDS} --ledger l.db --budget 1", capsys)
+
+
+ROOT = os.geteuid() == 0
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "corrupt",
+        pytest.param("read-only", marks=pytest.mark.skipif(ROOT, reason="root may write anything")),
+    ],
+)
+def test_a_ledger_that_cannot_be_charged_releases_nothing(
+    how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = f"release histogram values.csv {BOUNDS} --ledger l.db"
+    machine(f"{command} --budget 3 --key first", capsys)
+    path = Path("l.db")
+    if how == "corrupt":
+        data = bytearray(path.read_bytes())
+        data[:64] = bytes(64)
+        path.write_bytes(data)
+    else:
+        path.chmod(0o400)
+        Path().chmod(0o500)
+    try:
+        refused(f"{command} --key second", capsys)
+    finally:
+        Path().chmod(0o700)
