@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import stdtrit
 
 from confide.estimators._profile import Profile
 from confide.mechanisms.laws import Law
@@ -73,7 +73,7 @@ def mean_ends(
     freedom = np.maximum(n - 1, np.finfo(float).tiny)
     variance = np.maximum(sampled * n / freedom, least / n)
     # One respondent leaves no degree of freedom, and no idea of the mean.
-    student = stats.t.ppf((1 + level) / 2, np.maximum(freedom, 1e-3))
+    student = stdtrit(np.maximum(freedom, 1e-3), (1 + level) / 2)
     wide = np.where(n > 1 + 1e-9, student * np.sqrt(variance), np.inf)
     seen = weights > 0
     alike = np.where(seen, scores, np.inf).min(-1) == np.where(seen, scores, -np.inf).max(-1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import betaincinv
 
 from confide import _validate
 from confide.curves import Proportions
@@ -109,7 +109,7 @@ class ReportIntervals:
         hits = self.n * self.reports
         misses = np.maximum(self.n - hits, 0.0)
         with np.errstate(invalid="ignore"):
-            least = np.where(hits > 0, stats.beta.ppf(tail, hits, misses + 1), 0.0)
-            most = np.where(misses > 0, stats.beta.ppf(1 - tail, hits + 1, misses), 1.0)
+            least = np.where(hits > 0, betaincinv(hits, misses + 1, tail), 0.0)
+            most = np.where(misses > 0, betaincinv(hits + 1, misses, 1 - tail), 1.0)
         ends = [rest + (scores[chosen] - rest) * chance for chance in (least, most)]
         return np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from confide import _validate
-from confide.accounting import Spend
+from confide.accounting import Spend, rounded_up
 from confide.discrete import gamma_sampler, gamma_weights
 from confide.errors import InvalidInput
 from confide.lattice import Lattice
@@ -22,6 +24,7 @@ NOTE = (
     "This epsilon belongs to this lattice only: two-sided gamma noise has none that survives a "
     "finer one, so read it as a bound for these cells, not as a property of the noise."
 )
+MAX_PAIRED = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +44,16 @@ class TwoSidedGamma(Numeric):
     -----
     Formal guarantee: pure differential privacy with the epsilon that `spend` states, computed
     exactly from the public integer table of this lattice. Unless the shape is 1 there is no pure
-    epsilon in the continuum, so that the stated one grows without bound as cells get smaller.
+    epsilon in the continuum, so that the stated one grows without bound as cells get smaller; what
+    does not is the pair of an epsilon and the delta that `delta_at` gives for it.
 
     Examples
     --------
     >>> mechanism = TwoSidedGamma(Lattice(low=0, high=1, size=65), shape=0.8, scale=1.0)
     >>> round(mechanism.spend.epsilon, 2)
     2.16
+    >>> round(mechanism.delta_at(1.0), 3)
+    0.149
     """
 
     name: ClassVar[str] = "two-sided-gamma"
@@ -69,9 +75,10 @@ class TwoSidedGamma(Numeric):
             )
 
     def __repr__(self) -> str:
+        where = "" if self.shape == 1 else " on this lattice only"
         return (
             f"TwoSidedGamma({self.lattice!r}, shape={self.shape:g}, scale={self.scale:g}; "
-            f"epsilon={self.spend.epsilon:.4g} on this lattice only)"
+            f"epsilon={rounded_up(self.spend.epsilon, 4)}{where})"
         )
 
     @cached_property
@@ -89,7 +96,25 @@ class TwoSidedGamma(Numeric):
     @cached_property
     def spend(self) -> Spend:
         """The exact loss on this lattice, and what it is not."""
-        return Spend(log_ceiling(self.law.ratio()), note=NOTE)
+        return Spend(log_ceiling(self.law.ratio()), note="" if self.shape == 1 else NOTE)
+
+    def delta_at(self, epsilon: float) -> float:
+        """The smallest delta with which one report is (epsilon, delta)-private, rounded up.
+
+        Exact for the integer table of this lattice, over all pairs of indices; 0 from the epsilon
+        that `spend` states. At most 4,096 cells.
+        """
+        epsilon = _validate.positive(epsilon=epsilon)
+        if self.lattice.size > MAX_PAIRED:
+            raise InvalidInput(
+                f"a lattice of at most {MAX_PAIRED:,} cells to compare all pairs of",
+                f"{self.lattice.size:,}",
+            )
+        if epsilon >= self.spend.epsilon:
+            return 0.0
+        exact = self.law.divergence(epsilon)
+        delta = float(exact)
+        return delta if Fraction(delta) >= exact else math.nextafter(delta, math.inf)
 
     @cached_property
     def sampler(self) -> Inversion:

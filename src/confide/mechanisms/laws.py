@@ -18,6 +18,8 @@ from itertools import accumulate, product
 import numpy as np
 import numpy.typing as npt
 
+from confide.mechanisms import divergence
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -58,6 +60,11 @@ class Law(ABC):
         """The largest ratio of two probabilities of the same report, over all pairs of indices."""
         columns = [self.weights(index) for index in range(math.prod(self.inputs))]
         return largest_ratio((max(row), min(row)) for row in zip(*columns, strict=True))
+
+    def divergence(self, epsilon: float) -> Fraction:
+        """The smallest delta with which epsilon holds for all pairs of indices, rounded up."""
+        size = math.prod(self.inputs)
+        return divergence.largest([self.weights(index) for index in range(size)], epsilon)
 
 
 def largest_ratio(pairs: Iterable[tuple[int, int]]) -> Fraction:
@@ -146,6 +153,10 @@ class Clamped(Law):
         reach = (max(report, m - report) for report in range(1, m))
         rows = [(highs[r], lows[r]) for r in reach]
         return largest_ratio([*rows, (tails[0], tails[m])])
+
+    def divergence(self, epsilon: float) -> Fraction:
+        """The same as for any law, one shift of the table at a time."""
+        return divergence.clamped(*self._exact, epsilon)
 
     @cached_property
     def _exact(self) -> tuple[Sequence[int], list[int]]:
