@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 from math import comb
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from confide.accounting import exact
 from confide.discrete import ONE
 from confide.errors import InvalidInput
 from confide.lattice import Lattice
 from confide.randomness import Entropy, exp_enclosure
-from confide.releases import Bernstein, Series
+from confide.releases import Bernstein, Series, base
 from confide.releases.bernstein import default_degree, furthest, kernel, polynomials
 from confide.releases.noise import sensitivity
 from confide.releases.series import default_terms, shrunk
@@ -205,9 +207,29 @@ def test_bad_parameters_are_refused(make):
         make()
 
 
-def test_sums_of_many_records_stay_within_64_bits():
-    table = Bernstein(PAIR, epsilon=1.0, degree=128, bandwidth=1 / 256).table(10)
-    assert int(table.max()) ** 2 * 2**29 < 2**63
+@pytest.mark.parametrize(("columns", "degree"), [(1, 512), (2, 128)])
+def test_sums_of_the_most_records_stay_within_64_bits(columns, degree):
+    # Odd, so that a cell's centre lies on a point, where the kernel is tallest.
+    wide = dict.fromkeys("ab"[:columns], Lattice(low=0, high=1, size=127))
+    tallest = int(Bernstein(wide, epsilon=1.0, degree=degree).table(10).max()) ** columns
+    assert tallest * base.MOST_RECORDS < 2**63
+    assert columns == 1 or tallest * 10**9 > 2**63
+
+
+def test_more_records_than_sums_can_hold_are_refused(monkeypatch):
+    monkeypatch.setattr(base, "MOST_RECORDS", 3)
+    recipe = Bernstein(SMALL, epsilon=1.0)
+    assert len(recipe.release([0.5] * 3).noisy) > 1
+    for make in (recipe.release, lambda values: recipe.simulate(values, seed=1)):
+        with pytest.raises(InvalidInput, match="at most 3 records"):
+            make([0.5] * 4)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.7, 0.8])
+def test_noise_is_for_epsilon_as_it_is_written(epsilon):
+    # The float 0.1 is more than the tenth that a ledger counts.
+    for recipe in (Bernstein(PAIR, epsilon=epsilon), Series(SMALL, epsilon=epsilon, terms=2)):
+        assert recipe.noise(10).epsilon == exact(epsilon) <= Fraction(str(epsilon))
 
 
 @pytest.mark.parametrize("columns", [1, 2])

@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr, ndtri
-from scipy.stats import binom, t
+from scipy.special import log_ndtr, ndtri, stdtrit
 
 from confide.releases.noise import DiscreteLaplace
 
@@ -76,7 +75,7 @@ def mean_interval(
         known = max(0.0, variance * n / max(n - 1, 1) + scales[1] * math.log(1 / (2 * part)))
     tail = risk / 2
     # Student's factor, for a variance that is itself an estimate.
-    student = float(t.isf(tail, max(n - 1, 1)) / -ndtri(tail))
+    student = float(stdtrit(max(n - 1, 1), tail) / ndtri(tail))
 
     def spread(low: float, high: float) -> float:
         nearest = min(max(0.5, low), high)
@@ -121,6 +120,8 @@ def share_interval(count: int, n: int, noise: DiscreteLaplace, level: float) -> 
     The law is exact while the noise is small. Large noise moves in coarser steps, counted against
     us: in single ones its table would not fit into any memory.
     """
+    from scipy.stats import binom  # slow to import, so only where it is needed
+
     tail = (1 - level) / 2
     step = 1 + int(noise.scale / FINE)
     width = int(noise.scale / step * 30) + 2
@@ -152,6 +153,8 @@ def _cross(reached: Callable[[float], bool]) -> float:
 
 def rank_ends(n: int, q: float, tail: float) -> tuple[int, int]:
     """Ranks (a, b) with P(Bin(n, q) <= a) <= tail and P(Bin(n, q) >= b) <= tail."""
+    from scipy.stats import binom
+
     a = int(binom.ppf(tail, n, q))
     while a >= 0 and binom.cdf(a, n, q) > tail:
         a -= 1

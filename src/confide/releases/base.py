@@ -29,6 +29,9 @@ BOUNDS = (
 VERSION = 1
 """Of the tables and default rules: what was stored under others must not be opened with these."""
 
+MOST_RECORDS = 2**29
+"""Sums of the tallest table's entries over so many records stay within 64 bits."""
+
 Progress = Callable[[float], None]
 """Told the share of the work that is done, from 0 to 1."""
 
@@ -189,7 +192,7 @@ class Recipe(ABC):
         progress
             Told the share of a long preparation that is done.
         """
-        indices = self._index(values)
+        indices = self._records(values)
         spec = self._spec(len(indices))
         # Before anything is charged: whether there is noise for this at all, and enough of it.
         if not self.loss(len(indices)) <= self.epsilon:
@@ -225,9 +228,15 @@ class Recipe(ABC):
     def simulate(self, values: Any, *, seed: int) -> Release:
         """A repeatable release with the same law, stamped as simulated. Not private."""
         entropy = SeededEntropy(_validate.integer(0, seed=seed))
-        indices = self._index(values)
+        indices = self._records(values)
         noisy = tuple(self._draw(self._prepare(indices, _silent), entropy))
         return self._open(self._spec(len(indices)), noisy, simulated=True)
+
+    def _records(self, values: Any) -> Indices:
+        indices = self._index(values)
+        if len(indices) > MOST_RECORDS:
+            raise InvalidInput(f"at most {MOST_RECORDS} records", str(len(indices)))
+        return indices
 
     def _spec(self, n: int) -> dict[str, Any]:
         return {"release": self.name, "version": VERSION, "n": n, **self.to_dict()}

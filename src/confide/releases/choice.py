@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from confide import _validate
 from confide.accounting import exact
 from confide.errors import InvalidInput
 from confide.randomness import Entropy, Inversion, exp_enclosure
@@ -71,7 +70,8 @@ class Choice(Recipe):
         several = tuple(self.candidates) if isinstance(self.candidates, (list, tuple)) else ()
         if not 2 <= len(several) <= MOST_CANDIDATES:
             raise InvalidInput(
-                f"a list of 2 to {MOST_CANDIDATES} candidates", _validate.shown(self.candidates)
+                f"a list of 2 to {MOST_CANDIDATES} candidates",
+                f"{len(several)}" if several else f"a {type(self.candidates).__name__}",
             )
         first = several[0]
         if score.dispatch(type(first)) is score.dispatch(object):

@@ -26,7 +26,7 @@ from confide.releases.base import Indices, Recipe, added, checked
 from confide.releases.noise import DiscreteLaplace, laplace
 
 MOST_CELLS = 2**21
-ROUGHNESS = 4.0
+ROUGHNESS = 20.0
 """Public guess of the squared error of a single cell a column, for the default number of cells."""
 
 

@@ -7,6 +7,7 @@ agrees, and shows a noisy answer of the holdout only where it does not.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import secrets
@@ -105,7 +106,12 @@ class Holdout:
     noise, are the well-known errors: Lyu, Su and Li 2017.)
 
     Noise is exact on integers. What the analyst does must be a function of the answers: a query
-    is to look at one record at a time, to remember nothing and to fail for none.
+    is to look at one record at a time and to keep nothing.
+
+    **Queries are code that runs on the holdout.** One that stores, prints or sends what it is
+    given, or takes longer for some records, gets around all of this: read a query before it runs,
+    or take it only from people you trust. That records of the training set answer the same in
+    other company is checked; it finds mistakes and does not stop malice.
 
     **Crashes.** The noise of a round lives in memory and nowhere else. A new process, or a fork,
     cannot go on with a round: it takes the next, charged anew, and finds in the ledger how many
@@ -179,7 +185,8 @@ class Holdout:
         ----------
         query
             Takes records, one a row, and gives a number for each: a function of that record alone.
-            Numbers outside [0, 1] are clipped, and NaN counts as 0.
+            Numbers outside [0, 1] are clipped, and NaN counts as 0, as does a holdout record for
+            which it fails.
 
         Raises
         ------
@@ -187,14 +194,18 @@ class Holdout:
             When all rounds are used up or the ledger cannot pay for another; nothing is answered.
         """
         known, n = _answers(query, self._train), len(self._holdout)
-        # A unit of room: sums of floats may differ in their last digit for other lengths.
-        if abs(int(_answers(query, self._train[:1])[0]) - int(known[0])) > 1:
-            raise InvalidInput(
-                "a query that answers for each record alone",
-                "one that depends on the other records",
-                "Do not centre, scale or rank inside a query.",
-            )
-        total = int(_answers(query, self._holdout).sum())
+        # Company that answers alike is where a query that centres or ranks gives itself away.
+        order = np.argsort(known, kind="stable")
+        for part in (order[:1], *np.array_split(order, min(2, order.size))):
+            apart = np.abs(_answers(query, self._train[part]) - known[part]).max()
+            # A unit of room: sums of floats may differ in their last digit for other lengths.
+            if apart > 1:
+                raise InvalidInput(
+                    "a query that answers for each record alone",
+                    "one that depends on the other records",
+                    "Do not centre, scale or rank inside a query.",
+                )
+        total = int(_private(query, self._holdout).sum())
         public = (2 * int(known.sum()) * n + len(known)) // (2 * len(known))
         with self._lock:
             if self._limit is None or self._process != os.getpid():
@@ -261,10 +272,26 @@ def _records(**named: Any) -> Array:
 
 
 def _answers(query: Ask, records: Array) -> npt.NDArray[np.int64]:
-    """What each record answers, as an integer 0 .. UNIT: it does not fail for what a value is."""
-    found = np.asarray(query(records))
-    if found.shape != (len(records),) or found.dtype.kind not in "biuf":
-        raise InvalidInput("a number for each record from the query", f"shape {found.shape}")
-    numbers = np.nan_to_num(found.astype(np.float64), nan=0.0)
+    """What each record answers, as an integer 0 .. UNIT."""
+    # A warning would tell of the values as an error does.
+    with np.errstate(all="ignore"):
+        found = np.asarray(query(records))
+        if found.shape != (len(records),) or found.dtype.kind not in "biuf":
+            raise InvalidInput("a number for each record from the query", f"shape {found.shape}")
+        numbers = np.nan_to_num(found.astype(np.float64), nan=0.0)
     units: npt.NDArray[np.int64] = np.rint(UNIT * np.clip(numbers, 0, 1)).astype(np.int64)
+    return units
+
+
+def _private(query: Ask, records: Array) -> npt.NDArray[np.int64]:
+    """The same for records that nobody may see: an error would tell what one of them is.
+
+    Where the query fails, each record is asked alone, and one that it fails for answers 0.
+    """
+    with contextlib.suppress(Exception):
+        return _answers(query, records)
+    units = np.zeros(len(records), dtype=np.int64)
+    for at in range(len(records)):
+        with contextlib.suppress(Exception):
+            units[at] = _answers(query, records[at : at + 1])[0]
     return units

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from confide.accounting import exact
 from confide.lattice import Lattice
 from confide.randomness import Entropy
 from confide.releases._columns import Bounds, cell_density, counted, indexed, named, split
@@ -75,7 +75,7 @@ class TableRelease(Recipe):
 
     def noise(self, n: int) -> DiscreteLaplace:
         """The noise on each integer sum."""
-        return laplace(Fraction(self.epsilon), self.sensitivity(n))
+        return laplace(exact(self.epsilon), self.sensitivity(n))
 
     def loss(self, n: int) -> float:
         """The certified loss."""
