@@ -38,7 +38,7 @@ def expand(paths: Iterable[Path | str], suffixes: Sequence[str]) -> list[Path]:
             inside = [
                 file
                 for file in sorted(path.rglob("*"))
-                if file.suffix in suffixes and not file.name.startswith((".", "_"))
+                if ends(file, suffixes) and not file.name.startswith((".", "_"))
             ]
             if not inside:
                 raise InvalidInput(
@@ -56,10 +56,15 @@ def expand(paths: Iterable[Path | str], suffixes: Sequence[str]) -> list[Path]:
         raise InvalidInput(f"at least one {' or '.join(suffixes)} file", "none")
     for path in found:
         readable(path)
-        if path.suffix not in suffixes:
+        if not ends(path, suffixes):
             raise InvalidInput(f"a {' or '.join(suffixes)} file", named(path))
     different(found)
     return found
+
+
+def ends(path: Path, suffixes: Sequence[str]) -> bool:
+    """Whether a file has one of some suffixes, which may have two parts: .csv.gz."""
+    return any(path.name.removesuffix(suffix) not in ("", path.name) for suffix in suffixes)
 
 
 def readable(path: Path) -> None:
@@ -89,7 +94,8 @@ def writable(path: Path, suffixes: Sequence[str], inputs: Iterable[Path] = ()) -
     if not path.parent.is_dir():
         raise InvalidInput(f"a folder {named(path.parent)} to write into", "none")
     for given in inputs:
-        if path.resolve() == given.resolve() or (path.exists() and path.samefile(given)):
+        there = path.exists() and given.exists()
+        if path.resolve() == given.resolve() or (there and path.samefile(given)):
             raise InvalidInput("an output file other than the inputs", named(path))
 
 
@@ -107,12 +113,17 @@ def atomic(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-        temporary.replace(path)
+        publish(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def publish(temporary: Path, path: Path) -> None:
+    """Put a finished file in its place, for those to read who could read the old one."""
+    with temporary.open("rb+") as file:
+        os.fsync(file.fileno())
+    temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+    temporary.replace(path)
 
 
 def _umask() -> int:

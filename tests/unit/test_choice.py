@@ -11,6 +11,7 @@ from confide.accounting import Spend, exact
 from confide.errors import InvalidInput, Mismatch
 from confide.randomness import SeededEntropy, exp_enclosure
 from confide.releases import Bernstein, Choice, GaussianProcess, Histogram, Query, Series, scores
+from confide.releases.base import MOST_RECORDS
 from confide.releases.bernstein import polynomials
 from confide.releases.choice import exponential
 from confide.releases.scores import CountScore, PairScore, score
@@ -155,6 +156,15 @@ def test_the_bound_of_pairs_is_exact():
             assert max(apart) == first.apart(second)
 
 
+def test_scores_of_the_most_records_stay_within_64_bits():
+    # A narrow kernel at one of few points, with a cell beside it: the tallest there is.
+    fine = Lattice(low=0, high=1)
+    tallest = score(Bernstein(fine, epsilon=1.0, degree=1, bandwidth=1 / 256), MOST_RECORDS)
+    largest = int(np.abs(tallest.pairs).max())
+    assert largest > 3000 * 2**20
+    assert 4 * MOST_RECORDS * largest + 2 * int(np.abs(tallest.alone).max()) < 2**63
+
+
 def test_histograms_of_several_columns_have_the_bound_of_all_their_cells():
     columns = {"a": UNIT, "b": UNIT}
     recipe = Histogram(columns, epsilon=1.0, cells=3)
@@ -294,6 +304,13 @@ def test_parts_add_up_exactly():
 def test_bad_candidates_are_refused(make):
     with pytest.raises(InvalidInput):
         make()
+
+
+def test_values_in_the_place_of_candidates_are_not_quoted():
+    for values in (np.array([31_415.0] * 3), [31_415.0] * 40):
+        with pytest.raises(InvalidInput) as caught:
+            Choice(values, epsilon=1.0)
+        assert "31" not in str(caught.value)
 
 
 def spiky(generator, n):

@@ -3,6 +3,7 @@ import itertools
 import math
 import os
 import pickle
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
@@ -13,7 +14,7 @@ from confide import Ledger
 from confide.accounting import Spend
 from confide.errors import BudgetExhausted, InvalidInput, Mismatch
 from confide.releases import Holdout
-from confide.releases.holdout import UNIT, noises
+from confide.releases.holdout import UNIT, _private, noises
 
 STEP = 2
 """What one record can change a sum by in the laws below, where a sum over all noise is short."""
@@ -228,6 +229,31 @@ def test_a_fork_begins_a_round_of_its_own(tmp_path, monkeypatch):
         alone.ask(calm)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_parent_and_child_of_a_real_fork_share_no_round(tmp_path):
+    ledger = Ledger(tmp_path / "ledger", epsilon=10.0)
+    shared, alone = overfitting(ledger, threshold=1.0), overfitting(threshold=1.0)
+    for holdout in (shared, alone):
+        holdout.ask(calm)
+    limit = shared._limit
+    child = os.fork()
+    if not child:
+        try:
+            shared.ask(calm)
+            try:
+                alone.ask(calm)
+            except InvalidInput:
+                os._exit(0 if shared._limit != limit else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ledger.spent == Spend(2.0)
+    shared.ask(calm)
+    assert shared._limit == limit
+    assert ledger.spent == Spend(2.0)
+
+
 def test_nothing_is_answered_that_the_ledger_cannot_pay(tmp_path):
     ledger = Ledger(tmp_path / "ledger", epsilon=1.5)
     holdout = overfitting(ledger)
@@ -264,6 +290,57 @@ def test_odd_numbers_of_private_records_do_not_show():
     fresh = np.array([math.nan, math.inf, -math.inf, 7.0] * 100)
     holdout = Holdout(train, fresh, epsilon=50.0, overfits=1, threshold=0.2)
     assert holdout.ask(lambda x: x).source == BELOW
+
+
+def raised(x):
+    if (x == 0).any():
+        raise KeyError(x[x == 0])
+    return x
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        raised,
+        lambda x: x[x > 0],
+        lambda x: [None if value == 0 else value for value in x.tolist()],
+        lambda x: x + 0j if (x == 0).any() else x,
+    ],
+)
+def test_a_record_that_a_query_fails_for_answers_zero_and_no_more(query):
+    fresh = np.where(np.arange(50) < 3, 0.0, 0.5)
+    units = _private(query, fresh)
+    assert units.tolist() == [0] * 3 + [UNIT // 2] * 47
+    # Neighbours: one that fails or not changes its own answer only.
+    other = _private(query, np.where(np.arange(50) < 2, 0.0, 0.5))
+    assert np.flatnonzero(units != other).tolist() == [2]
+    holdout = Holdout(np.full(50, 0.5), fresh, epsilon=50.0, overfits=1, threshold=0.2)
+    assert holdout.ask(query).source == BELOW
+
+
+def test_no_warning_tells_of_a_private_record():
+    holdout = Holdout(np.ones(50), np.arange(50.0), epsilon=1.0, overfits=1)
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all="warn"):
+        warnings.simplefilter("always")
+        holdout.ask(lambda x: 1 / x)
+    assert not caught
+
+
+def test_a_vote_that_ties_is_not_refused():
+    # Sums of floats that cancel are above or below 0 by where they are in a matrix.
+    train = fresh = np.arange(200) / 200
+    holdout = Holdout(train, fresh, epsilon=1.0, overfits=1, threshold=1.0)
+    assert holdout.ask(lambda x: np.where(x == 0.5, len(x) < 200, x > 0.5)).source == BELOW
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "query", [lambda x: x > x.mean(), lambda x: x > np.median(x), lambda x: x / x.max()]
+)
+def test_queries_that_centre_or_scale_are_found_whatever_the_first_record_is(query, seed):
+    train, fresh = np.random.default_rng(seed).random((2, 200))
+    with pytest.raises(InvalidInput, match="each record alone"):
+        Holdout(train, fresh, epsilon=1.0, overfits=1).ask(query)
 
 
 @pytest.mark.parametrize(

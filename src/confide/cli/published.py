@@ -13,6 +13,7 @@ import numpy.typing as npt
 from confide import _arrow
 from confide._files import counted
 from confide.cli import output
+from confide.cli.output import harmless
 from confide.cli.results import QUANTILES, rows_of
 from confide.ledgers import Ledger
 from confide.releases import Release
@@ -73,7 +74,7 @@ class Published:
             number = output.format_of([answer["value"]])
             head = ("", "answer", f"{output.percent(answer['level'])} from", "to")
             shown = [number(answer[part]) for part in ("value", "low", "high")]
-            name = f"{self.release.spec['what']} of {', '.join(self.columns)}"
+            name = f"{self.release.spec['what']} of {', '.join(map(harmless, self.columns))}"
             output.table(f"{n}, {self._cost()}", head, [(name, *shown)])
         else:
             self._table(f"{n}, {self.kind}, {self._cost()}")
@@ -136,13 +137,15 @@ class Published:
         if len(self.columns) == 1:
             found = rows_of(curve, QUANTILES, 0.95)
             number = output.format_of([value for _, value, _ in found])
-            output.table(title, ("", self.columns[0]), [(a, number(b)) for a, b, _ in found])
+            head = ("", harmless(self.columns[0]))
+            output.table(title, head, [(a, number(b)) for a, b, _ in found])
             return
         rows = []
         for name in self.columns:
             own = curve.cells.marginal(name)
             number = output.format_of([own.mean()])
-            rows.append((name, number(own.mean()), *map(number, own.quantile([0.25, 0.5, 0.75]))))
+            middle = map(number, own.quantile([0.25, 0.5, 0.75]))
+            rows.append((harmless(name), number(own.mean()), *middle))
         output.table(title, ("", "mean", "25 %", "median", "75 %"), rows)
 
 
