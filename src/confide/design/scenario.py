@@ -1,0 +1,194 @@
+"""What a survey is planned for, and the simulations made so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from scipy import optimize
+
+from confide.design.responses import ResponseCurve, partition_draw, regression_draw
+from confide.design.simulation import (
+    INTERVAL,
+    Draw,
+    Risk,
+    Truth,
+    density_draw,
+    exact_mean,
+    interval_draw,
+    quantile_name,
+    risks,
+)
+from confide.errors import InvalidInput
+from confide.lattice import Lattice
+from confide.mechanisms import Laplace, Numeric, SquareWave, TwoSidedGamma
+
+MECHANISMS = ("square-wave", "laplace", "two-sided-gamma")
+PARTITION = "partition"
+"""For a regression only: there the response is private too."""
+ROUGH = 20
+"""Surveys, at most, for a first look on the way to a target."""
+LEAST_EPSILON = 0.05
+NARROW, WIDE = 1e-2, 1e5
+"""Scales of two-sided gamma noise to look among: in cells, and in ranges."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The expected error of a mechanism with its best estimator, by one metric.
+
+    Attributes
+    ----------
+    mechanism, estimator, metric
+        Of what.
+    error
+        Expected error, clipping included, in the units of the values (``ks`` is a share, ``mse``
+        in squared units of the response).
+    standard_error
+        Of the simulation that it comes from; 0 where the error is exact.
+    """
+
+    mechanism: str
+    estimator: str
+    metric: str
+    error: float
+    standard_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """A population, a lattice and what is asked about them; it keeps what it has simulated."""
+
+    truth: Truth
+    mechanisms: tuple[str, ...]
+    shape: float
+    response: ResponseCurve | None
+    intervals: bool
+    surveys: int
+    precision: float
+    level: float
+    _kept: dict[tuple[str, str, int, float, bool], dict[tuple[str, str], Risk]] = field(
+        init=False, repr=False, default_factory=dict
+    )
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """All that can be asked for."""
+        quantiles = tuple(map(quantile_name, self.truth.quantiles))
+        printed = tuple(name + INTERVAL for name in quantiles) if self.intervals else ()
+        return ("w1", "ks", *quantiles, *printed, "mean", *(["mse"] if self.response else []))
+
+    def names(self, metric: str) -> tuple[str, ...]:
+        """Mechanisms that the metric is asked of."""
+        return (*self.mechanisms, PARTITION) if metric == "mse" else self.mechanisms
+
+    def best(
+        self,
+        name: str,
+        metric: str,
+        n: int,
+        epsilon: float,
+        *,
+        rough: bool = False,
+        told: Callable[[float], None] = lambda share: None,
+    ) -> Row:
+        """The estimator with the least error; a rough one takes a third of the surveys."""
+        group = metric if metric in ("mean", "mse") else "density"
+        if metric.endswith(INTERVAL):
+            group = "interval"
+        # What is known exactly or to more surveys than are wanted will do.
+        for done in (False, rough):
+            if (name, group, n, epsilon, done) in self._kept:
+                found = self._kept[name, group, n, epsilon, done]
+                break
+        else:
+            found = self._risks(name, group, n, epsilon, rough=rough, told=told)
+            self._kept[name, group, n, epsilon, rough and group != "mean"] = found
+        own = {estimator: risk for (estimator, of), risk in found.items() if of == metric}
+        if not own:
+            raise InvalidInput(f"more respondents for {metric}", f"n={n}")
+        estimator = min(own, key=lambda each: own[each].error)
+        return Row(name, estimator, metric, own[estimator].error, own[estimator].standard_error)
+
+    def _risks(
+        self,
+        name: str,
+        group: str,
+        n: int,
+        epsilon: float,
+        *,
+        rough: bool,
+        told: Callable[[float], None],
+    ) -> dict[tuple[str, str], Risk]:
+        if group == "mean":
+            exact = exact_mean(self.truth, self.mechanism(name, epsilon), n, self.level)
+            return {("unbiased scores", "mean"): exact}
+        surveys = self.surveys
+        if group == "interval":  # about a second each
+            surveys = min(surveys, 4)
+        elif rough:
+            surveys = max(min(surveys // 3, ROUGH), 2)
+        return risks(
+            self._draw(name, group, n, epsilon),
+            surveys=surveys,
+            precision=2 * self.precision if rough else self.precision,
+            level=self.level,
+            told=told,
+        )
+
+    def _draw(self, name: str, group: str, n: int, epsilon: float) -> Draw:
+        if group == "density":
+            return density_draw(self.truth, self.mechanism(name, epsilon), n)
+        if group == "interval":
+            return interval_draw(self.truth, self.mechanism(name, epsilon), n, self.level)
+        assert self.response is not None
+        if name == PARTITION:
+            return partition_draw(self.truth, epsilon, n, self.response)
+        return regression_draw(self.truth, self.mechanism(name, epsilon), n, self.response)
+
+    def least_epsilon(self, name: str) -> float:
+        """The smallest epsilon that a mechanism is looked at with."""
+        if name == TwoSidedGamma.name:
+            least = least_epsilon(self.truth.lattice, self.shape)
+            return max(LEAST_EPSILON, least * (1 + 1e-3))
+        return LEAST_EPSILON
+
+    def mechanism(self, name: str, epsilon: float) -> Numeric:
+        """A mechanism of this name whose loss is epsilon."""
+        lattice = self.truth.lattice
+        if name == TwoSidedGamma.name:
+            return gamma(lattice, self.shape, epsilon)
+        return (SquareWave if name == SquareWave.name else Laplace)(lattice, epsilon=epsilon)
+
+
+def gamma(lattice: Lattice, shape: float, epsilon: float) -> TwoSidedGamma:
+    """Two-sided gamma noise of the least scale whose loss on this lattice is at most epsilon."""
+    least = least_epsilon(lattice, shape)
+    if least > epsilon:
+        raise InvalidInput(
+            f"epsilon >= {least:.3g} for two-sided gamma noise of shape {shape:g} on "
+            f"{lattice.size} cells",
+            f"epsilon={epsilon:g}",
+            "Take a shape nearer to 1, or fewer cells.",
+        )
+
+    def excess(log_scale: float) -> float:
+        return _gamma(lattice, shape, log_scale).spend.epsilon - epsilon
+
+    low, high = math.log(NARROW), math.log(WIDE * lattice.size)
+    if excess(low) > 0:
+        low = optimize.brentq(excess, low, high, xtol=1e-9)
+    while excess(low) > 0:  # a root is right to the last digits only
+        low += 1e-9
+    return _gamma(lattice, shape, low)
+
+
+def least_epsilon(lattice: Lattice, shape: float) -> float:
+    """The loss of noise so wide that its scale no longer matters."""
+    return _gamma(lattice, shape, math.log(WIDE * lattice.size)).spend.epsilon
+
+
+def _gamma(lattice: Lattice, shape: float, log_scale: float) -> TwoSidedGamma:
+    width = (lattice.high - lattice.low) / lattice.size
+    return TwoSidedGamma(lattice, shape=shape, scale=width * math.exp(log_scale))

@@ -1,0 +1,213 @@
+"""Surveys that never took place: how far estimates from them are from the population.
+
+Values and reports are independent draws, so the counts of the reports of n respondents are one
+multinomial draw from the law applied to the population's cells: exact, and as fast for ten million
+respondents as for ten.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from confide.design.guesses import Population
+from confide.errors import ConfideWarning, Unsupported
+from confide.estimators import Deconvolution, Likelihood
+from confide.lattice import Lattice
+from confide.mechanisms import Numeric
+from confide.summaries import Counts
+
+Floats = npt.NDArray[np.float64]
+Draw = Callable[[np.random.Generator], dict[tuple[str, str], float]]
+
+SEED = 20_261_115
+LEAST = 8
+"""Surveys before a standard error is believed."""
+DISTANCES = ("w1", "ks", "mse")
+INTERVAL = "-interval"
+"""Ends the names of printed half-widths. These and distances are means over surveys; the other
+metrics are half-widths of the ranges that estimates fall into."""
+
+
+@dataclass(frozen=True)
+class Risk:
+    """An expected error and the standard error of its simulation (0 where it is exact)."""
+
+    error: float
+    standard_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """A population as a survey with a lattice sees it."""
+
+    population: Population
+    lattice: Lattice
+    quantiles: tuple[float, ...]
+
+    @cached_property
+    def masses(self) -> Floats:
+        """Share of each cell, clipped values in the end ones."""
+        return self.population.masses(self.lattice)
+
+    @cached_property
+    def cumulative(self) -> Floats:
+        """Share of values below each edge, those below the lower bound included."""
+        below = np.searchsorted(self.population.points, self.lattice.edges, side="left")
+        sums: Floats = np.append(0.0, self.population.weights.cumsum())
+        return np.take(sums, below)
+
+    @cached_property
+    def clipped(self) -> tuple[float, float]:
+        """What the bounds cost the mean and W1."""
+        return self.population.clipped(self.lattice.low, self.lattice.high)
+
+    @cached_property
+    def values(self) -> Floats:
+        """The true quantiles."""
+        return np.array([self.population.quantile(q) for q in self.quantiles])
+
+    def reports(self, mechanism: Numeric) -> Floats:
+        """Chance of each report."""
+        shares = np.maximum(mechanism.law.forward(self.masses), 0.0)
+        return np.asarray(shares / shares.sum())
+
+    def errors(self, density: Any) -> dict[str, float]:
+        """Distances of an estimate, and signed errors of its quantiles."""
+        gaps = np.abs(density.cdf(self.lattice.edges) - self.cumulative)
+        inside = ((gaps[1:] + gaps[:-1]) / 2 * self.lattice.widths).sum()
+        found = {"w1": float(inside) + self.clipped[1], "ks": float(gaps.max())}
+        at = density.quantile(self.quantiles) - self.values
+        return found | dict(zip(map(quantile_name, self.quantiles), at.tolist(), strict=True))
+
+
+def quantile_name(q: float) -> str:
+    """The metric of a quantile: q10, median, q90."""
+    return "median" if q == 0.5 else f"q{100 * q:.4g}"
+
+
+def exact_mean(truth: Truth, mechanism: Numeric, n: int, level: float) -> Risk:
+    """Half-width of the mean's interval from unbiased scores, and the shift by clipping; exact."""
+    half = reach(level) * score_deviation(truth, mechanism) / math.sqrt(n)
+    return Risk(half + truth.clipped[0], 0.0)
+
+
+def score_deviation(truth: Truth, mechanism: Numeric) -> float:
+    """Standard deviation of one respondent's unbiased score."""
+    scores, shares = mechanism.unbiased(1), truth.reports(mechanism)
+    return math.sqrt(float(shares @ (scores - shares @ scores) ** 2))
+
+
+def reach(level: float) -> float:
+    """Standard deviations on either side that hold a share of a normal law."""
+    return float(special.ndtri((1 + level) / 2))
+
+
+def density_draw(truth: Truth, mechanism: Numeric, n: int) -> Draw:
+    """One survey of n respondents: errors by estimator and metric."""
+    shares = truth.reports(mechanism)
+
+    def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
+        counts = Counts(mechanism, generator.multinomial(n, shares), simulated=True)
+        found = {}
+        for name, density in _densities(counts):
+            for metric, value in truth.errors(density).items():
+                found[name, metric] = value
+        return found
+
+    return draw
+
+
+def interval_draw(truth: Truth, mechanism: Numeric, n: int, level: float) -> Draw:
+    """One survey: half-widths of the intervals of quantiles that the estimate will print."""
+    shares = truth.reports(mechanism)
+
+    def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
+        counts = Counts(mechanism, generator.multinomial(n, shares), simulated=True)
+        low, high = Likelihood().fit(counts).interval("quantile", truth.quantiles, level=level)
+        names = (quantile_name(q) + INTERVAL for q in truth.quantiles)
+        halves = ((high - low) / 2).tolist()
+        return {("likelihood", name): half for name, half in zip(names, halves, strict=True)}
+
+    return draw
+
+
+def _densities(counts: Counts) -> Iterator[tuple[str, Any]]:
+    yield "likelihood", Likelihood().fit(counts)
+    if counts.n > 1:
+        try:
+            yield "deconvolution", Deconvolution().fit(counts)
+        except Unsupported:  # a mechanism that only the likelihood can undo
+            return
+
+
+def risks(
+    draw: Draw,
+    *,
+    surveys: int,
+    precision: float,
+    level: float,
+    told: Callable[[float], None] = lambda share: None,
+) -> dict[tuple[str, str], Risk]:
+    """Expected errors over simulated surveys, by estimator and metric.
+
+    Parameters
+    ----------
+    draw
+        One survey.
+    surveys
+        How many, at most.
+    precision
+        Enough is when each estimator's distances are known to this relative standard error.
+    level
+        Of the ranges around the truth that half-widths belong to.
+    told
+        Called with the share of the work that is done.
+    """
+    drawn: list[dict[tuple[str, str], float]] = []
+    with warnings.catch_warnings():
+        # What an estimator says of a made-up survey is of no interest to anybody.
+        warnings.simplefilter("ignore", ConfideWarning)
+        for number in range(surveys):
+            # The same streams at every n and epsilon: errors then differ by what is asked about.
+            drawn.append(draw(np.random.default_rng([SEED, number])))
+            told((number + 1) / surveys)
+            if len(drawn) >= LEAST and _settled(drawn, precision):
+                break
+    told(1.0)
+    # An estimator that some survey was too poor for is none to count on.
+    always = [key for key in drawn[0] if all(key in one for one in drawn)]
+    return {key: _risk(key[1], _column(drawn, key), level) for key in always}
+
+
+def _settled(drawn: Sequence[dict[tuple[str, str], float]], precision: float) -> bool:
+    for key in drawn[0]:
+        if key[1] in DISTANCES and all(key in one for one in drawn):
+            values = _column(drawn, key)
+            if values.std(ddof=1) > precision * np.sqrt(values.size) * values.mean():
+                return False
+    return True
+
+
+def _column(drawn: Sequence[dict[tuple[str, str], float]], key: tuple[str, str]) -> Floats:
+    return np.array([one[key] for one in drawn])
+
+
+def _risk(metric: str, values: Floats, level: float) -> Risk:
+    if metric in DISTANCES or metric.endswith(INTERVAL):
+        spread = values.std(ddof=1) if values.size > 1 else 0.0
+        return Risk(float(values.mean()), float(spread / np.sqrt(values.size)))
+    # The root of the mean square holds what is off on average as well as what varies.
+    squares = values**2
+    size = float(np.sqrt(squares.mean()))
+    spread = squares.std(ddof=1) if values.size > 1 else 0.0
+    error = spread / np.sqrt(values.size) / (2 * size) if size else 0.0
+    return Risk(reach(level) * size, float(reach(level) * error))

@@ -1,0 +1,96 @@
+"""The planner as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide.cli.app import run
+from confide.datasets import pay
+
+ASKED = ["plan", "--n", "300", "--epsilon", "2", "--low", "0", "--high", "1", "--size", "32"]
+
+
+def answer(capsys: pytest.CaptureFixture[str], *more: str) -> dict:
+    assert run([*ASKED, *more, "--json"]) == 0
+    out = capsys.readouterr()
+    assert out.err == ""
+    return json.loads(out.out)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *more: str) -> str:
+    assert run([*ASKED, *more]) == 2
+    out = capsys.readouterr()
+    assert out.out == ""
+    assert out.err.count("\n") == 1
+    return out.err
+
+
+def test_json_lists_mechanism_estimator_metric_and_error(capsys):
+    result = answer(capsys, "--target", "mean=0.05", "--bounds", "--metric", "mean")
+    keys = {"mechanism", "estimator", "metric", "error", "standard_error"}
+    assert all(set(row) == keys for row in result["rows"])
+    assert {row["mechanism"] for row in result["rows"]} == {"square-wave", "laplace"}
+    exact = min(row["error"] for row in result["rows"] if row["metric"] == "mean")
+    by_n = result["target"]["by_n"]
+    assert by_n["n"] == pytest.approx(300 * (exact / 0.05) ** 2, abs=2)
+    assert result["target"]["by_epsilon"]["n"] == 300
+    for row in result["bounds"]:
+        assert row["total"] == pytest.approx(row["clip"] + row["noise"])
+    assert result["price"]["privacy"] == pytest.approx(1 / 600)
+
+
+def test_people_get_a_table_and_sentences(capsys):
+    assert run([*ASKED, "--target", "mean=0.05", "--bounds"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "square-wave" in text
+    assert "For mean = 0.05 at epsilon=2: about" in text
+    assert "Barber and Duchi 2014" in text
+    assert "Least total" in text
+
+
+def test_a_target_that_only_more_respondents_reach(capsys):
+    assert answer(capsys, "--target", "mean=0.002")["target"]["by_epsilon"] is None
+
+
+def test_pilot_and_picture(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{x:.0f},a" for x in pay(200) / 3000]
+    Path("pilot.csv").write_text("pay,who\n" + "\n".join(lines) + "\n")
+    asked = ["plan", "--n", "50", "--epsilon", "2", "--low", "0", "--high", "60", "--size", "16"]
+    more = ["--pilot", "pilot.csv", "--column", "pay", "--plot", "plan.svg", "--metric", "mean"]
+    assert run([*asked, *more, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["population"] == "pilot 'pay'"
+    assert result["outside"] == pytest.approx(np.mean(pay(200).round(-3) > 180_000), abs=0.02)
+    assert "<svg" in Path("plan.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--high", "0"], "Expected low < high, got low=0, high=0."),
+        (["--n", "0"], "Expected a whole number n from 1"),
+        (["--epsilon", "-1"], "Expected epsilon > 0, got epsilon=-1."),
+        (["--population", "lognorml"], "Did you mean 'lognormal'?"),
+        (["--mechanism", "square"], "Did you mean 'square-wave'?"),
+        (["--shape", "0.9"], "Expected --mechanism two-sided-gamma to go with --shape"),
+        (["--column", "x"], "Expected --pilot to go with --column"),
+        (["--population", "beta", "--pilot", "x.csv"], "Expected either --population or --pilot"),
+        (["--pilot", "nowhere.csv"], "nowhere.csv"),
+        (["--metric", "w2"], "Expected a known metric, got metric='w2'. Known: w1, ks"),
+        (["--metric", "mse"], "Expected --response to go with the metric mse"),
+        (["--target", "w1=x"], "Expected --target as VALUE or METRIC=VALUE"),
+        (["--target", "w1=0.1", "--metric", "ks"], "Expected one metric for --target, ks"),
+        (["--target", "mean=1e-9"], "even with 1,000,000,000 respondents, the least error is"),
+        (["--plot", "plan.txt"], ".png"),
+    ],
+)
+def test_bad_input_gets_one_sentence(capsys, tmp_path, monkeypatch, more, sentence):
+    monkeypatch.chdir(tmp_path)
+    assert sentence in refusal(capsys, *more)
+    assert not list(tmp_path.iterdir())
