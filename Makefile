@@ -1,18 +1,24 @@
 # Everything runs inside .venv, which the first command makes from constraints.txt.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+# Spark is half a gigabyte and needs Java, so it has an environment of its own.
+SPARK := .venv-spark/bin
+DOCS := .venv-docs/bin
 # One BLAS thread a process: the tests run one process a core.
 export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
 NAME ?=
 
-.PHONY: demo test lint bench evidence upgrade clean
+.PHONY: demo test test-spark lint bench evidence fuzz docs upgrade clean
 
 demo: .venv/ready
 	$(BIN)/confide demo
 
 test: .venv/ready lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-spark: .venv-spark/ready
+	$(SPARK)/python -m pytest tests/spark
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -26,20 +32,40 @@ bench: .venv/ready
 evidence: .venv/ready
 	$(BIN)/python -m evidence $(NAME)
 
+# Damaged files for every reader; a thinned run is among the tests.
+fuzz: .venv/ready
+	$(BIN)/python -m evidence.fuzz
+
+docs: .venv-docs/ready
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --strict
+
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip -c constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e '.[all]'
 	touch $@
 
+.venv-spark/ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-spark
+	$(SPARK)/python -m pip install --quiet --disable-pip-version-check --upgrade pip -c constraints.txt
+	$(SPARK)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pytest -e '.[spark]'
+	touch $@
+
+.venv-docs/ready: docs/requirements.txt
+	$(PYTHON) -m venv .venv-docs
+	$(DOCS)/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
+	touch $@
+
 # Takes the newest release of every dependency and writes down what it got.
 upgrade:
-	rm -rf .venv
+	rm -rf .venv .venv-spark
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --group dev -e '.[all]'
 	$(BIN)/python -m pip list --format=freeze --exclude-editable | grep -v '^setuptools==' > constraints.txt
 	touch .venv/ready
+	$(MAKE) .venv-spark/ready
+	$(SPARK)/python -m pip list --format=freeze --exclude-editable | grep -v '^setuptools==' | LC_ALL=C sort -uf - constraints.txt -o constraints.txt
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-spark .venv-docs site build dist .mypy_cache .ruff_cache .import_linter_cache

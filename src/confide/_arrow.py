@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +17,12 @@ from confide._files import atomic, counted, named, readable
 from confide.errors import InvalidInput, extra
 
 SUFFIXES = (".parquet", ".csv")
+READABLE = (*SUFFIXES, ".csv.gz")
+"""Files that are read; the others are written too."""
 ROWS = 2**18
 """Rows of a Parquet batch: small beside any table worth streaming."""
+CSV = (".csv'", ".csv.gz'")
+"""How the name of a CSV file ends in a message."""
 BLOCK = 2**22
 """Bytes of a CSV batch; no line may be longer."""
 
@@ -106,7 +112,7 @@ class Source:
     @property
     def plain(self) -> bool:
         """Whether cells are text that must still be parsed."""
-        return self.path.suffix == ".csv"
+        return self.path.suffix != ".parquet"
 
     @property
     def where(self) -> str:
@@ -137,7 +143,8 @@ class Source:
         """Refuse a header that is not split by commas: spreadsheets write others too."""
         if not self.plain:
             return
-        with self.path.open("rb") as file:
+        packed = self.path.suffix == ".gz"
+        with _told(self.where), gzip.open(self.path) if packed else self.path.open("rb") as file:
             header = file.readline(BLOCK)
         for mark, got in ((b";", "semicolons"), (b"\t", "tabs")):
             if mark in header and b"," not in header:
@@ -163,6 +170,13 @@ class Source:
         """Number of rows, where the file knows it without being read."""
         return None if self.plain else int(self._parquet.metadata.num_rows)
 
+    @property
+    def groups(self) -> list[int]:
+        """Rows of each row group of a Parquet file."""
+        with _told(self.where):
+            metadata = self._parquet.metadata
+            return [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
+
     @cached_property
     def _schema(self) -> Any:
         return self._parquet.schema_arrow
@@ -187,16 +201,24 @@ class Source:
             ),
         )
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Arrow record batches of some columns, in the order of the file."""
+    def batches(
+        self, columns: Sequence[str], *, groups: Sequence[int] | None = None
+    ) -> Iterator[Any]:
+        """Arrow record batches of some columns, in the order of the file.
+
+        Of a Parquet file some row groups may be asked for.
+        """
         self.require(columns)
         with _told(self.where):
             if self.plain:
                 yield from (_cells(batch) for batch in self._csv(columns))
             else:
                 # The file's own order would come back otherwise.
-                for batch in self._parquet.iter_batches(ROWS, columns=list(columns)):
-                    yield batch.select(list(columns))
+                wanted = list(columns)
+                for batch in self._parquet.iter_batches(
+                    ROWS, groups, columns=wanted, use_threads=len(wanted) > 1
+                ):
+                    yield batch.select(wanted)
 
 
 def _cells(batch: Any) -> Any:
@@ -229,18 +251,19 @@ def _told(where: str) -> Iterator[None]:
             ) from None
         if "UTF8" in text:
             raise _not_utf8(where) from None
-        if where.endswith(".csv'"):
+        if where.endswith(CSV):
             got = "no header and rows" if "mpty" in text else "something else"
             if "straddl" in text:
                 got = "a line that does not end, perhaps an open quote"
             raise InvalidInput(f"a CSV file at {where}", got) from None
-        raise InvalidInput(
-            f"a Parquet file at {where}", "something else, or not all of it"
-        ) from None
-    except OSError as error:
+        raise _damaged(where) from None
+    except (OSError, EOFError, zlib.error) as error:
         # Damaged pages come as a bare OSError; the real ones carry a number.
-        if error.errno is not None:
+        if getattr(error, "errno", None) is not None:
             raise
-        raise InvalidInput(
-            f"a Parquet file at {where}", "something else, or not all of it"
-        ) from None
+        raise _damaged(where) from None
+
+
+def _damaged(where: str) -> InvalidInput:
+    kind = "CSV" if where.endswith(CSV) else "Parquet"
+    return InvalidInput(f"a {kind} file at {where}", "something else, or not all of it")

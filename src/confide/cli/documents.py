@@ -11,10 +11,11 @@ from typing import Any
 from confide import _validate
 from confide._files import load_json, named, write_bytes
 from confide.errors import InvalidInput, Mismatch
-from confide.summaries import Counts, forms
+from confide.summaries import Counts, Groups, forms
 
 SUFFIXES = (".json", ".npz")
 VERSION = 1
+Summary = Counts | Groups[Counts]
 ALONE = ""
 """Name of a question that nobody named: Python's own summaries do not."""
 # What parsers, zip archives and conversions say about bytes that were changed.
@@ -31,7 +32,7 @@ DAMAGE = (
 )
 
 
-def load(path: Path) -> dict[str, Counts]:
+def load(path: Path) -> dict[str, Summary]:
     """The summaries in a file, by question; a single one may have the name ''."""
     data = path.read_bytes()
     where = named(path)
@@ -43,8 +44,7 @@ def load(path: Path) -> dict[str, Counts]:
         fields = load_json(data, where)
         if isinstance(fields, Mapping) and fields.get("confide") == "summaries":
             return _several(fields)
-        counts = Counts.from_dict(fields)
-        return {fields.get("question", ALONE): counts}
+        return _named(fields)
     except InvalidInput as error:
         expected = error.expected if where in error.expected else f"{error.expected} in {where}"
         raise type(error)(expected, error.got, error.advice) from None
@@ -52,16 +52,38 @@ def load(path: Path) -> dict[str, Counts]:
         raise InvalidInput(f"a summary written by confide in {where}", "a damaged one") from None
 
 
-def _several(fields: Mapping[str, Any]) -> dict[str, Counts]:
+def _named(fields: Any) -> dict[str, Summary]:
+    """A summary of one question, which may say its name."""
+    if not isinstance(fields, Mapping) or fields.get("confide") != "groups":
+        counts = Counts.from_dict(fields)
+        return {fields.get("question", ALONE): counts}
+    name = fields.get("question", ALONE)
+    if not isinstance(name, str):
+        raise InvalidInput("a question by name in a summary", _validate.shown(name))
+    return {name: _groups({key: fields[key] for key in fields if key != "question"})}
+
+
+def _groups(fields: Mapping[str, Any]) -> Groups[Counts]:
+    groups = Groups[Counts].from_dict(fields)
+    if not groups or not isinstance(next(iter(groups.values())), Counts):
+        raise InvalidInput("counts of at least one group", "none")
+    return groups
+
+
+def _several(fields: Mapping[str, Any]) -> dict[str, Summary]:
     _validate.known_keys(fields, ("confide", "version", "questions"), "a file of summaries")
     if fields.get("version") != VERSION:
         raise InvalidInput(f"summaries of version {VERSION}", "another version")
     if not fields["questions"]:
         raise InvalidInput("at least one question", "none")
-    return {name: Counts.from_dict(summary) for name, summary in fields["questions"].items()}
+    result: dict[str, Summary] = {}
+    for name, summary in fields["questions"].items():
+        by_group = isinstance(summary, Mapping) and summary.get("confide") == "groups"
+        result[name] = _groups(summary) if by_group else Counts.from_dict(summary)
+    return result
 
 
-def save(path: Path, summaries: Mapping[str, Counts]) -> None:
+def save(path: Path, summaries: Mapping[str, Summary]) -> None:
     """Write summaries: one question as it is, several as one object."""
     if path.suffix == ".npz":
         if len(summaries) > 1:
@@ -71,6 +93,8 @@ def save(path: Path, summaries: Mapping[str, Counts]) -> None:
                 "Choose one with --question, or write .json.",
             )
         ((name, only),) = summaries.items()
+        if isinstance(only, Groups):
+            raise InvalidInput("a .json file for groups", named(path))
         header, arrays = forms.unpack(only.to_bytes())
         write_bytes(path, forms.pack(header | _question(name), arrays))
         return
@@ -90,7 +114,7 @@ def _question(name: str) -> dict[str, Any]:
     return {} if name == ALONE else {"question": name}
 
 
-def gather(paths: Sequence[Path]) -> dict[str, Counts]:
+def gather(paths: Sequence[Path]) -> dict[str, Summary]:
     """The summaries in files, added up question by question."""
     total = load(paths[0])
     for path in paths[1:]:
@@ -99,8 +123,8 @@ def gather(paths: Sequence[Path]) -> dict[str, Counts]:
 
 
 def _add(
-    first: Mapping[str, Counts], second: Mapping[str, Counts], where: str
-) -> dict[str, Counts]:
+    first: Mapping[str, Summary], second: Mapping[str, Summary], where: str
+) -> dict[str, Summary]:
     if len(first) == len(second) == 1 and ALONE in {*first, *second}:
         # One of them does not say which question it is about: the mechanism must do.
         name = max(*first, *second)
@@ -109,18 +133,32 @@ def _add(
         raise Mismatch(
             f"summaries of the same questions in {where}", f"{_listed(first)} and {_listed(second)}"
         )
-    result = {}
-    for name, counts in first.items():
-        unlike = _difference(counts.mechanism.to_dict(), second[name].mechanism.to_dict())
+    result: dict[str, Summary] = {}
+    for name, one in first.items():
+        two = second[name]
+        unlike = _difference(*(some(part).mechanism.to_dict() for part in (one, two)))
         if unlike:
             raise Mismatch(
                 f"summaries of one mechanism in {where}", unlike + (f" of {name!r}" if name else "")
             )
         try:
-            result[name] = counts + second[name]
+            result[name] = _sum(one, two)
         except Mismatch as error:
             raise Mismatch(f"{error.expected} in {where}", error.got, error.advice) from None
     return result
+
+
+def _sum(one: Summary, two: Summary) -> Summary:
+    if isinstance(one, Counts) and isinstance(two, Counts):
+        return one + two
+    if isinstance(one, Groups) and isinstance(two, Groups):
+        return one + two
+    raise Mismatch("summaries that are all by group or all of everybody", "one of each")
+
+
+def some(summary: Summary) -> Counts:
+    """The counts themselves, or those of any group: what all of them have in common."""
+    return summary if isinstance(summary, Counts) else next(iter(summary.values()))
 
 
 def _difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
@@ -136,5 +174,5 @@ def _difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
     return ""
 
 
-def _listed(names: Mapping[str, Counts]) -> str:
+def _listed(names: Mapping[str, Summary]) -> str:
     return ", ".join(map(repr, names)) if ALONE not in names else "one without a name"

@@ -30,6 +30,10 @@ ReportsArgument = Annotated[
     ),
 ]
 LevelOption = Annotated[float, typer.Option("--level", help="Confidence level of intervals.")]
+GroupOption = Annotated[
+    str | None,
+    typer.Option("--group", metavar="NAME", help="One group of a summary made with --by."),
+]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Picture: .png, .svg or .pdf.")
 ]
@@ -39,6 +43,7 @@ def density(
     files: ReportsArgument = None,
     *,
     question: QuestionOption = None,
+    group: GroupOption = None,
     method: Annotated[str, typer.Option(help=" or ".join(METHODS))] = "likelihood",
     smoothing: Annotated[
         str | None, typer.Option(help="For likelihood: auto, or a number from 0 to 1.")
@@ -77,6 +82,8 @@ def density(
             raise InvalidInput("either reports or --noised", "both")
         if question is not None:
             raise InvalidInput("--column to name a column of --noised", "--question")
+        if group is not None:
+            raise InvalidInput("a summary by group to go with --group", "--noised")
         name, summary = foreign.read(
             noised, method, column=column, kind=law, parameters=parameters, bounds=bounds
         )
@@ -86,7 +93,7 @@ def density(
             if value is not None:
                 raise InvalidInput(f"--noised to go with --{option}", "none")
         survey, _, rest = inputs.split(files or [])
-        name, counts, missing = inputs.counts_of(survey, rest, question)
+        name, counts, missing = inputs.counts_of(survey, rest, question, group)
         if isinstance(counts.mechanism.axes.get(""), Categories):
             raise InvalidInput("a question with numbers", "one with categories", "Take shares.")
         subject = Subject(name, counts, missing)
@@ -138,7 +145,9 @@ def plottable(plot: Path | None, given: list[Path]) -> None:
 
 def shares(
     files: ReportsArgument = None,
+    *,
     question: QuestionOption = None,
+    group: GroupOption = None,
     level: LevelOption = 0.95,
     plot: PlotOption = None,
     as_json: JsonOption = False,
@@ -147,7 +156,7 @@ def shares(
     level = _validate.level(level)
     plottable(plot, files or [])
     survey, _, rest = inputs.split(files or [])
-    name, counts, missing = inputs.counts_of(survey, rest, question)
+    name, counts, missing = inputs.counts_of(survey, rest, question, group)
     subject = Subject(name, counts, missing)
     if not isinstance(counts.mechanism.axes.get(""), Categories):
         raise InvalidInput("a question with categories", "one with numbers", "Take density.")

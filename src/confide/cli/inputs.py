@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from confide import _arrow, _validate
+from confide import _arrow, _validate, tables
 from confide._files import expand, named, readable
 from confide.cli import documents
 from confide.cli.output import progress
 from confide.errors import InvalidInput, Mismatch
 from confide.reports import Files, Reports
-from confide.summaries import Counts
+from confide.summaries import Counts, Groups
+from confide.summaries.groups import label
 from confide.surveys import Survey
 
 Floats = npt.NDArray[np.float64]
+
+LEAST = 5 * 10**7
+"""Rows that are worth a database: of fewer, the stream is done before DuckDB has started."""
+BY_ADVICE = "Summarize with --by COLUMN."
+ROWS = 10**8
+"""Rows that one query counts, about: files are taken together up to so many."""
 
 
 def split(files: Sequence[Path]) -> tuple[Survey | None, Path | None, list[Path]]:
@@ -110,6 +119,74 @@ def open_reports(
 
 def tally(files: Files, public: Public = NOTHING) -> dict[str, Counts]:
     """Counts of each question, in bounded memory."""
+    if _countable(files):
+        try:
+            return _queried(files, public)
+        except InvalidInput:
+            # The stream finds the first bad row, and names it.
+            pass
+    return _streamed(files, public)
+
+
+def tally_groups(files: Files, public: Public, by: Sequence[str]) -> dict[str, Groups[Counts]]:
+    """Counts of each question, group by group."""
+    return _queried(files, public, by=list(by))
+
+
+def _countable(files: Files) -> bool:
+    """Whether DuckDB can count these files by the rules of the stream: Parquet, plain numbers."""
+    if find_spec("duckdb") is None or find_spec("ibis") is None or (files.rows or 0) < LEAST:
+        return False
+    types = _arrow.arrow().types
+    for source in files.sources:
+        # A source of a kind of its own, which codes its cells, is for the stream.
+        if type(source) is not _arrow.Source or source.plain or not source.rows:
+            return False
+        for name in (*files.mechanisms, *files.public):
+            kind = source.kind(name)
+            number = types.is_floating(kind) or types.is_decimal(kind)
+            if not (types.is_integer(kind) or (number and name in files.public)):
+                return False
+    return True
+
+
+def _queried(files: Files, public: Public, **grouping: Any) -> dict[str, Any]:
+    """Counts of each question by a query for each, or for each part of many files."""
+    counts: dict[str, Any] = {}
+    many = len(files.mechanisms)
+    with progress("Counting reports", files.rows and files.rows * many) as advance:
+        for paths, rows in _parts(files):
+            for name, mechanism in files.mechanisms.items():
+                own = tables.counts(
+                    paths,
+                    mechanism,
+                    column=name,
+                    weights=public.weights,
+                    response=public.response,
+                    bounds=public.bounds,
+                    simulated=files.simulated,
+                    **grouping,
+                )
+                counts[name] = counts[name] + own if name in counts else own
+                advance(rows)
+    return counts
+
+
+def _parts(files: Files) -> Iterator[tuple[list[Path], int]]:
+    """The files, as many at a time as are worth a query, and their rows where they know them."""
+    paths: list[Path] = []
+    rows = 0
+    for source in files.sources:
+        paths.append(source.path)
+        rows += source.rows or 0
+        if rows >= ROWS:
+            yield paths, rows
+            paths, rows = [], 0
+    if paths:
+        yield paths, rows
+
+
+def _streamed(files: Files, public: Public) -> dict[str, Counts]:
     counts: dict[str, Counts] = {}
     with progress("Counting reports", files.rows) as advance:
         for batch, numbers in files.batches():
@@ -121,19 +198,40 @@ def tally(files: Files, public: Public = NOTHING) -> dict[str, Counts]:
     return counts
 
 
-def load_summaries(paths: Sequence[Path]) -> dict[str, Counts]:
-    """Summaries in files, merged."""
-    return documents.gather(expand(paths, documents.SUFFIXES))
+def load_summaries(paths: Sequence[Path], group: str | None = None) -> dict[str, Counts]:
+    """Summaries in files, merged: of a group, or of everybody."""
+    found = documents.gather(expand(paths, documents.SUFFIXES))
+    return {name: chosen(summary, group) for name, summary in found.items()}
+
+
+def chosen(summary: documents.Summary, group: str | None) -> Counts:
+    """The counts of a group, or of everybody where none is named."""
+    if isinstance(summary, Groups):
+        return summary.total() if group is None else group_of(summary, group)
+    if group is not None:
+        raise InvalidInput("a summary by group to go with a group", "one of everybody", BY_ADVICE)
+    return summary
+
+
+def group_of(groups: Groups[Counts], name: str) -> Counts:
+    """The counts of a group by its name, slashes between the columns where there are several."""
+    names = {label(key): one for key, one in groups.items()}
+    if name not in names:
+        advice = _validate.nearest(name, list(names)[:20])
+        raise InvalidInput(f"a group by {', '.join(groups.by)}", repr(name), advice)
+    return names[name]
 
 
 def counts_of(
-    survey: Survey | None, paths: Sequence[Path], question: str | None
+    survey: Survey | None, paths: Sequence[Path], question: str | None, group: str | None = None
 ) -> tuple[str, Counts, float | str | None]:
     """One question from reports or from summaries: its name, '' where nobody named it, its counts,
     and what stands for a missing answer.
     """
     if are_summaries(paths):
-        return summary_of(survey, load_summaries(paths), question, paths[0])
+        return summary_of(survey, load_summaries(paths, group), question, paths[0])
+    if group is not None:
+        raise InvalidInput("a summary by group to go with --group", "reports", BY_ADVICE)
     files = open_reports(survey, paths, None if question is None else [question])
     name = only(tuple(files.mechanisms), None)
     return name, tally(files)[name], missing_of(survey, files, name)

@@ -31,10 +31,12 @@ class Coded(_arrow.Source):
     column: str
     labels: tuple[Label, Label]
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(
+        self, columns: Sequence[str], *, groups: Sequence[int] | None = None
+    ) -> Iterator[Any]:
         """The same batches, with numbers in the column."""
         pa = _arrow.arrow()
-        for batch in super().batches(columns):
+        for batch in super().batches(columns, groups=groups):
             at = batch.schema.names.index(self.column)
             cells = _encoded(batch.column(at))
             second = np.array(

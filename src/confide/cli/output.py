@@ -50,6 +50,11 @@ def machine(result: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(result, allow_nan=False) + "\n")
 
 
+def harmless(text: str) -> str:
+    """Words out of a file that must not steer the terminal: what cannot be seen is spelt out."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def percent(level: float) -> str:
     """A confidence level as people write it."""
     return f"{100 * level:.4g} %"

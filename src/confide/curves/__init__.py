@@ -3,6 +3,7 @@
 from confide.curves.category_means import CategoryMeans
 from confide.curves.cells import CellDensity
 from confide.curves.density import Density, Intervals
+from confide.curves.differences import Difference, difference
 from confide.curves.lines import Line, Logistic
 from confide.curves.proportions import Proportions, ShareIntervals
 from confide.curves.regression import Band, CellRegression, Classification, Regression
@@ -16,6 +17,7 @@ __all__ = [
     "CellRegression",
     "Classification",
     "Density",
+    "Difference",
     "Intervals",
     "Line",
     "Logistic",
@@ -24,4 +26,5 @@ __all__ = [
     "ShareIntervals",
     "WaveDensity",
     "WaveRegression",
+    "difference",
 ]

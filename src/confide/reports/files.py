@@ -41,9 +41,11 @@ def read(
     mechanism: Mechanism | None = None,
 ) -> Reports:
     """Read the reports of a Parquet or CSV file; for CSV the mechanism is needed."""
-    source = _arrow.Source(expand([path], _arrow.SUFFIXES)[0])
+    source = _arrow.Source(expand([path], _arrow.READABLE)[0])
     if not source.metadata and mechanism is None:
         raise unknown(source.where)
+    if column is not None and source.plain:
+        source.require([column] if isinstance(column, str) else column)
     batches = list(source.batches(source.names))
     if not any(batch.num_rows for batch in batches):
         raise InvalidInput(f"rows in {source.where}", "none")
@@ -97,7 +99,7 @@ class Files:
         public
             Columns of public numbers to read along.
         """
-        sources = tuple(_arrow.Source(path) for path in expand(paths, _arrow.SUFFIXES))
+        sources = tuple(_arrow.Source(path) for path in expand(paths, _arrow.READABLE))
         stamps = [Stamp.read(source.metadata, source.where) for source in sources]
         for source, stamp in zip(sources, stamps, strict=True):
             if mechanisms is None and stamp is None:

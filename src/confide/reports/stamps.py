@@ -10,7 +10,7 @@ from typing import Any
 from confide import _validate, mechanisms
 from confide._files import load_json
 from confide.errors import InvalidInput, Mismatch
-from confide.mechanisms import Joint, Mechanism
+from confide.mechanisms import Joint, Mechanism, Partition
 
 KEY = b"confide"
 VERSION = 1
@@ -52,14 +52,14 @@ class Stamp:
         """The stamp in some metadata, None where there is none; a damaged one is refused."""
         if not metadata or KEY not in metadata:
             return None
-        fields = load_json(metadata[KEY], f"the metadata of {where}")
-        if not isinstance(fields, Mapping) or fields.get("version") != VERSION:
+        fields = _fields(metadata, where)
+        if "partition" in fields:
             raise InvalidInput(
-                f"metadata of version {VERSION} in {where}",
-                "another version",
-                "Read it with the release of confide that wrote it.",
+                f"reports of single answers in {where}",
+                "vector reports of a partition",
+                "Read them with reports.read_cells, add them up with tables.cell_sums.",
             )
-        damaged = InvalidInput(f"the whole metadata of confide in {where}", "parts of it")
+        damaged = _damaged(where)
         try:
             simulated, survey = fields["simulated"], fields["survey"]
             made = {
@@ -71,12 +71,7 @@ class Stamp:
         if not isinstance(simulated, bool) or not isinstance(survey, (Mapping, type(None))):
             raise damaged
         for name, (mechanism, fingerprint) in made.items():
-            if mechanism.fingerprint != fingerprint:
-                raise Mismatch(
-                    f"the fingerprint {mechanism.fingerprint} of column {name!r} in {where}",
-                    _validate.shown(fingerprint),
-                    "The metadata was changed after it was written.",
-                )
+            _unchanged(mechanism, fingerprint, f"column {name!r} in {where}")
         return cls({name: mechanism for name, (mechanism, _) in made.items()}, simulated, survey)
 
     def made(self, names: Sequence[str], where: str) -> Mechanism:
@@ -91,6 +86,78 @@ class Stamp:
         if len(names) == 1:
             return self.mechanisms[names[0]]
         return Joint({name: self.mechanisms[name] for name in names})
+
+
+@dataclass(frozen=True)
+class CellStamp:
+    """What made the vector reports of a table, kept in the metadata of its schema.
+
+    Parameters
+    ----------
+    partition
+        The partition.
+    simulated
+        Whether the reports were drawn from a seed.
+    """
+
+    partition: Partition
+    simulated: bool = False
+
+    def metadata(self) -> dict[bytes, bytes]:
+        """The schema metadata that says so."""
+        text = {
+            "version": VERSION,
+            "simulated": self.simulated,
+            "partition": {
+                "fingerprint": self.partition.fingerprint,
+                "mechanism": self.partition.to_dict(),
+            },
+        }
+        return {KEY: json.dumps(text, separators=(",", ":")).encode()}
+
+    @classmethod
+    def read(cls, metadata: Mapping[bytes, bytes] | None, where: str) -> CellStamp | None:
+        """The stamp in some metadata, None where there is none; a damaged one is refused."""
+        if not metadata or KEY not in metadata:
+            return None
+        fields = _fields(metadata, where)
+        if "columns" in fields:
+            raise InvalidInput(
+                f"vector reports of a partition in {where}", "reports of single answers"
+            )
+        try:
+            simulated, entry = fields["simulated"], fields["partition"]
+            made, fingerprint = Partition.from_dict(entry["mechanism"]), entry["fingerprint"]
+        except (KeyError, TypeError, AttributeError):
+            raise _damaged(where) from None
+        if not isinstance(simulated, bool):
+            raise _damaged(where)
+        _unchanged(made, fingerprint, where)
+        return cls(made, simulated)
+
+
+def _fields(metadata: Mapping[bytes, bytes], where: str) -> Mapping[str, Any]:
+    fields = load_json(metadata[KEY], f"the metadata of {where}")
+    if not isinstance(fields, Mapping) or fields.get("version") != VERSION:
+        raise InvalidInput(
+            f"metadata of version {VERSION} in {where}",
+            "another version",
+            "Read it with the release of confide that wrote it.",
+        )
+    return fields
+
+
+def _damaged(where: str) -> InvalidInput:
+    return InvalidInput(f"the whole metadata of confide in {where}", "parts of it")
+
+
+def _unchanged(made: Mechanism | Partition, fingerprint: Any, where: str) -> None:
+    if made.fingerprint != fingerprint:
+        raise Mismatch(
+            f"the fingerprint {made.fingerprint} of {where}",
+            _validate.shown(fingerprint),
+            "The metadata was changed after it was written.",
+        )
 
 
 def unknown(where: str) -> InvalidInput:

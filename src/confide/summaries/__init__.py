@@ -2,6 +2,7 @@
 
 from confide.summaries.cell_sums import CellSums
 from confide.summaries.counts import Counts, Response
+from confide.summaries.groups import Groups
 from confide.summaries.spectrum import Spectrum
 
-__all__ = ["CellSums", "Counts", "Response", "Spectrum"]
+__all__ = ["CellSums", "Counts", "Groups", "Response", "Spectrum"]

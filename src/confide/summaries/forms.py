@@ -118,6 +118,8 @@ def bounds(header: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _channel(fields: Any) -> Channel:
+    if isinstance(fields, Channel):
+        return fields
     if isinstance(fields, Mapping) and fields.get("mechanism") == Noised.name:
         return Noised.from_dict(fields)
     return mechanisms.from_dict(fields)

@@ -1,0 +1,194 @@
+"""One summary for each group of respondents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+from confide import _validate
+from confide.errors import InvalidInput, Mismatch
+from confide.summaries.cell_sums import CellSums
+from confide.summaries.counts import Counts
+
+Part = str | int
+Key = Part | tuple[Part, ...]
+Summary = TypeVar("Summary", Counts, CellSums)
+
+KINDS: dict[str, type[Counts] | type[CellSums]] = {"counts": Counts, "cell-sums": CellSums}
+# What all groups have in common, written once.
+COMMON = ("version", "simulated", "mechanism")
+HEADER = ("confide", "of", "by", "groups", *COMMON)
+
+
+class Estimator(Protocol):
+    """Whatever makes a curve of a summary."""
+
+    def fit(self, summary: Any, /) -> Any:
+        """The curve."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups(Mapping[Key, Summary], Generic[Summary]):
+    """Summaries of the same question, one a group of respondents.
+
+    Groups add up with ``+``: those that both sides have are merged, the others are kept.
+
+    Parameters
+    ----------
+    by
+        Public columns that make the groups.
+    summaries
+        A summary for each key: a word or a whole number where there is one column, a tuple of
+        them where there are several.
+
+    Examples
+    --------
+    >>> from confide import Lattice, Laplace
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> north = Counts.of(mechanism.simulate([0.2, 0.7], seed=1))
+    >>> groups = Groups(("region",), {"north": north, "south": north})
+    >>> (groups + groups)["north"].n, groups.total().n
+    (4, 4)
+    """
+
+    by: tuple[str, ...]
+    summaries: Mapping[Key, Summary]
+
+    def __post_init__(self) -> None:
+        by = self.by
+        if not isinstance(by, tuple) or not by or not all(isinstance(name, str) for name in by):
+            raise InvalidInput("names of columns that make the groups", _validate.shown(by))
+        if len(set(by)) < len(by):
+            raise InvalidInput("each column of the groups once", "one twice")
+        first = next(iter(self.summaries.values()), None)
+        for key, one in self.summaries.items():
+            self._check(key)
+            if not isinstance(one, tuple(KINDS.values())) or type(one) is not type(first):
+                raise InvalidInput("a summary for each group, all of one kind", "others")
+            _belong(first, one)
+        object.__setattr__(self, "summaries", MappingProxyType(dict(self.summaries)))
+
+    def _check(self, key: Any) -> None:
+        parts = (key,) if len(self.by) == 1 else key
+        if (
+            not isinstance(parts, tuple)
+            or len(parts) != len(self.by)
+            or not all(isinstance(part, (str, int)) for part in parts)
+        ):
+            raise InvalidInput(
+                f"groups by {', '.join(self.by)} that are words or whole numbers",
+                _validate.shown(key),
+            )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as built: a read-only mapping does not pickle."""
+        return type(self), (self.by, dict(self.summaries))
+
+    def __getitem__(self, key: Key) -> Summary:
+        return self.summaries[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.summaries)
+
+    def __len__(self) -> int:
+        return len(self.summaries)
+
+    @property
+    def n(self) -> int:
+        """Number of respondents in all groups."""
+        return sum(one.n for one in self.values())
+
+    def total(self) -> Summary:
+        """The summary of all groups together."""
+        if not self:
+            raise InvalidInput("at least one group", "none")
+        parts = list(self.values())
+        total = parts[0]
+        for one in parts[1:]:
+            total = total + one
+        return total
+
+    def fit(self, estimator: Estimator) -> dict[Key, Any]:
+        """The curve of each group.
+
+        Parameters
+        ----------
+        estimator
+            What makes it, for instance ``estimators.Likelihood()``.
+        """
+        return {key: estimator.fit(one) for key, one in self.items()}
+
+    def __add__(self, other: Groups[Summary]) -> Self:
+        """Merge."""
+        if not isinstance(other, Groups):
+            return NotImplemented
+        if self.by != other.by:
+            raise Mismatch(
+                "groups by the same columns", f"{', '.join(self.by)} and {', '.join(other.by)}"
+            )
+        merged = dict(self.summaries)
+        for key, one in other.items():
+            merged[key] = merged[key] + one if key in merged else one
+        return type(self)(self.by, merged)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        parts = []
+        for key, one in self.items():
+            fields: dict[str, Any] = {"key": [key] if len(self.by) == 1 else list(key)}  # type: ignore[arg-type]
+            parts.append(fields | one.to_dict())
+        common: dict[str, Any] = {}
+        for fields in parts:
+            common["of"] = fields.pop("confide")
+            common |= {name: fields.pop(name) for name in COMMON}
+        return {"confide": "groups", "by": list(self.by), **common, "groups": parts}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`; anything else is refused."""
+        if not isinstance(fields, Mapping) or fields.get("confide") != "groups":
+            raise InvalidInput("groups written by confide", "something else")
+        _validate.known_keys(fields, HEADER, "groups")
+        by, parts = fields.get("by"), fields.get("groups")
+        if not isinstance(by, list) or not isinstance(parts, list):
+            raise InvalidInput("the keys 'by' and 'groups' in groups", "none")
+        common = {name: fields[name] for name in COMMON if name in fields}
+        if parts:
+            common["confide"] = _validate.one_of(tuple(KINDS), of=fields.get("of"))
+        summaries: dict[Key, Any] = {}
+        for part in parts:
+            if not isinstance(part, Mapping) or not isinstance(part.get("key"), list):
+                raise InvalidInput("a key in each of the groups", "none")
+            own = {name: value for name, value in part.items() if name != "key"}
+            if twice := set(own) & set(common):
+                raise InvalidInput(f"the key {min(twice)!r} once in groups", "twice")
+            key = part["key"][0] if len(by) == len(part["key"]) == 1 else tuple(part["key"])
+            if not isinstance(key, (str, int, tuple)) or key in summaries:
+                raise InvalidInput("groups that are words or numbers, each once", "others")
+            one = KINDS[common["confide"]].from_dict({**own, **common})
+            if isinstance(one, Counts):
+                # Read once and shared: its law is computed once, too.
+                common["mechanism"] = one.mechanism
+            summaries[key] = one
+        return cls(tuple(by), summaries)
+
+    def __repr__(self) -> str:
+        return f"<Groups of {self.n} reports: {len(self)} by {', '.join(self.by)}>"
+
+
+def _belong(first: Any, one: Any) -> None:
+    """Refuse summaries that would not add up, without adding them."""
+    if one.mechanism is not first.mechanism and one.mechanism != first.mechanism:
+        raise Mismatch("groups of one mechanism", f"{first.mechanism!r} and {one.mechanism!r}")
+    if one.simulated != first.simulated:
+        raise Mismatch("groups that are all private or all simulated", "some of each")
+    for what in ("weights", "response"):
+        if (getattr(one, what, None) is None) != (getattr(first, what, None) is None):
+            raise Mismatch(f"groups that all have {what} or all have none", "some of each")
+
+
+def label(key: Key) -> str:
+    """A group as people write it: the parts of its key with slashes between."""
+    return "/".join(map(str, key if isinstance(key, tuple) else (key,)))

@@ -1,0 +1,243 @@
+"""What can be wrong with a row, found where the rows are."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _cells, _validate
+from confide._files import counted
+from confide.errors import ConfideWarning, InvalidInput
+from confide.summaries.counts import MAX_WEIGHT
+from confide.summaries.groups import Key
+from confide.tables._sources import ibis
+
+GOOD = 0
+KINDS = {
+    1: "without a group",
+    2: "without a report",
+    3: "with a report that is not a whole number",
+    4: "with a report out of range",
+    5: "without a weight",
+    6: "with a weight that is not positive or no ordinary number",
+    7: "without a response",
+    8: "with a response that is no ordinary number",
+    9: "with a response out of bounds",
+    10: "with a report that has not one number in range for each cell",
+}
+NO_GROUP, NO_REPORT, NOT_WHOLE, OUTSIDE = 1, 2, 3, 4
+NO_WEIGHT, BAD_WEIGHT, NO_RESPONSE, BAD_RESPONSE, OUT_OF_BOUNDS, BAD_VECTOR = 5, 6, 7, 8, 9, 10
+CHOICES = ("refuse", "report")
+LARGEST_WHOLE = 2**53
+"""Floats beyond need not be whole numbers that anybody meant."""
+
+
+class LeftOut(ConfideWarning):
+    """Rows were left out of a summary.
+
+    Parameters
+    ----------
+    rows
+        How many of each kind.
+    """
+
+    def __init__(self, rows: Mapping[str, int]) -> None:
+        self.rows = dict(rows)
+        super().__init__(f"Left out {_told(rows)}.")
+
+
+def _told(rows: Mapping[str, int]) -> str:
+    parts = [f"{counted(n, 'row')} {kind}" for kind, n in rows.items()]
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+
+
+def settle(found: Mapping[int, int], *, invalid: str, where: str) -> None:
+    """Refuse or report the rows that cannot be used.
+
+    Parameters
+    ----------
+    found
+        How many rows of each kind.
+    invalid
+        ``"refuse"`` or ``"report"``.
+    where
+        The table, for a message.
+    """
+    rows = {KINDS[kind]: found[kind] for kind in sorted(found) if kind != GOOD}
+    if rows and invalid == "refuse":
+        raise InvalidInput(
+            f"valid rows in {where}",
+            _told(rows),
+            'Mend them, or leave them out with invalid="report".',
+        )
+    if not found.get(GOOD):
+        raise InvalidInput(f"at least one report in {where}", "none")
+    if rows:
+        warnings.warn(LeftOut(rows), stacklevel=4)
+
+
+def whole(column: Any, size: int, name: str) -> tuple[Any, Any]:
+    """The kind of a report, 0 where it is good, and the report as an integer."""
+    engine, kind = ibis(), column.type()
+    missing = (column.isnull(), NO_REPORT)
+    if kind.is_integer():
+        inside = (column.between(0, size - 1), GOOD)
+        code = engine.cases(missing, inside, else_=OUTSIDE)
+        return code, (code == GOOD).ifelse(column, 0).cast("int64")
+    if kind.is_floating() or kind.is_decimal():
+        # Some engines call NaN null. Null is what is neither near 0 nor not.
+        near = column.between(-LARGEST_WHOLE, LARGEST_WHOLE)
+        strange = odd(column)
+        safe = strange.ifelse(0.5, near.ifelse(column, 0.5))
+        even = near & (safe == safe.floor())
+        inside = (even & column.between(0, size - 1), GOOD)
+        other = ((even, OUTSIDE), (near, NOT_WHOLE), (~near, NOT_WHOLE))
+        code = engine.cases((strange, NOT_WHOLE), inside, *other, else_=NO_REPORT)
+        return code, (code == GOOD).ifelse(safe, 0).cast("int64")
+    if kind.is_string():
+        digits = column.re_search(_cells.WHOLE)
+        number = digits.ifelse(column, "0").cast("int64")
+        inside = (digits & number.between(0, size - 1), GOOD)
+        return engine.cases(missing, inside, (digits, OUTSIDE), else_=NOT_WHOLE), number
+    raise InvalidInput(f"whole numbers in column {name!r}", f"the type {kind}")
+
+
+def odd(column: Any) -> Any:
+    """Whether a float is NaN or an infinity, by its text.
+
+    The least and greatest values that a Parquet file states leave NaN out, and DuckDB 2.0 concludes
+    from them that there is none: tests for NaN, and comparisons, are then decided before a row is
+    read. About the letters of a text it concludes nothing.
+    """
+    return column.cast("string").re_search("[nN]")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A public column of numbers.
+
+    Parameters
+    ----------
+    value
+        The numbers as floats.
+    odd
+        Whether one is no number, or None where comparisons tell.
+    """
+
+    value: Any
+    odd: Any = None
+
+    @classmethod
+    def of(cls, column: Any, name: str, *, careful: bool) -> Numbers:
+        """From a column of a table.
+
+        Parameters
+        ----------
+        column
+            Numbers, or text that spells them.
+        name
+            What it is called.
+        careful
+            Whether to make sure that NaN is seen, which takes several times as long.
+        """
+        kind = column.type()
+        if kind.is_string():
+            plain = column.re_search(_cells.NUMBER)
+            return cls(
+                column.isnull().ifelse(None, plain.ifelse(column, "0")).cast("float64"), ~plain
+            )
+        if not kind.is_numeric() or kind.is_boolean():
+            raise InvalidInput(f"plain numbers in column {name!r}", f"the type {kind}")
+        value = column.cast("float64")
+        return cls(value, odd(value) if careful else None)
+
+    def kind(self, low: float, high: float, *, missing: int, bad: int) -> Any:
+        """The kind of a number, 0 where it is good."""
+        inside = self.value.between(low, high)
+        branches = [] if self.odd is None else [(self.odd, bad)]
+        return ibis().cases(*branches, (inside, GOOD), (~inside, bad), else_=missing)
+
+
+def weight_kind(weight: Numbers) -> Any:
+    """The kind of a weight, 0 where it is good."""
+    return weight.kind(1 / MAX_WEIGHT, MAX_WEIGHT, missing=NO_WEIGHT, bad=BAD_WEIGHT)
+
+
+def response_kind(response: Numbers, bounds: tuple[float, float] | None) -> Any:
+    """The kind of a response, 0 where it is good."""
+    kind = response.kind(-MAX_WEIGHT, MAX_WEIGHT, missing=NO_RESPONSE, bad=BAD_RESPONSE)
+    if bounds is None:
+        return kind
+    outside = ~response.value.between(*bounds)
+    return ibis().cases((kind != GOOD, kind), (outside, OUT_OF_BOUNDS), else_=GOOD)
+
+
+def first_kind(*kinds: Any) -> Any:
+    """The first of some kinds that is not good."""
+    *branches, last = kinds
+    if not branches:
+        return last
+    return ibis().cases(*((kind != GOOD, kind) for kind in branches), else_=last)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The public columns that make groups, none where there are no groups."""
+
+    by: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, by: str | Sequence[str] | None) -> Grouping:
+        """From the argument ``by``."""
+        if by is None:
+            return cls()
+        names = (by,) if isinstance(by, str) else tuple(by)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise InvalidInput("names of columns in by", _validate.shown(by))
+        if len(set(names)) < len(names):
+            raise InvalidInput("each column once in by", "one twice")
+        return cls(names)
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called inside a query."""
+        return [f"g{at}" for at in range(len(self.by))]
+
+    def columns(self, table: Any) -> dict[str, Any]:
+        """The columns, dates as text."""
+        result = {}
+        for inner, name in zip(self.names, self.by, strict=True):
+            column, kind = table[name], table[name].type()
+            if not (kind.is_string() or kind.is_integer() or kind.is_boolean() or kind.is_date()):
+                raise InvalidInput(
+                    f"words, whole numbers or dates in column {name!r}", f"the type {kind}"
+                )
+            result[inner] = column.cast("string") if kind.is_date() else column
+        return result
+
+    def kind(self, table: Any) -> list[Any]:
+        """The kind of a row by its group: nothing to check where there are no groups."""
+        missing = [table[name].isnull() for name in self.names]
+        return [ibis().cases((gone, NO_GROUP), else_=GOOD) for gone in missing]
+
+    def keys(self, rows: Any) -> tuple[list[Key], npt.NDArray[np.int64]]:
+        """The groups of an Arrow table in order, and the number of the one in each row."""
+        codes = np.zeros(rows.num_rows, dtype=np.int64)
+        for name in self.names:
+            column = rows.column(name).combine_chunks().dictionary_encode()
+            codes = codes * len(column.dictionary) + column.indices.to_numpy()
+            # Numbered anew, so that many columns do not overflow.
+            _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+        if not self.by:
+            return [()], codes
+        parts = [rows.column(name).take(first).to_pylist() for name in self.names]
+        keys: list[Key] = [key if len(key) > 1 else key[0] for key in zip(*parts, strict=True)]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        place = np.empty(len(keys), dtype=np.int64)
+        place[order] = np.arange(len(keys))
+        return [keys[at] for at in order], place[codes]
