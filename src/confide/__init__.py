@@ -1,5 +1,8 @@
 """Collect numbers that people would rather not reveal, and learn the population, not the person."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from confide import datasets, errors, estimators, mechanisms, noise, releases, reports
 from confide.accounting import Spend
 from confide.cells import Cells
@@ -17,10 +20,25 @@ from confide.mechanisms import (
     TwoSidedGamma,
 )
 from confide.questions import Question
-from confide.summaries import CellSums, Counts, Spectrum
+from confide.summaries import CellSums, Counts, Groups, Spectrum
 from confide.surveys import Survey
 
+if TYPE_CHECKING:
+    from confide import audits, design, reference, sampling, tables
+    from confide.sampling import FiniteMollifier, Mollifier
+
 __version__ = "0.1.0"
+# Not everybody needs these, and they take a while: they are imported when they are first named.
+_LATER = ("audits", "design", "reference", "sampling", "tables")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return importlib.import_module(f"confide.{name}")
+    if name in ("FiniteMollifier", "Mollifier"):
+        return getattr(importlib.import_module("confide.sampling"), name)
+    raise AttributeError(f"module 'confide' has no attribute {name!r}")
+
 
 __all__ = [
     "Categories",
@@ -29,11 +47,14 @@ __all__ = [
     "Classification",
     "Counts",
     "Density",
+    "FiniteMollifier",
     "ForcedResponse",
+    "Groups",
     "Joint",
     "Laplace",
     "Lattice",
     "Ledger",
+    "Mollifier",
     "Partition",
     "Proportions",
     "Question",
@@ -45,11 +66,16 @@ __all__ = [
     "SquareWave",
     "Survey",
     "TwoSidedGamma",
+    "audits",
     "datasets",
+    "design",
     "errors",
     "estimators",
     "mechanisms",
     "noise",
+    "reference",
     "releases",
     "reports",
+    "sampling",
+    "tables",
 ]

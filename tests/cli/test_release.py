@@ -14,6 +14,7 @@ from confide.cli.app import run
 from confide.ledgers import Ledger
 
 BOUNDS = "--column x --low 0 --high 1 --epsilon 1"
+COST = ["--epsilon", "1"]
 CURVES = {
     "histogram": "--cells 8",
     "series": "--terms 4",
@@ -94,6 +95,19 @@ def test_a_query_has_an_answer_and_an_interval(
     assert "95 % from" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("how", ["histogram", "query --what mean", "histogram --column b"])
+def test_names_of_columns_do_not_steer_the_terminal(
+    how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("odd.csv").write_text("a\x1b[31mz,b\n0.1,0.2\n0.3,0.4\n")
+    kind, *rest = how.split()
+    bounds = ["--low", "0", "--high", "1"] * (1 + rest.count("--column"))
+    assert run(["release", kind, "odd.csv", "--column", "a\x1b[31mz", *rest, *bounds, *COST]) == 0
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert "a\\x1b[31mz" in printed
+
+
 def test_several_columns_are_released_together(capsys: pytest.CaptureFixture[str]) -> None:
     both = "--column x --low 0 --high 1 --column y --low 0 --high 5 --epsilon 4"
     found = machine(f"release histogram values.csv {both} --cells 4", capsys)
@@ -163,6 +177,11 @@ BAD = {
     f"release histogram values.csv {BOUNDS} --plot p.txt": ".png",
     f"release histogram values.csv {BOUNDS} --sample 5": "--output",
     f"release histogram values.csv {BOUNDS} -o values.csv --sample 5": "other than the inputs",
+    f"release histogram . {BOUNDS} -o values.csv --sample 5": "other than the inputs",
+    f"release histogram v*.csv {BOUNDS} -o values.csv --sample 5": "other than the inputs",
+    f"release histogram values.csv {BOUNDS} --ledger l.csv --budget 1 -o l.csv --sample 5": (
+        "other than the inputs"
+    ),
     f"release histogram values.csv {BOUNDS} --key a": "--ledger",
     f"release histogram values.csv {BOUNDS} --ledger l.db": "--budget makes a new one",
     f"release histogram values.csv {BOUNDS} --ledger l.db --budget 0.5": "at least",

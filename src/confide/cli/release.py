@@ -9,15 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from confide import _arrow, _validate
-from confide._files import readable, writable
-from confide.accounting import Spend
-from confide.cli import output, published, values
+from confide._files import expand, writable
+from confide.cli import budgets, output, published, values
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption
 from confide.displays import FORMATS
-from confide.errors import BudgetExhausted, InvalidInput, extra
+from confide.errors import InvalidInput, extra
 from confide.lattice import Lattice
-from confide.ledgers import Ledger
 from confide.releases import (
     Bernstein,
     GaussianProcess,
@@ -137,7 +135,8 @@ def release(
     # Everything that can be refused is refused before a value is read, and long before a charge.
     for path, suffixes in ((plot, FORMATS), (to, _arrow.SUFFIXES)):
         if path is not None:
-            writable(path, suffixes, [file])
+            sources = expand([file], _arrow.SUFFIXES)
+            writable(path, suffixes, [*sources, *([ledger] if ledger else [])])
     if plot is not None:
         extra("matplotlib", "plot")
     if (sample is None) != (to is None):
@@ -145,11 +144,13 @@ def release(
     if kind == "query" and (plot or to) is not None:
         raise InvalidInput("a density for --plot and --output", "a query")
     made = recipe(kind, epsilon, given, _bounds(kind, given, column, (low, high), scale))
-    _check_ledger(ledger, budget, budget_delta, (key, group, subject))
+    budgets.check(
+        ledger, budget, budget_delta, {"--subject": subject, "--key": key, "--group": group}
+    )
     raw, _ = values.read(file, column)
     book = None
     if ledger is not None:
-        book = _opened(ledger, budget, budget_delta, subject, made.spend)
+        book = budgets.opened(ledger, budget, budget_delta, subject, made.spend)
     name = key or "/".join([file.name, *raw, what or kind])
     with output.shares("Preparing") as tell:
         found = published.fulfil(made, kind, raw, book, key=name, group=group, tell=tell)
@@ -198,31 +199,3 @@ def _bounds(
         )
     pairs = zip(columns, low, high, strict=True)
     return {name: Lattice(low=a, high=b, scale=scale) for name, a, b in pairs}
-
-
-def _check_ledger(
-    path: Path | None, budget: float | None, delta: float | None, with_it: tuple[Any, ...]
-) -> None:
-    if path is None:
-        if any(option is not None for option in (budget, delta, *with_it)):
-            raise InvalidInput("--ledger to go with --budget, --subject, --key, --group", "none")
-    elif budget is None:
-        if delta is not None:
-            raise InvalidInput("--budget to go with --budget-delta", "none")
-        if not path.exists():
-            raise InvalidInput(f"a ledger at {str(path)!r}", "none", "--budget makes a new one.")
-        readable(path)
-
-
-def _opened(
-    path: Path, budget: float | None, delta: float | None, subject: str | None, spend: Spend
-) -> Ledger:
-    """The ledger, made if it is new and has a budget."""
-    if budget is None:
-        return Ledger(path, subject=subject)
-    # A new ledger that could not pay for its first release would only be in the way.
-    if not path.exists() and (spend.epsilon > budget or spend.delta > (delta or 0.0)):
-        raise BudgetExhausted(
-            f"--budget and --budget-delta of at least {spend!r}", f"{budget:g} and {delta or 0.0:g}"
-        )
-    return Ledger(path, epsilon=budget, delta=delta or 0.0, subject=subject)

@@ -13,8 +13,9 @@ from scipy.special import ndtr, ndtri
 
 from confide import _validate
 from confide.errors import InvalidInput, Unsupported
+from confide.lattice import LIMIT
 from confide.sampling._kernels import Kernels
-from confide.sampling.references import Box, Floats, Gaussian, Reference
+from confide.sampling.references import MAX_DIM, Box, Floats, Gaussian, Reference
 
 MAX_POINTS = 10_000
 
@@ -43,8 +44,9 @@ class Product(Reference):
         parts = tuple(self.parts) if isinstance(self.parts, Sequence) else ()
         if not parts or not all(isinstance(part, Reference) for part in parts):
             raise InvalidInput("a list of references", _validate.shown(self.parts))
+        dim = _validate.integer(1, MAX_DIM, dim=sum(part.dim for part in parts))
         object.__setattr__(self, "parts", parts)
-        object.__setattr__(self, "dim", sum(part.dim for part in parts))
+        object.__setattr__(self, "dim", dim)
 
     @property
     def scale(self) -> Floats:
@@ -121,6 +123,8 @@ class Sample(Reference):
             table = table[:, None]
         if table.ndim != 2:
             raise InvalidInput("public points, one row each", f"shape {table.shape}")
+        if table.shape[1] > MAX_DIM:
+            raise InvalidInput(f"points of at most {MAX_DIM} columns", str(table.shape[1]))
         object.__setattr__(self, "dim", table.shape[1])
         table = self.table(table, "points")
         if not 2 <= len(table) <= MAX_POINTS:
@@ -129,6 +133,9 @@ class Sample(Reference):
             raise InvalidInput("public points that differ in every number", "a constant column")
         if self.bandwidth is not None:
             width = _validate.positive(bandwidth=self.bandwidth)
+            # An atom that is not finite could not be stored, once it is drawn.
+            if width > LIMIT:
+                raise InvalidInput(f"bandwidth within {LIMIT:g}", f"bandwidth={width:g}")
             object.__setattr__(self, "bandwidth", width)
         object.__setattr__(self, "points", _validate.frozen(table))
 
@@ -212,4 +219,7 @@ def reference_from_dict(fields: Mapping[str, Any]) -> Reference:
         return Sample(fields["points"], bandwidth=fields["bandwidth"])
     if not isinstance(fields["parts"], list):
         raise InvalidInput("a list of parts", _validate.shown(fields["parts"]))
-    return Product([reference_from_dict(part) for part in fields["parts"]])
+    try:
+        return Product([reference_from_dict(part) for part in fields["parts"]])
+    except RecursionError:
+        raise InvalidInput("a reference with parts in a few levels", "too many") from None

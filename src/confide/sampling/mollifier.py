@@ -17,7 +17,7 @@ from confide.mechanisms.mollification import Mollification, Weights
 from confide.mechanisms.samples import Numbers, Sampler
 from confide.randomness import Entropy
 from confide.sampling.laws import SampleLaw
-from confide.sampling.ratios import KDE, LogRatio, Ratio
+from confide.sampling.ratios import KDE, LogRatio, Ratio, opinions, tried
 from confide.sampling.references import Floats, Reference
 
 FEWEST, MOST = 2000, 20_000
@@ -56,7 +56,9 @@ class Mollifier(Sampler):
     -----
     Formal guarantee: pure epsilon-local differential privacy of the whole data set for one sample,
     k epsilon for k, exactly. Given the atoms, which do not depend on the records, the domain is
-    finite and `Mollification` holds, whatever the ratio estimator returns.
+    finite and `Mollification` holds, whatever the ratio estimator returns. An estimator that fails
+    does so before it sees the atoms, or else has no opinion of them: a release that is given up and
+    tried again would have atoms that the records have chosen.
 
     Examples
     --------
@@ -120,11 +122,12 @@ class Mollifier(Sampler):
 
     def fit(self, records: Any) -> SampleLaw:
         """The law of one sample of these records, for study by whoever holds them. Private."""
-        return SampleLaw(self, self.ratio(self.reference.held(records), self.reference))
+        log_ratio = self.ratio(self.reference.held(records), self.reference)
+        return SampleLaw(self, tried(log_ratio, self.reference))
 
     def weigh(self, log_ratio: LogRatio) -> Weights:
         """Integer weights of the atoms for a fitted log ratio: the exact law given the atoms."""
-        return self.band.weights(np.asarray(log_ratio(self.points), dtype=np.float64))
+        return self.band.weights(opinions(log_ratio, self.points))
 
     def reseeded(self, entropy: Entropy) -> Mollifier:
         """The same with a fresh public seed."""

@@ -2,7 +2,8 @@
 
 A ratio is anything that is called with records and a reference and returns a function of points,
 log(P/Q) up to a constant. How good it is decides how good the samples are and nothing else:
-whatever it returns, NaN and infinities included, a sample costs no more than epsilon.
+whatever it returns, NaN and infinities included, a sample costs no more than epsilon. Where it
+fails at the points of a sample it has no opinion of them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ LogRatio = Callable[[Floats], Floats]
 
 MOST = 10_000
 """Records that an estimate looks at; more of them change it less than epsilon does."""
+FEW = 3
+"""Points at which a fitted ratio is tried."""
 FLOOR = 1e-3
 """Least spread of records, in standard deviations of the reference."""
 
@@ -128,7 +131,10 @@ class GaussianMixture:
             if len(table) < 2 or since > 3:
                 break
             model = mixture.GaussianMixture(number, random_state=0, reg_covar=FLOOR**2)
-            bic = model.fit(table).bic(table)
+            try:
+                bic = model.fit(table).bic(table)
+            except ValueError:  # records too far apart, or too alike, for so many
+                break
             since += 1
             if bic < least:
                 best, least, since = model, bic, 0
@@ -173,6 +179,30 @@ class Classifier:
                 return np.log(shares[:, 1]) - np.log(shares[:, 0])
 
         return log_odds
+
+
+def tried(log_ratio: LogRatio, reference: Reference) -> LogRatio:
+    """The same, refused if it does not work at a few points, the same for all records."""
+    few = reference.sample(FEW, seed=0)
+    with np.errstate(all="ignore"):
+        shape = np.asarray(log_ratio(few), dtype=np.float64).shape
+    if shape != (FEW,):
+        raise InvalidInput("one log ratio for each point", f"shape {shape} for {FEW} points")
+    return log_ratio
+
+
+def opinions(log_ratio: LogRatio, points: Floats) -> Floats:
+    """Log ratios at points that were drawn; not a number where they cannot be had.
+
+    To fail here and draw again would tell of the records by the points at which nothing failed.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            # A copy: the points are public, and must stay as they were drawn.
+            found = np.asarray(log_ratio(points.copy()), dtype=np.float64)
+    except Exception:  # whatever an estimator of somebody else's may raise
+        found = np.empty(0)
+    return found if found.shape == (len(points),) else np.full(len(points), np.nan)
 
 
 def some(records: Floats) -> Floats:

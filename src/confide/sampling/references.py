@@ -224,7 +224,7 @@ class Box(Separable):
     dim: int = field(init=False)
 
     def __post_init__(self) -> None:
-        sizes = {np.size(self.low), np.size(self.high)}
+        sizes = {_validate.array(low=self.low).size, _validate.array(high=self.high).size}
         dim = max(sizes)
         if len(sizes) != 1 or not 1 <= dim <= MAX_DIM:
             raise InvalidInput("low and high of one length", f"lengths {sorted(sizes)}")

@@ -1,0 +1,40 @@
+"""The ledger that a command charges: its options, and how it is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from confide._files import readable
+from confide.accounting import Spend
+from confide.errors import BudgetExhausted, InvalidInput
+from confide.ledgers import Ledger
+
+
+def check(
+    path: Path | None, budget: float | None, delta: float | None, with_it: dict[str, Any]
+) -> None:
+    """Refuse options that make no sense together, before anything is read."""
+    if path is None:
+        if any(option is not None for option in (budget, delta, *with_it.values())):
+            raise InvalidInput(f"--ledger to go with --budget, {', '.join(with_it)}", "none")
+    elif budget is None:
+        if delta is not None:
+            raise InvalidInput("--budget to go with --budget-delta", "none")
+        if not path.exists():
+            raise InvalidInput(f"a ledger at {str(path)!r}", "none", "--budget makes a new one.")
+        readable(path)
+
+
+def opened(
+    path: Path, budget: float | None, delta: float | None, subject: str | None, spend: Spend
+) -> Ledger:
+    """The ledger, made if it is new and has a budget."""
+    if budget is None:
+        return Ledger(path, subject=subject)
+    # A new ledger that could not pay for its first release would only be in the way.
+    if not path.exists() and (spend.epsilon > budget or spend.delta > (delta or 0.0)):
+        raise BudgetExhausted(
+            f"--budget and --budget-delta of at least {spend!r}", f"{budget:g} and {delta or 0.0:g}"
+        )
+    return Ledger(path, epsilon=budget, delta=delta or 0.0, subject=subject)

@@ -1,0 +1,170 @@
+"""How near the law of a sample is to a known target: for studies, where the target is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.errors import InvalidInput
+from confide.mechanisms.mollification import mollify
+from confide.sampling.displays import LearnedDisplay
+from confide.sampling.references import Floats, Reference
+
+LogDensity = Callable[[Floats], Floats]
+
+COVERED = 0.95
+MOST_POINTS = 2**22
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """Compares densities with a known target, by the midpoint rule on a box.
+
+    Parameters
+    ----------
+    target
+        Log density of the target at points, one row each; up to a constant.
+    low, high
+        Corners of a box that holds nearly all of the target: one number an axis, or single ones.
+    points
+        Points along each axis.
+
+    Examples
+    --------
+    >>> from confide.sampling.references import Gaussian
+    >>> narrow, wide = Gaussian(sd=0.5), Gaussian()
+    >>> judge = Judge(narrow.log_pdf, low=-5, high=5)
+    >>> round(judge.kl(wide.log_pdf), 4)
+    0.3181
+    >>> judge.kl(judge.limit(wide, epsilon=0.2)) < judge.kl(wide.log_pdf)
+    True
+    """
+
+    target: LogDensity
+    low: float | Sequence[float] = field(kw_only=True)
+    high: float | Sequence[float] = field(kw_only=True)
+    points: int = field(default=1000, kw_only=True)
+
+    def __post_init__(self) -> None:
+        low, high = np.atleast_1d(self.low), np.atleast_1d(self.high)
+        if low.ndim != 1 or low.shape != high.shape or not (low < high).all():
+            raise InvalidInput("low < high on each axis", "others")
+        points = _validate.integer(2, points=self.points)
+        if points ** len(low) > MOST_POINTS:
+            raise InvalidInput(
+                f"at most {MOST_POINTS} points in all", f"{points} on each of {len(low)} axes"
+            )
+
+    @cached_property
+    def edges(self) -> list[Floats]:
+        """Edges of the cells along each axis."""
+        ends = zip(np.atleast_1d(self.low), np.atleast_1d(self.high), strict=True)
+        return [np.linspace(a, b, self.points + 1) for a, b in ends]
+
+    @cached_property
+    def table(self) -> Floats:
+        """Midpoints of the cells, one row each."""
+        lines = [(line[1:] + line[:-1]) / 2 for line in self.edges]
+        grid = np.meshgrid(*lines, indexing="ij")
+        return np.stack([axis.ravel() for axis in grid], axis=1)
+
+    @property
+    def volume(self) -> float:
+        """Size of a cell."""
+        return float(np.prod([line[1] - line[0] for line in self.edges]))
+
+    @cached_property
+    def masses(self) -> Floats:
+        """The target's masses of the cells; they sum to one."""
+        logs = np.asarray(self.target(self.table), dtype=np.float64)
+        heights = np.exp(logs - logs.max())
+        masses: Floats = heights / heights.sum()
+        return masses
+
+    def kl(self, law: LogDensity) -> float:
+        """KL(target, law) in nats: 0 where they are the same."""
+        inside = self.masses > 0
+        logs = np.log(self.masses[inside] / self.volume)
+        gaps = logs - self._logs(law)[inside]
+        return float(self.masses[inside] @ gaps)
+
+    def nll(self, law: LogDensity) -> float:
+        """Mean of minus the law's log density over the target: KL plus the target's entropy."""
+        inside = self.masses > 0
+        return -float(self.masses[inside] @ self._logs(law)[inside])
+
+    def coverage(self, law: LogDensity) -> float:
+        """Mode coverage: the target's mass where the law's density is in its upper 95 %.
+
+        P(q > t) for the t with Q(q > t) = .95; the paper prints both inequalities the other way
+        round, so that a law which misses every mode scores 1. It is a one-sided check: the target
+        itself scores .95, and whatever is spread too widely scores more.
+        """
+        heights = np.exp(self._logs(law))
+        order = np.argsort(-heights)
+        above = np.cumsum(heights[order])
+        inside = int(np.searchsorted(above, COVERED * above[-1])) + 1
+        return float(self.masses[order[:inside]].sum())
+
+    def limit(self, reference: Reference, epsilon: float) -> LogDensity:
+        """The information limit: equation (8) on the target itself, as a log density.
+
+        No law within e**(+-epsilon/2) of the reference is nearer to the target. It is known on
+        the midpoints of this judge's cells only.
+        """
+        known = np.exp(reference.log_density(self.table)) * self.volume
+        # What is outside the box is one more cell, without any of the target.
+        everything = np.maximum(np.append(known, 1 - known.sum()), TINY)
+        with np.errstate(divide="ignore"):
+            ratio = np.log(np.append(self.masses, 0.0)) - np.log(everything)
+        best = mollify(ratio, everything, epsilon)[:-1]
+        logs: Floats = np.log(best / self.volume)
+
+        def at(points: Floats) -> Floats:
+            if points is not self.table:
+                raise InvalidInput("the judge's own points", "others")
+            return logs
+
+        return at
+
+    def plot(
+        self, law: LogDensity, reference: Reference, *, label: str = "sample"
+    ) -> LearnedDisplay:
+        """A picture of target, reference and law: curves on one axis, maps on two."""
+        if len(self.edges) > 2:
+            raise InvalidInput("one or two axes to plot", str(len(self.edges)))
+        shape = tuple(len(line) - 1 for line in self.edges)
+        heights = {
+            "target": self.masses / self.volume,
+            "reference": np.exp(reference.log_density(self.table)),
+            label: np.exp(self._logs(law)),
+        }
+        tables = {name: height.reshape(shape) for name, height in heights.items()}
+        return LearnedDisplay(tuple(self.edges), tables).plot()
+
+    def _logs(self, law: LogDensity) -> Floats:
+        return np.asarray(law(self.table), dtype=np.float64)
+
+
+def mode_region(judge: Judge, reference: Reference, inside: npt.ArrayLike) -> tuple[float, float]:
+    """Mass of a region and the integral of P log(P/Q0) over it, for `BoostedLaw.mode_bound`.
+
+    Parameters
+    ----------
+    judge
+        Knows the target.
+    reference
+        Q0.
+    inside
+        Whether each of the judge's points is in the region.
+    """
+    chosen = np.asarray(inside, dtype=bool) & (judge.masses > 0)
+    own = judge.masses[chosen]
+    gaps = np.log(own / judge.volume) - reference.log_density(judge.table)[chosen]
+    return float(own.sum()), float(own @ gaps)

@@ -1,0 +1,110 @@
+"""Many respondents, one sample each: what a collector can learn from them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.errors import InvalidInput, Mismatch
+from confide.mechanisms.samples import Samples
+from confide.sampling._kernels import Kernels
+from confide.sampling.diagnostics import Judge
+from confide.sampling.displays import LearnedDisplay
+from confide.sampling.mbde import MBDE
+from confide.sampling.mollifier import Mollifier
+from confide.sampling.references import Floats, Reference
+
+LEAST = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Fleet:
+    """The samples of many respondents as one data set, and its density.
+
+    Each sample is drawn from its respondent's own mollified law, so that all of them together come
+    from the mean of these laws: the population's mixture, drawn towards the reference. How far
+    depends on each respondent's law in a way that is not linear, so that no correction is unbiased
+    in general, and none is made here. To learn a population from many respondents, one record of
+    each under the noise of a mechanism, and an estimator that undoes it, is consistent; this is
+    not, but the samples look like records.
+
+    Parameters
+    ----------
+    points
+        One row a sample.
+    reference
+        What all respondents started from.
+    epsilon
+        What one sample costs its respondent.
+    simulated
+        Whether the samples were drawn from seeds.
+
+    Examples
+    --------
+    >>> from confide.sampling.references import Gaussian
+    >>> sampler = Mollifier(reference=Gaussian(), epsilon=2.0, atoms=200)
+    >>> homes = np.random.default_rng(1).normal(size=(30, 50)) / 3 + 1
+    >>> fleet = Fleet.of(sampler.privatize(home) for home in homes)
+    >>> fleet.n, fleet.log_pdf([0.0, 1.0]).shape
+    (30, (2,))
+    """
+
+    points: Floats
+    reference: Reference
+    epsilon: float
+    simulated: bool
+
+    @classmethod
+    def of(cls, samples: Iterable[Samples]) -> Fleet:
+        """Collect samples; they must share all but their public seeds."""
+        known: dict[str, Any] | None = None
+        tables, stamps = [], set()
+        mechanism: Any = None
+        for one in samples:
+            if not isinstance(one, Samples):
+                raise InvalidInput("samples, one entry a respondent", _validate.shown(one))
+            mechanism = one.mechanism
+            if not isinstance(mechanism, Mollifier | MBDE):
+                raise InvalidInput("samples of Mollifier or MBDE", mechanism.name)
+            public = {key: held for key, held in mechanism.to_dict().items() if key != "seed"}
+            if known is not None and public != known:
+                raise Mismatch("samples of one mechanism", "samples of several")
+            known = public
+            stamps.add(one.simulated)
+            tables.append(one.points)
+        if not tables:
+            raise InvalidInput("samples of one respondent or more", "none")
+        if len(stamps) > 1:
+            raise Mismatch("samples that are all private or all simulated", "both")
+        return cls(np.concatenate(tables), mechanism.reference, mechanism.epsilon, stamps.pop())
+
+    @property
+    def n(self) -> int:
+        """How many samples."""
+        return len(self.points)
+
+    @cached_property
+    def _kernels(self) -> Kernels:
+        return Kernels.of(self.points, LEAST * self.reference.scale)
+
+    def log_pdf(self, x: npt.ArrayLike) -> Floats:
+        """Log of a kernel density of the samples at points, one row each."""
+        return self._kernels.log_pdf(self.reference.table(x, "x"))
+
+    def pdf(self, x: npt.ArrayLike) -> Floats:
+        """The same density."""
+        return np.exp(self.log_pdf(x))
+
+    def plot(self, judge: Judge) -> LearnedDisplay:
+        """The density beside the reference and a known mixture of respondents."""
+        return judge.plot(self.log_pdf, self.reference, label="samples")
+
+    def __repr__(self) -> str:
+        kind = "simulated" if self.simulated else "private"
+        return f"<Fleet of {self.n} {kind} samples, epsilon = {self.epsilon:g} each>"
