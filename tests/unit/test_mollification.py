@@ -405,3 +405,26 @@ def test_samples_are_values():
     for bad in ([10], [-1], [0.5], [], [[1]]):
         with pytest.raises(InvalidInput):
             Samples(np.array(bad), sampler, simulated=True)
+
+
+def test_weights_whose_sum_overflows_are_not_drawn_from():
+    band = Mollification(np.ones(5), epsilon=100.0)
+    weights = np.full(5, TOTAL, dtype=np.int64)
+    assert (weights <= band.upper).all()
+    assert int(weights.sum()) == TOTAL  # 5 * 2**62 in 64 bits
+    with pytest.raises(InvalidInput, match="sum to"):
+        band.draw(weights, SeededEntropy(1), 1)
+
+
+def test_what_numpy_is_told_to_raise_changes_nothing():
+    band = Mollification(np.logspace(-300, 0, 40), epsilon=80.0)
+    scores = np.where(np.arange(40) == 0, 0, -np.inf)
+    expected = band.weights(scores)
+    with np.errstate(all="raise"):
+        assert (band.weights(scores) == expected).all()
+
+
+def test_a_key_without_a_ledger_is_refused():
+    sampler = FiniteMollifier({"a": Categories(("no", "yes"))}, epsilon=1.0)
+    with pytest.raises(InvalidInput, match="a ledger with a key"):
+        sampler.privatize({"a": ["no"]}, key="first")

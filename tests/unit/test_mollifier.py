@@ -9,7 +9,7 @@ from scipy import stats
 from confide import Ledger
 from confide.errors import BudgetExhausted, InvalidInput, Unsupported
 from confide.mechanisms.mollification import TOTAL, mollify
-from confide.randomness import exp_enclosure
+from confide.randomness import SeededEntropy, exp_enclosure
 from confide.sampling import (
     KDE,
     Binned,
@@ -328,7 +328,7 @@ BOX = Mollifier(reference=Box(low=[0, 0], high=[1, 1]), epsilon=0.5, ratio=flat)
                 reference=Gaussian(), epsilon=0.5, ratio=lambda _r, _q: lambda x: np.zeros((9, 9))
             ),
             [0.5],
-            "log ratios",
+            "one log ratio for each point",
         ),
     ],
 )
@@ -395,3 +395,79 @@ def test_a_bad_number_of_samples_is_refused(k):
 def test_bad_references_and_ratios_are_refused(make):
     with pytest.raises(InvalidInput):
         make()
+
+
+def moody(table, _reference):
+    """A ratio that fails at sets of points that begin on the other side of zero than the records.
+
+    At the few points that it is tried at, it never does.
+    """
+    side = np.sign(table.mean())
+
+    def log_ratio(x):
+        if len(x) > 10 and side * x[0, 0] < 0:
+            raise FloatingPointError
+        return np.full(len(x), side) * x[:, 0]
+
+    return log_ratio
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_records_do_not_choose_the_seed_by_a_ratio_that_fails(side):
+    sampler = Mollifier(reference=Gaussian(), epsilon=1.0, ratio=moody, atoms=50)
+    held = np.full(5, side)
+    # Whichever seed is drawn there is a release, so that its law is that of the operating system.
+    settled = [sampler.reseeded(SeededEntropy(seed)) for seed in range(20)]
+    firsts = np.array([one.points[0, 0] for one in settled])
+    assert (firsts > 0).any()
+    assert (firsts < 0).any()
+    for one, first in zip(settled, firsts, strict=True):
+        weights = one._prepare(held)
+        assert (len(set(weights.tolist())) > 2) == (side * first > 0)
+
+
+@pytest.mark.parametrize("wrong", [lambda x: x, lambda x: 0.0, lambda x: np.zeros(len(x) + 1)])
+def test_a_ratio_of_another_shape_is_refused_whatever_the_seed(wrong):
+    sampler = Mollifier(reference=Gaussian(dim=2), epsilon=1.0, ratio=lambda *_: wrong)
+    with pytest.raises(InvalidInput, match="one log ratio for each point"):
+        sampler.privatize(records())
+
+
+def test_hostile_descriptions_of_references_are_refused():
+    nested = {"reference": "gaussian", "dim": 1, "mean": 0, "sd": 1}
+    for _ in range(5000):
+        nested = {"reference": "product", "parts": [nested]}
+    with pytest.raises(InvalidInput, match="a few levels"):
+        reference_from_dict(nested)
+    with pytest.raises(InvalidInput, match="low as a plain array"):
+        reference_from_dict({"reference": "box", "low": [[1], [2, 3]], "high": [3, 4]})
+    with pytest.raises(InvalidInput, match="from 1 to 1024"):
+        Product([Gaussian(1024), Gaussian()])
+    with pytest.raises(InvalidInput, match="at most 1024 columns"):
+        Sample(np.zeros((2, 1025)))
+    with pytest.raises(InvalidInput, match="bandwidth within"):
+        Sample([0.0, 1.0], bandwidth=1e308)  # a fifth of its draws would overflow
+    widest = Sample([-1e150, 1e150], bandwidth=1e150)
+    assert np.isfinite(widest.sample(2000, seed=1)).all()
+
+
+def test_records_that_no_mixture_fits_are_sampled_all_the_same():
+    sampler = Mollifier(reference=Gaussian(dim=2), epsilon=1.0, ratio=GaussianMixture(), atoms=50)
+    assert len(sampler.privatize(np.full((5, 2), 1e150))) == 1
+
+
+def test_a_ratio_that_works_in_place_leaves_the_atoms_as_they_are():
+    def in_place(table, _reference):
+        def log_ratio(x):
+            x.flags.writeable = True
+            x -= table.mean(axis=0)
+            return -(x**2).sum(axis=1)
+
+        return log_ratio
+
+    sampler = Mollifier(reference=Gaussian(dim=2), epsilon=1.0, ratio=in_place, atoms=50, seed=3)
+    weights = sampler._prepare(records())
+    assert (sampler.points == Gaussian(dim=2).sample(50, seed=3)).all()
+    expected = sampler.weigh(lambda x: -((x - records().mean(axis=0)) ** 2).sum(axis=1))
+    assert (weights == expected).all()
+    assert len(set(expected.tolist())) > 2

@@ -196,8 +196,10 @@ class Mollification:
         if scores.shape != self.reference.shape:
             raise InvalidInput(f"{self.reference.size} log ratios", f"shape {scores.shape}")
         lower, upper = self._bounds
-        ideal = mollify(scores, self.reference, self.epsilon) * TOTAL
-        weights: Weights = np.clip(np.rint(ideal).astype(np.int64), lower, upper)
+        # Whatever numpy is told to raise: a failure here would hang on the records.
+        with np.errstate(all="ignore"):
+            ideal = mollify(scores, self.reference, self.epsilon) * TOTAL
+            weights: Weights = np.clip(np.rint(ideal).astype(np.int64), lower, upper)
         missing = TOTAL - int(weights.sum())
         room = upper - weights if missing > 0 else weights - lower
         # No more than is needed of each, so that the running sums stay far from overflow.
@@ -215,6 +217,8 @@ class Mollification:
             raise InvalidInput("a whole weight for every cell", "others")
         cumulative = np.cumsum(weights)
         inside = (lower <= weights) & (weights <= upper)
+        # No weight is above the total, so that a sum that overflows leaves this range first.
+        inside &= (cumulative > 0) & (cumulative <= TOTAL)
         if not (inside.all() and int(cumulative[-1]) == TOTAL):
             raise InvalidInput(f"weights within their bounds that sum to {TOTAL}", "others")
         words = (entropy.words(k, 64) >> np.uint64(64 - BITS)).astype(np.int64)

@@ -44,7 +44,8 @@ class Sampler(ABC):
     hold, a fit that does not work) fails on the respondent's own device, before anything is
     charged or drawn; the message is for the respondent and must not be sent on. The time that the
     fit takes depends on the records, and the draw's does not: send at a time fixed beforehand, not
-    when the fit is done.
+    when the fit is done. Whether anything is sent at all tells of the records too where they can be
+    refused: choose what holds all that a respondent may have, or have them clipped.
     """
 
     name: ClassVar[str]
@@ -114,6 +115,8 @@ class Sampler(ABC):
             samples and costs nothing.
         """
         k = _validate.integer(1, MAX_SAMPLES, k=k)
+        if ledger is None and key is not None:
+            raise InvalidInput("a ledger with a key", "none", "Without one nothing is charged.")
         if ledger is not None and (not isinstance(key, str) or not key):
             raise InvalidInput(
                 "a key for the ledger", _validate.shown(key), "Such as 'branch-12/2024-05'."

@@ -104,11 +104,10 @@ class SquareWave(Numeric):
 
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """Near slots count from the index, far ones step over the near cells."""
-        slots = self.sampler.draw(entropy, indices.size)
-        near = 2 * self.reach + 1
+        slots = self.sampler.draw(entropy, indices.size).astype(np.int32)
+        near = np.int32(2 * self.reach + 1)
         far = slots - near
-        reports = np.where(far < 0, indices + slots, far + near * (far >= indices))
-        return reports.astype(np.int32)
+        return np.where(far < 0, indices + slots, far + near * (far >= indices))
 
     def unbiased(self, power: int) -> Floats:
         """Powers of a report's position, which the law maps onto powers of the value."""
