@@ -3,56 +3,64 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 import venv
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 HOME = Path(__file__).parent.parent / ".bench"
-
-# Each script reads nothing, times its job and prints {"seconds": best, "versions": {...}}.
-OPENDP = """
-import json, time
-import numpy, opendp
-import opendp.prelude as dp
-from importlib.metadata import version
-dp.enable_features("contrib")
-laplace = dp.m.make_laplace(
-    dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64"), scale=1023.0)
-values = numpy.random.default_rng(1).integers(0, 1024, 100_000)
-times = []
-for _ in range(3):
-    start = time.perf_counter()
-    laplace(values)
-    times.append(time.perf_counter() - start)
-print(json.dumps({"seconds": 10 * min(times), "version": version("opendp")}))
-"""
-
-KDEPY = """
-import json, time
-import numpy
-from importlib.metadata import version
-from KDEpy import FFTKDE
-values = numpy.random.default_rng(1).beta(2, 5, 10_000_000)
-times = []
-for _ in range(5):
-    start = time.perf_counter()
-    FFTKDE(kernel="gaussian", bw=0.01).fit(values).evaluate()
-    times.append(time.perf_counter() - start)
-print(json.dumps({"seconds": min(times), "version": version("KDEpy")}))
-"""
+SCRIPTS = Path(__file__).parent / "others"
+# What each needs besides itself: some do not say what they import, or break with newer releases.
+NEEDS = {
+    "opendp": ("numpy",),
+    "diffprivlib": ("scikit-learn<1.6",),
+    "python-dp": (),
+    "numpy": (),
+    "KDEpy": (),
+    "scipy": (),
+    "scikit-learn": (),
+    "pure-ldp": ("scikit-learn", "statsmodels", "xxhash", "bitarray", "setuptools<81"),
+    "multi-freq-ldpy": (),
+}
+FILES = {"scikit-learn": "run_sklearn.py"}
 
 
-def run(package: str, script: str) -> tuple[float, str]:
-    """Seconds and version that a peer's script reports; the environment is made on first use."""
-    home = HOME / package
+@dataclass(frozen=True)
+class Peer:
+    """What a peer's script tells, or nothing where the peer cannot run here."""
+
+    name: str
+    version: str = ""
+    seconds: float | None = None
+    error: float | None = None
+
+    def __str__(self) -> str:
+        if self.seconds is None:
+            return (
+                f"{self.name}, which does not install or run on Python {platform.python_version()}"
+            )
+        return f"{self.name} {self.version}"
+
+
+@cache
+def run(name: str) -> Peer:
+    """Run a peer's script; its environment is made on first use."""
+    home = HOME / name
     python = home / "bin" / "python"
-    if not (home / "ready").exists():
-        print(f"making an environment for {package} ...", file=sys.stderr)
-        venv.create(home, with_pip=True, clear=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([*install, package, "numpy"], check=True, stderr=subprocess.DEVNULL)
-        (home / "ready").touch()
-    result = subprocess.run([python, "-c", script], check=True, capture_output=True, text=True)
-    answer = json.loads(result.stdout.splitlines()[-1])
-    return answer["seconds"], f"{package} {answer['version']}"
+    script = SCRIPTS / FILES.get(name, f"run_{name.lower().replace('-', '_')}.py")
+    try:
+        if not (home / "ready").exists():
+            print(f"making an environment for {name} ...", file=sys.stderr)
+            venv.create(home, with_pip=True, clear=True)
+            install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            subprocess.run([*install, name, *NEEDS[name]], check=True, capture_output=True)
+            (home / "ready").touch()
+        result = subprocess.run([python, script], check=True, capture_output=True, text=True)
+    except subprocess.CalledProcessError as error:
+        told = error.stderr if isinstance(error.stderr, str) else error.stderr.decode()
+        print(f"{name}: {(told.strip().splitlines() or ['no reason'])[-1]}", file=sys.stderr)
+        return Peer(name)
+    return Peer(name, **json.loads(result.stdout.splitlines()[-1]))

@@ -5,7 +5,20 @@ from __future__ import annotations
 import importlib
 import sys
 
-STUDIES = ("accuracy", "coverage", "regression", "paper_f", "partition", "ledger", "releases")
+STUDIES = (
+    "accuracy",
+    "coverage",
+    "regression",
+    "paper_f",
+    "partition",
+    "ledger",
+    "releases",
+    "utility",
+    "sampling",
+    "paper_g",
+    "planner",
+    "poisoning",
+)
 
 
 def main(arguments: list[str]) -> int:

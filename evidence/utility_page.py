@@ -33,7 +33,7 @@ def page(result: dict[str, Any]) -> str:
         "from n and epsilon alone, so nothing leaks. *Best* is tuned against the truth on other "
         "releases, over the grids in `evidence/utility.py`, which nobody with private data can do; "
         "where it is above the default, that is chance. Every density is mixed with 1 % of the "
-        "uniform one, because one empty cell would make the divergence infinite.",
+        "uniform one, because one empty cell makes it infinite.",
         "",
     ]
     for name, about in TRUTHS.items():

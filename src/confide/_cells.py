@@ -64,9 +64,10 @@ def numbers(
         column = column.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         raise InvalidInput(expected, f"the type {kind} in {where(0)}")
-    missing = compute.is_null(column).to_numpy(zero_copy_only=False)
     result: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    odd = np.flatnonzero(~np.isfinite(result) & ~missing)
+    odd = np.flatnonzero(~np.isfinite(result))
+    if odd.size and column.null_count:
+        odd = odd[~compute.is_null(column).to_numpy(zero_copy_only=False)[odd]]
     if odd.size:
         got = "nan" if np.isnan(result[odd[0]]) else "an infinity"
         raise InvalidInput(expected, f"{got} in {where(int(odd[0]))}")
@@ -108,7 +109,11 @@ def words(column: Any, *, name: str, where: Where) -> list[str | None]:
         )
     ):
         raise InvalidInput(f"words in column {name!r}", f"the type {kind} in {where(0)}")
-    result: list[str | None] = column.to_pylist()
+    try:
+        result: list[str | None] = column.to_pylist()
+    except UnicodeDecodeError:
+        # Parquet files are not checked for it when they are read.
+        raise InvalidInput(f"UTF-8 text in column {name!r}", "other bytes") from None
     return result
 
 

@@ -1,21 +1,17 @@
-"""Verbs of those who collect: privatize, summarize, merge."""
+"""Verbs of those who collect: summarize, merge."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from confide import _arrow, _cells
-from confide._files import atomic, counted, expand, writable
+from confide._files import counted, expand, writable
 from confide.cli import documents, inputs, output
-from confide.errors import InvalidInput, Mismatch
-from confide.reports import Stamp
-from confide.summaries import Counts
-from confide.surveys import Survey, already
+from confide.errors import Mismatch
+from confide.summaries import Groups
 
 FilesArgument = Annotated[
     list[Path], typer.Argument(metavar="FILES", help="Summaries, .json or .npz.")
@@ -24,120 +20,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on std
 QuestionOption = Annotated[
     str | None, typer.Option("--question", help="Which question of the survey.", metavar="NAME")
 ]
-
-
-def privatize(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="SURVEY VALUES",
-            help="The survey (.toml), and CSV or Parquet: files, globs, folders.",
-        ),
-    ],
-    to: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Reports, Parquet or CSV.")
-    ],
-    keep: Annotated[
-        list[str] | None,
-        typer.Option("--keep", metavar="COLUMN", help="A public column to carry along; repeat it."),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Turn values into private reports, with fresh randomness from the operating system."""
-    given, path, rest = inputs.split(files)
-    survey = inputs.needed(given)
-    sources = [_arrow.Source(found) for found in expand(rest, _arrow.SUFFIXES)]
-    writable(to, _arrow.SUFFIXES, [*(source.path for source in sources), *([path] if path else [])])
-    n = write_reports(survey, sources, to, list(dict.fromkeys(keep or ())))
-    spend = survey.spend
-    if as_json:
-        output.machine(
-            {
-                "n": n,
-                "files": len(sources),
-                **spend.to_dict(),
-                "fingerprint": survey.fingerprint,
-                "output": str(to),
-            }
-        )
-        return
-    many = f" from {len(sources):,} files" if len(sources) > 1 else ""
-    epsilons = output.costs([one.spend.epsilon for one in survey.mechanisms.values()])
-    output.table(
-        f"{counted(n, 'report')}{many} in {to}",
-        ("question", "mechanism", "epsilon"),
-        [
-            (name, mechanism.name, epsilon)
-            for (name, mechanism), epsilon in zip(survey.mechanisms.items(), epsilons, strict=True)
-        ],
-        words=2,
-    )
-    if to.suffix == ".csv":
-        output.say("CSV cannot carry the mechanism: keep the survey with it.")
-    output.say(spend.words(answers=len(survey.questions)))
-
-
-def write_reports(
-    survey: Survey, sources: Sequence[_arrow.Source], to: Path, keep: list[str]
-) -> int:
-    """Privatize files into one, a batch at a time; returns the number of rows.
-
-    Every file is checked for its columns before anything is written.
-    """
-    survey.check_keep(keep)
-    columns = [*survey.questions, *keep]
-    for source in sources:
-        if Stamp.read(source.metadata, source.where) is not None:
-            raise already(source.where)
-        source.require(columns)
-    kinds = _cells.kinds(sources, keep)
-    rows = [source.rows for source in sources]
-    total = None if None in rows else sum(row or 0 for row in rows)
-    n = 0
-    with (
-        output.progress("Privatizing", total) as advance,
-        atomic(to) as temporary,
-        _writer(temporary) as write,
-    ):
-        for source in sources:
-            first = 0
-            for batch in source.batches(columns):
-                if not batch.num_rows:
-                    continue
-                made = survey.reports(
-                    batch, keep=keep, plain=source.plain, where=source.where, first=first
-                )
-                for name, kind in kinds.items():
-                    at = columns.index(name)
-                    made = made.set_column(at, name, made.column(at).cast(kind))
-                write(made)
-                first += batch.num_rows
-                advance(batch.num_rows)
-            if not first:
-                raise InvalidInput(f"rows in {source.where}", "none")
-            n += first
-    return n
-
-
-@contextlib.contextmanager
-def _writer(path: Path) -> Iterator[Callable[[Any], None]]:
-    """Write tables one after the other; the first one says which columns there are."""
-    opened: list[Any] = []
-
-    def write(table: Any) -> None:
-        if not opened:
-            if path.suffix == ".csv":
-                make = _arrow.arrow("pyarrow.csv").CSVWriter
-            else:
-                make = _arrow.arrow("pyarrow.parquet").ParquetWriter
-            opened.append(make(path, table.schema))
-        opened[0].write_table(table)
-
-    try:
-        yield write
-    finally:
-        for writer in opened:
-            writer.close()
 
 
 def summarize(
@@ -165,6 +47,10 @@ def summarize(
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="Public bounds of the response."),
     ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="One summary a value of a public column; repeat it."),
+    ] = None,
     simulated: Annotated[
         bool, typer.Option("--simulated", help="Accept simulated reports, which are not private.")
     ] = False,
@@ -174,7 +60,8 @@ def summarize(
     survey, path, rest = inputs.split(files)
     public = inputs.Public(weights, response, bounds)
     chosen = None if question is None else [question]
-    opened = inputs.open_reports(survey, rest, chosen, public.columns)
+    groups = list(dict.fromkeys(by or ()))
+    opened = inputs.open_reports(survey, rest, chosen, [*public.columns, *groups])
     if opened.simulated and not simulated:
         raise Mismatch(
             "private reports",
@@ -182,10 +69,12 @@ def summarize(
             "They are not private and must not mix with those that are; --simulated takes them.",
         )
     given = [source.path for source in opened.sources] + ([path] if path else [])
-    writable(to, documents.SUFFIXES, given)
+    writable(to, documents.SUFFIXES[:1] if groups else documents.SUFFIXES, given)
     if to.suffix == ".npz":
         inputs.only(tuple(opened.mechanisms), None)
-    counts = inputs.tally(opened, public)
+    counts: Mapping[str, documents.Summary] = (
+        inputs.tally_groups(opened, public, groups) if groups else inputs.tally(opened, public)
+    )
     documents.save(to, counts)
     _written(counts, to, as_json)
 
@@ -200,18 +89,23 @@ def merge(
     """Add up summaries of the same questions by the same mechanisms."""
     found = expand(files, documents.SUFFIXES)
     writable(to, documents.SUFFIXES, found)
-    counts = inputs.load_summaries(found)
+    counts = documents.gather(found)
     documents.save(to, counts)
     _written(counts, to, as_json)
 
 
-def _written(counts: Mapping[str, Counts], to: Path, as_json: bool) -> None:
+def _written(counts: Mapping[str, documents.Summary], to: Path, as_json: bool) -> None:
+    first = next(iter(counts.values()))
+    by = list(first.by) if isinstance(first, Groups) else []
+    many = [len(one) if isinstance(one, Groups) else 1 for one in counts.values()]
     if as_json:
-        some = next(iter(counts.values()))
+        some = documents.some(first)
         output.machine(
             {
                 "n": max(one.n for one in counts.values()),
-                "effective_n": some.effective_n,
+                "effective_n": inputs.chosen(first, None).effective_n,
+                "by": by,
+                "groups": max(many),
                 "questions": sorted(set(counts) - {documents.ALONE}),
                 "weights": some.weights is not None,
                 "response": some.response is not None,
@@ -219,5 +113,10 @@ def _written(counts: Mapping[str, Counts], to: Path, as_json: bool) -> None:
             }
         )
         return
-    rows = [(name or "-", one.mechanism.name, f"{one.n:,}") for name, one in counts.items()]
+    kinds = [documents.some(one).mechanism.name for one in counts.values()]
+    rows = [
+        (name or "-", kind, f"{counts[name].n:,}") for name, kind in zip(counts, kinds, strict=True)
+    ]
     output.table(f"Summary in {to}", ("question", "mechanism", "reports"), rows, words=2)
+    if by:
+        output.say(f"{counted(max(many), 'group')} by {', '.join(by)}.")

@@ -1,0 +1,194 @@
+"""What is to become reports, and how it is cut into batches."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from confide import _arrow, _cells
+from confide.errors import InvalidInput
+from confide.reports import Stamp
+from confide.surveys import Survey, already
+
+PART = 2**20
+"""Rows of a batch of Parquet, about: whole row groups make one."""
+BLOCKS = 4
+"""Blocks of a batch of CSV."""
+SMALL = 2**22
+"""Rows up to which one process is done before others have started."""
+SMALL_BYTES = 2**26
+"""The same in bytes of CSV."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of one file: row groups of Parquet still to read, or cells of a CSV file.
+
+    Parameters
+    ----------
+    number
+        Its place among the batches of a run.
+    source
+        The file.
+    first
+        Number of its first row in the file.
+    rows
+        How many there are.
+    groups
+        Row groups.
+    cells
+        What was read already.
+    """
+
+    number: int
+    source: _arrow.Source
+    first: int
+    rows: int
+    groups: tuple[int, ...] = ()
+    cells: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Job:
+    """Which values are to become reports, all checked but for the values themselves.
+
+    Parameters
+    ----------
+    survey
+        The questions.
+    paths
+        Files of values, CSV or Parquet.
+    keep
+        Public columns to carry along.
+    """
+
+    survey: Survey
+    paths: Sequence[Path]
+    keep: Sequence[str] = ()
+    kinds: Mapping[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.survey.check_keep(self.keep)
+        sources = self.sources
+        for source in sources:
+            if Stamp.read(source.metadata, source.where) is not None:
+                raise already(source.where)
+            source.require(self.columns)
+        for source in sources:
+            if source.rows == 0:
+                raise _empty(source)
+        object.__setattr__(self, "kinds", _cells.kinds(sources, self.keep))
+
+    @property
+    def sources(self) -> list[_arrow.Source]:
+        """The files."""
+        return [_arrow.Source(path) for path in self.paths]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns to read."""
+        return [*self.survey.questions, *self.keep]
+
+    @property
+    def rows(self) -> int | None:
+        """How many there are, where the files know it without being read."""
+        rows = [source.rows for source in self.sources]
+        return None if None in rows else sum(row or 0 for row in rows)
+
+    @property
+    def small(self) -> bool:
+        """Whether it is not worth starting other processes for."""
+        sources = self.sources
+        return (
+            sum(source.rows or 0 for source in sources) <= SMALL
+            and sum(source.path.stat().st_size for source in sources if source.plain) <= SMALL_BYTES
+        )
+
+    def manifest(self) -> dict[str, Any]:
+        """What has to be equal for a batch of an earlier run to be a batch of this one."""
+        survey = json.dumps(self.survey.to_dict(), sort_keys=True)
+        states = [path.stat() for path in self.paths]
+        return {
+            "version": 1,
+            "arrow": _arrow.arrow().__version__,
+            "survey": hashlib.sha256(survey.encode()).hexdigest(),
+            "fingerprint": self.survey.fingerprint,
+            "keep": {name: str(kind) for name, kind in self.kinds.items()},
+            "batch": [PART, BLOCKS, _arrow.BLOCK],
+            "values": [
+                [str(path.resolve()), state.st_size, state.st_mtime_ns]
+                for path, state in zip(self.paths, states, strict=True)
+            ],
+        }
+
+    def batches(self) -> Iterator[Batch]:
+        """All batches in order, the same in every run of the same files."""
+        number = 0
+        for source in self.sources:
+            first = 0
+            for rows, groups, cells in self._read(source) if source.plain else _groups(source):
+                yield Batch(number, source, first, rows, groups, cells)
+                first += rows
+                number += 1
+            if not first:
+                raise _empty(source)
+
+    def _read(
+        self, source: _arrow.Source
+    ) -> Iterator[tuple[int, tuple[int, ...], tuple[Any, ...]]]:
+        held: list[Any] = []
+        for batch in source.batches(self.columns):
+            held += [batch] if batch.num_rows else []
+            if len(held) == BLOCKS:
+                yield sum(one.num_rows for one in held), (), tuple(held)
+                held = []
+        if held:
+            yield sum(one.num_rows for one in held), (), tuple(held)
+
+    def reports(self, batch: Batch) -> Iterator[Any]:
+        """Private reports of a batch as Arrow tables, drawn here and now."""
+        source, first = batch.source, batch.first
+        for values in batch.cells or source.batches(self.columns, groups=batch.groups):
+            made = self.survey.reports(
+                values, keep=self.keep, plain=source.plain, where=source.where, first=first
+            )
+            for name, kind in self.kinds.items():
+                at = self.columns.index(name)
+                made = made.set_column(at, name, made.column(at).cast(kind))
+            first += values.num_rows
+            yield made
+
+
+def gathered(tables: Iterator[Any]) -> Iterator[Any]:
+    """Small tables put together into some that are worth a row group each."""
+    pa = _arrow.arrow()
+    held: list[Any] = []
+    for table in tables:
+        held.append(table)
+        if sum(one.num_rows for one in held) >= PART:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _groups(source: _arrow.Source) -> Iterator[tuple[int, tuple[int, ...], tuple[Any, ...]]]:
+    held: list[int] = []
+    rows = 0
+    for at, more in enumerate(source.groups):
+        if held and rows + more > PART:
+            yield rows, tuple(held), ()
+            held, rows = [], 0
+        if more:
+            held.append(at)
+            rows += more
+    if held:
+        yield rows, tuple(held), ()
+
+
+def _empty(source: _arrow.Source) -> InvalidInput:
+    return InvalidInput(f"rows in {source.where}", "none")

@@ -1,0 +1,171 @@
+"""Processes that draw batches."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing import connection, get_all_start_methods, get_context
+from multiprocessing.connection import Connection
+from typing import cast
+
+from confide.errors import ConfideError
+from confide.streams.batches import Batch, Job
+from confide.streams.parts import Parts
+
+FORKS = "forkserver" in get_all_start_methods()
+"""Whether processes can start as copies of one that has no threads."""
+AHEAD = 2
+"""Batches that a process is given at once, so that it never waits for the next."""
+LAST = 2**63
+"""Number of a batch that could not be read, after all that could."""
+
+
+def in_order(batches: Iterator[tuple[Batch, bool]]) -> Iterator[tuple[Batch, bool]]:
+    """What comes in any order, by number."""
+    ahead: dict[int, tuple[Batch, bool]] = {}
+    at = 0
+    for batch, old in batches:
+        ahead[batch.number] = batch, old
+        while at in ahead:
+            yield ahead.pop(at)
+            at += 1
+
+
+def finished(job: Job, parts: Parts, processes: int) -> Generator[tuple[Batch, bool], None, None]:
+    """Batches as they are finished, and whether they were before.
+
+    This process is one of them: it draws too while it has nothing to hand out or to pass on.
+    """
+    _keep_memory()
+    with _crew(job, parts) as hire:
+        busy: dict[Connection, deque[Batch]] = {}
+        faults: dict[int, Exception] = {}
+        waiting, more = job.batches(), True
+        while more or any(busy.values()):
+            for worker, fault in _answers(busy, wait=not more):
+                batch = busy[worker].popleft()
+                if fault is None:
+                    yield batch, False
+                else:
+                    faults[batch.number], more = fault, False
+                    if worker.closed:
+                        del busy[worker]
+            following = _following(waiting, faults) if more else None
+            if following is None:
+                more = False
+                continue
+            batch = following
+            free = [worker for worker, batches in busy.items() if len(batches) < AHEAD]
+            if parts.has(batch.number):
+                yield _light(batch), True
+            elif free or len(busy) < processes - 1:
+                worker = free[0] if free else hire()
+                with suppress(ConnectionError):
+                    worker.send(batch)
+                busy.setdefault(worker, deque()).append(_light(batch))
+            elif (fault := _drawn(job, parts, batch)) is None:
+                yield _light(batch), False
+            else:
+                faults[batch.number], more = fault, False
+        if faults:
+            # Batches go out in order, so that the first bad row is in one of them.
+            raise faults[min(faults)]
+
+
+def _following(waiting: Iterator[Batch], faults: dict[int, Exception]) -> Batch | None:
+    try:
+        return next(waiting, None)
+    except ConfideError as error:
+        faults[LAST] = error
+        return None
+
+
+def _light(batch: Batch) -> Batch:
+    return Batch(batch.number, batch.source, batch.first, batch.rows)
+
+
+def _drawn(job: Job, parts: Parts, batch: Batch) -> Exception | None:
+    """Draw and keep a batch; what went wrong, if anything did."""
+    try:
+        parts.write(batch.number, job.reports(batch))
+    except Exception as error:
+        return error
+    return None
+
+
+def _answers(
+    busy: Mapping[Connection, Sequence[Batch]], *, wait: bool
+) -> Iterator[tuple[Connection, Exception | None]]:
+    """Processes that are done with their next batch, and what went wrong there."""
+    at_work = [worker for worker, batches in busy.items() if batches]
+    for ready in connection.wait(at_work, None if wait else 0) if at_work else ():
+        worker = cast(Connection, ready)
+        try:
+            yield worker, worker.recv()
+        except (EOFError, ConnectionError):
+            worker.close()
+            yield (
+                worker,
+                ConfideError(
+                    "Expected every process to last, got one that was ended, perhaps for want of "
+                    "memory. Run it again to go on."
+                ),
+            )
+
+
+@contextmanager
+def _crew(job: Job, parts: Parts) -> Iterator[Callable[[], Connection]]:
+    """Hire processes that draw batches; they go when nobody is there to send more."""
+    context = get_context("forkserver") if FORKS else get_context("spawn")
+    # What the processes need is then imported once, not by each of them.
+    context.set_forkserver_preload([__name__])
+    hired = []
+
+    def hire() -> Connection:
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_serve, args=(theirs, job, parts), daemon=True)
+        process.start()
+        theirs.close()
+        hired.append((process, ours))
+        return ours
+
+    try:
+        yield hire
+    finally:
+        for process, ours in hired:
+            ours.close()
+            process.terminate()
+            process.join()
+
+
+def _serve(worker: Connection, job: Job, parts: Parts) -> None:
+    _keep_memory()
+    # Whoever interrupts the run ends it through the first process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            batch: Batch = worker.recv()
+        except EOFError:
+            return
+        try:
+            worker.send(_drawn(job, parts, batch))
+        except BrokenPipeError:
+            return
+
+
+def _keep_memory() -> None:
+    """Free one large block, after which glibc keeps what smaller ones need.
+
+    Otherwise every array is given back to the system, and its pages are cleared for the next one.
+    """
+    bytearray(2**24)
+
+
+def cores() -> int:
+    """How many processes can run at once."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,291 @@
+"""Values larger than memory: batches drawn once, by several processes, whatever interrupts them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+from confide import _arrow, reports, streams
+from confide.cli.app import run
+from confide.errors import ConfideError
+from confide.mechanisms import Mechanism
+from confide.streams import batches, crew
+from confide.streams.parts import MANIFEST, Parts, folder_of
+from confide.summaries import Counts
+from confide.surveys import Survey
+
+GROUP = 5_000
+N = 60_000
+TOML = """
+[questions.pay]
+low = 0
+high = 10
+epsilon = 1.0
+size = 16
+[questions.smokes]
+categories = ["no", "yes"]
+epsilon = 2.0
+missing = "no"
+"""
+COMMAND = ["privatize", "survey.toml", "values.parquet", "-o", "reports.parquet", "--keep", "id"]
+# The same command where a batch is small, in a process of its own that kill -9 meets half-way.
+DRIVER = f"""
+import os, signal, sys
+from confide.cli.app import run
+from confide.streams import batches
+from confide.streams.parts import Parts
+batches.PART, batches.SMALL = {GROUP}, 0
+whole = Parts.write
+def write(self, number, tables):
+    whole(self, number, tables)
+    if number == 3:
+        os.kill(int(os.environ["FIRST"]), signal.SIGKILL)
+Parts.write = write
+if __name__ == "__main__":
+    os.environ["FIRST"] = str(os.getpid())
+    sys.exit(run({COMMAND!r}))
+"""
+
+
+def values(n: int = N, seed: int = 1) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    words = pa.array(rng.choice(["no", "yes"], n), mask=rng.random(n) < 0.1)
+    return pa.table({"pay": 10 * rng.beta(2, 5, n), "smokes": words, "id": np.arange(n)})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(batches, "PART", GROUP)
+    monkeypatch.setattr(batches, "SMALL", 0)
+    monkeypatch.setattr(batches, "SMALL_BYTES", 0)
+    Path("survey.toml").write_text(TOML)
+    pq.write_table(values(), "values.parquet", row_group_size=GROUP)
+    return tmp_path
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert run(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def parts() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in Path(".reports.parquet.parts").glob("*.arrow")}
+
+
+def killed() -> dict[str, bytes]:
+    """The finished batches of a run that was killed."""
+    Path("driver.py").write_text(DRIVER)
+    done = subprocess.run([sys.executable, "driver.py"], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    return parts()
+
+
+def test_a_killed_run_leaves_no_output_and_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = killed()
+    assert 1 <= len(kept) < N // GROUP
+    assert not Path("reports.parquet").exists()
+    work = Path(".reports.parquet.parts")
+    assert work.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o077 for path in work.iterdir() if path.suffix == ".arrow"} == {
+        0
+    }
+
+    # Stop once more, just before the end, to see that what was finished is as it was.
+    last = work / sorted(kept)[-1]
+    whole = last.read_bytes()
+    last.write_bytes(whole[: len(whole) // 2])
+    assert "got a damaged one" in refused(COMMAND, capsys)
+    last.write_bytes(whole)
+    now = parts()
+    assert {name: now[name] for name in kept} == kept
+    assert run([*COMMAND, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["n"] == N
+    assert said["reused"] == len(now) * GROUP
+    assert not work.exists()
+
+    made = pq.read_table("reports.parquet")
+    assert made["id"].to_pylist() == list(range(N))
+    old = [pa.ipc.open_stream(now[name]).read_all() for name in sorted(now)]
+    for one in old:
+        first = one["id"][0].as_py()
+        assert made.slice(first, one.num_rows).equals(one)
+
+
+def test_a_run_of_something_else_is_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = killed()
+    Path("survey.toml").write_text(TOML.replace("epsilon = 1.0", "epsilon = 2.0"))
+    said = refused(COMMAND, capsys)
+    assert "Expected the values, survey and options of the run that was interrupted" in said
+    assert "--restart" in said
+    Path("survey.toml").write_text(TOML)
+    assert "--restart" in refused(COMMAND[:-2], capsys)
+    pq.write_table(values(seed=2), "values.parquet", row_group_size=GROUP)
+    assert "--restart" in refused(COMMAND, capsys)
+    now = parts()
+    assert {name: now[name] for name in kept} == kept
+    assert not Path("reports.parquet").exists()
+    assert run([*COMMAND, "--restart", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["reused"] == 0
+    assert not Path(".reports.parquet.parts").exists()
+
+
+def test_small_values_do_not_pass_by_a_run_that_was_interrupted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(batches, "SMALL", 10**9)
+    job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")])
+    with Parts.open(Path("reports.parquet"), job.manifest(), restart=False) as kept:
+        kept.write(0, job.reports(next(job.batches())))
+    assert "--restart" in refused(COMMAND, capsys)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_however_many_processes_draw_the_law_is_the_same(folder: Path, processes: int) -> None:
+    survey = Survey.read("survey.toml")
+    job = streams.Job(survey, [Path("values.parquet")])
+    n, reused = streams.privatize(job, Path("reports.parquet"), processes=processes)
+    assert (n, reused) == (N, 0)
+    made = reports.read("reports.parquet", column="pay")
+    assert not made.simulated
+    mechanism = survey.mechanisms["pay"]
+    assert isinstance(mechanism, Mechanism)
+    indices = mechanism.index(values()["pay"].to_numpy())
+    shares = np.bincount(indices, minlength=16) / N
+    expected = N * mechanism.law.forward(shares)
+    chi2 = ((Counts.of(made).counts - expected) ** 2 / expected).sum()
+    degrees = expected.size - 1
+    assert abs(chi2 - degrees) < 6 * np.sqrt(2 * degrees)
+
+
+def test_no_two_batches_share_their_noise(folder: Path) -> None:
+    same = pa.table({"pay": np.full(4 * GROUP, 5.0), "smokes": ["no"] * (4 * GROUP)})
+    pq.write_table(same, "values.parquet", row_group_size=GROUP)
+    job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")])
+    streams.privatize(job, Path("reports.parquet"), processes=2)
+    drawn = pq.read_table("reports.parquet")["pay"].to_numpy().reshape(4, GROUP)
+    correlations = np.corrcoef(drawn)[np.triu_indices(4, 1)]
+    assert np.abs(correlations).max() < 6 / np.sqrt(GROUP)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_several_files_of_either_kind(
+    folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_arrow, "BLOCK", 2**16)
+    Path("many").mkdir()
+    table = values()
+    for at, name in enumerate("ab"):
+        part = table.slice(at * N // 2, N // 2)
+        if kind == "csv":
+            pa_csv.write_csv(part, f"many/{name}.csv")
+        else:
+            pq.write_table(part, f"many/{name}.parquet", row_group_size=1_700)
+    command = ["privatize", "survey.toml", "many", "-o", f"out.{kind}", "--keep", "id"]
+    assert run([*command, "--processes", "2"]) == 0
+    assert "60,000 reports from 2 files" in capsys.readouterr().out
+    made = pa_csv.read_csv("out.csv") if kind == "csv" else pq.read_table("out.parquet")
+    assert made.column_names == ["pay", "smokes", "id"]
+    assert made["id"].to_pylist() == list(range(N))
+    assert not list(folder.glob(".out*"))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_the_first_bad_row_is_named_and_nothing_stays(
+    folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_arrow, "BLOCK", 2**16)
+    pay = values()["pay"].to_pylist()
+    for at in (31_234, 31_235, 50_000):
+        pay[at] = None
+    table = values().set_column(0, "pay", pa.array(pay))
+    if kind == "csv":
+        pa_csv.write_csv(table, "bad.csv")
+    else:
+        pq.write_table(table, "bad.parquet", row_group_size=GROUP)
+    command = ["privatize", "survey.toml", f"bad.{kind}", "-o", "out.parquet", "--processes", "3"]
+    assert "none in row 31235 of" in refused(command, capsys)
+    assert not list(folder.glob("*out*"))
+    assert not list(folder.glob(".out*"))
+
+
+def test_what_others_left_in_the_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work = folder_of(Path("reports.parquet"))
+    work.mkdir()
+    (work / "notes.txt").write_text("not ours")
+    (work / "half.arrow.1.tmp").write_bytes(b"half")
+    assert run(COMMAND) == 0
+    capsys.readouterr()
+    assert [path.name for path in work.iterdir()] == ["notes.txt"]
+    (work / "00-0.arrow").write_bytes(b"a batch that nothing describes")
+    assert "--restart" in refused(COMMAND, capsys)
+    (work / MANIFEST).write_text("{")
+    assert "--restart" in refused(COMMAND, capsys)
+    assert run([*COMMAND, "--restart"]) == 0
+    capsys.readouterr()
+    (work / "notes.txt").unlink()
+    work.rmdir()
+    work.symlink_to(folder)
+    assert "Expected a folder of our own" in refused(COMMAND, capsys)
+    work.unlink()
+    work.write_text("")
+    assert "Expected a folder of our own" in refused(COMMAND, capsys)
+
+
+def test_two_runs_at_once_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")], ["id"])
+    with Parts.open(Path("reports.parquet"), job.manifest(), restart=False):
+        assert "one that is under way" in refused(COMMAND, capsys)
+        assert "one that is under way" in refused([*COMMAND, "--restart"], capsys)
+    assert run(COMMAND) == 0
+
+
+def test_a_batch_that_is_finished_stands(folder: Path) -> None:
+    job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")])
+    batch = next(job.batches())
+    with Parts.open(Path("reports.parquet"), job.manifest(), restart=False) as kept:
+        kept.write(0, job.reports(batch))
+        first = kept.path(0).read_bytes()
+        kept.write(0, job.reports(batch))
+        assert kept.path(0).read_bytes() == first
+        kept.remove()
+
+
+def test_a_process_that_was_ended_is_told_and_the_run_goes_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")])
+    to = Path("reports.parquet")
+    with monkeypatch.context() as patched:
+        # A process that takes what it is given, does nothing and ends.
+        patched.setattr(crew, "_serve", slice)
+        with pytest.raises(ConfideError, match="one that was ended"):
+            streams.privatize(job, to, processes=2)
+    assert not to.exists()
+    n, reused = streams.privatize(job, to, processes=1)
+    assert n == N
+    assert reused < N
+
+
+def test_the_number_of_processes_is_checked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "processes" in refused([*COMMAND, "--processes", "-1"], capsys)
