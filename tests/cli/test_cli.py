@@ -18,7 +18,7 @@ from confide.cli import output
 from confide.cli.app import app, run
 from confide.mechanisms import Joint, RandomizedResponse
 from confide.reports import Reports, Stamp, read
-from confide.summaries import Counts
+from confide.summaries import Counts, Groups
 from confide.surveys import Survey
 
 TOML = """
@@ -617,7 +617,9 @@ def keys_of(fields: dict[str, Any]) -> set[str]:
     """All keys of a JSON object, but those that are the survey's own words."""
     found = set(fields)
     for key, value in fields.items():
-        if isinstance(value, dict) and key not in ("shares", "epsilons", "missing", "facts"):
+        if key == "questions" and isinstance(value, dict):
+            found |= {inner for part in value.values() for inner in keys_of(part)}
+        elif isinstance(value, dict) and key not in ("shares", "epsilons", "missing", "facts"):
             found |= keys_of(value)
     return found
 
@@ -630,10 +632,14 @@ def test_the_page_names_every_verb_and_key(
     density = "density reports.parquet --question"
     commands = {
         "privatize": [PRIVATIZE],
-        "summarize": ["summarize reports.parquet -o counts.json --weights number"],
+        "summarize": [
+            "summarize reports.parquet -o counts.json --weights number",
+            "summarize reports.parquet -o groups.json --by text",
+        ],
         "merge": ["merge counts.json -o all.json"],
         "density": [f"{density} pay", f"{density} age --method deconvolution"],
         "shares": ["shares counts.json --question smokes"],
+        "compare": ["compare halves.json 1 2"],
         "regress": [
             "regress reports.parquet --x pay --y number --weights number",
             "regress reports.parquet --x age --y number --method kernel --bandwidth 20",
@@ -644,9 +650,14 @@ def test_the_page_names_every_verb_and_key(
             "release histogram values.csv --column pay --low 0 --high 10 --epsilon 1",
             "release query values.csv --what mean --column pay --low 0 --high 10 --epsilon 1",
         ],
+        "sample": ["sample values.csv --column pay --reference gaussian --epsilon 1"],
+        "plan": ["plan --n 500 --epsilon 1 --low 0 --high 10 --bounds --target w1=2"],
+        "audit": ["audit survey.toml --n 1000"],
         "demo": ["demo --n 2000"],
     }
     assert set(commands) == {command.callback.__name__ for command in app.registered_commands}
+    counts = Counts.of(RandomizedResponse(["no", "yes"], epsilon=2.0).privatize(["no"] * 50))
+    Path("halves.json").write_text(json.dumps(Groups(("half",), {1: counts, 2: counts}).to_dict()))
     # A weight is above zero.
     Path("values.csv").write_text(re.sub(r",0,", ",1,", Path("values.csv").read_text()))
     for verb, several in commands.items():

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from confide import mechanisms, randomness
+from confide.audits.grids import deviation
 from confide.errors import ConfideError, InvalidInput, Unsupported
 from confide.lattice import CHUNK, Categories, Lattice
 from confide.mechanisms import (
@@ -25,8 +26,6 @@ from confide.mechanisms import (
     TwoSidedGamma,
 )
 from confide.randomness import FEW, Entropy, Inversion, SeededEntropy, SystemEntropy, weighted
-
-from .test_mechanisms import grid_deviation
 
 LATTICE = Lattice(low=0, high=1, size=9)
 SINGLE: list[Mechanism] = [
@@ -47,7 +46,7 @@ def answers(mechanism: Mechanism, n: int) -> object:
 @pytest.mark.parametrize("mechanism", SINGLE, ids=lambda m: m.name)
 def test_every_index_on_the_grid(mechanism: Mechanism) -> None:
     for index in range(LATTICE.size):
-        assert grid_deviation(mechanism, index, 2**14) <= 1 + 1e-6
+        assert deviation(mechanism, index, 2**14) <= 1 + 1e-6
 
 
 class Slots(Inversion):

@@ -8,9 +8,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from confide import mechanisms
+from confide.audits.fits import chi_square
+from confide.audits.grids import deviation
 from confide.errors import Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms import (
@@ -23,7 +24,7 @@ from confide.mechanisms import (
     TwoSidedGamma,
 )
 from confide.mechanisms.laws import Law
-from confide.randomness import Entropy, SeededEntropy, log_ceiling
+from confide.randomness import SeededEntropy, log_ceiling
 
 EPSILONS = (0.01, 0.5, 1.0, 4.0, 10.0)
 SIZES = (2, 3, 17, 64)
@@ -154,23 +155,6 @@ def test_laplace_scores_are_the_printed_ones() -> None:
     np.testing.assert_allclose(g2[-1], m * m + 2 * m * over + square - v, atol=1e-8)
 
 
-class Grid(Entropy):
-    """Deterministic words: the midpoints of n equal parts of [0, 1), one for each draw."""
-
-    def words(self, n: int, bits: int) -> np.ndarray:
-        step = 2**bits // n
-        return np.arange(n, dtype=np.uint64) * np.uint64(step) + np.uint64(step // 2)
-
-
-def grid_deviation(mechanism: Mechanism, index: int, n: int) -> float:
-    """Largest |count - n pmf| of the real draw code fed with the grid."""
-    law = mechanism.law
-    indices = np.full(n, index, dtype=np.int32)
-    reports = mechanism.draw(indices, Grid())
-    pmf = law.forward(np.eye(law.inputs[0])[index])
-    return float(np.abs(np.bincount(reports, minlength=law.outputs[0]) - n * pmf).max())
-
-
 ONE_WORD = [m for e in EPSILONS for s in (2, 17, 256) for m in [*numeric(e, s), others(e, s)[0]]]
 
 
@@ -179,7 +163,7 @@ def test_draw_code_on_a_grid_of_words(mechanism: Mechanism) -> None:
     n = 2**17
     for index in (0, mechanism.law.inputs[0] // 2, mechanism.law.inputs[0] - 1):
         # A clamped report gathers a stretch of the grid: at most 1 off at each of its two ends.
-        assert grid_deviation(mechanism, index, n) <= 1.0 + 1e-6
+        assert deviation(mechanism, index, n) <= 1.0 + 1e-6
 
 
 @pytest.mark.parametrize("mechanism", [*numeric(1.0, 17), *others(1.0, 5)], ids=str)
@@ -200,21 +184,6 @@ def test_draws_fit_the_law(mechanism: Mechanism, bits: int) -> None:
     masses[index] = 1
     expected = n * law.forward(masses).ravel()
     assert chi_square(np.bincount(flat, minlength=expected.size), expected) > 1e-6
-
-
-def chi_square(counts: np.ndarray, expected: np.ndarray) -> float:
-    """P-value of a chi-square fit, rare outcomes pooled."""
-    order = np.argsort(expected)
-    pools = np.cumsum(expected[order]) // 10
-    edges = np.flatnonzero(np.diff(pools, prepend=-1))
-    observed, wanted = (
-        np.add.reduceat(counts[order], edges),
-        np.add.reduceat(expected[order], edges),
-    )
-    if wanted.size < 2:
-        return 1.0
-    statistic = ((observed - wanted) ** 2 / wanted).sum()
-    return float(stats.chi2.sf(statistic, wanted.size - 1))
 
 
 @pytest.mark.parametrize("mechanism", [*numeric(1.0, 17), *others(1.0, 5)], ids=str)

@@ -13,6 +13,8 @@ import pytest
 from scipy import stats
 
 from confide import randomness
+from confide.audits.fits import chi_square
+from confide.audits.grids import Grid, vector_deviation
 from confide.cells import Cells
 from confide.discrete import ONE
 from confide.errors import ConfideError, InvalidInput, Unsupported
@@ -22,7 +24,7 @@ from confide.mechanisms.vector import VectorLaw
 from confide.randomness import Entropy, SeededEntropy, SystemEntropy, exp_ceiling
 from confide.summaries.cell_sums import CellSums
 
-from .test_mechanisms import Grid, chi_square, exactly_within
+from .test_mechanisms import exactly_within
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 10.0)
 
@@ -144,25 +146,6 @@ def test_scores_are_unbiased_exactly(levels: int, epsilon: float) -> None:
     np.testing.assert_allclose(law.count_scores, [float(g) for g in ends], rtol=1e-12)
 
 
-def grid_deviation(mechanism: Partition, cell: int, level: int, n: int) -> float:
-    """Largest |count - n pmf| over coordinates of the real draw code, fed with grids of words."""
-    law, size = mechanism.law, mechanism.cells.size
-    reports = mechanism.draw(np.full(n, cell), np.full(n, level), Grid())
-    worst = 0.0
-    for at in range(size):
-        z = law.values.weights(level if at == cell else law.levels)
-        seen = np.bincount(reports[:, -1, at] + law.levels, minlength=len(z))
-        parts = [(seen, z)]
-        if law.count_parameter:
-            parts.append(
-                (np.bincount(reports[:, 0, at], minlength=2), law.counts.weights(int(at == cell)))
-            )
-        for counts, weights in parts:
-            pmf = np.array([float(Fraction(w, sum(weights))) for w in weights])
-            worst = max(worst, float(np.abs(counts - n * pmf).max()))
-    return worst
-
-
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0])
 @pytest.mark.parametrize("n", [512, 2**15])
 def test_draw_code_on_a_grid_of_words(epsilon: float, n: int) -> None:
@@ -171,7 +154,7 @@ def test_draw_code_on_a_grid_of_words(epsilon: float, n: int) -> None:
     for mechanism in (partition(4, epsilon), partition(4, epsilon, 3), labels(4, epsilon)):
         for cell in (-1, 0, 3):
             for level in {0, mechanism.levels, 2 * mechanism.levels}:
-                assert grid_deviation(mechanism, cell, level, n) <= 1 + 1e-6
+                assert vector_deviation(mechanism, cell, level, n) <= 1 + 1e-6
 
 
 class HalfNoise(Partition):
@@ -202,7 +185,7 @@ class NoNoiseOutside(Partition):
 @pytest.mark.parametrize("mutant", [HalfNoise, ThousandthShort, NoNoiseOutside])
 def test_grid_catches_wrong_draws(mutant: type[Partition]) -> None:
     wrong = mutant(cells(4), bound=2.5, epsilon=1.0)
-    assert max(grid_deviation(wrong, cell, 2, 2**15) for cell in (-1, 0)) > 2
+    assert max(vector_deviation(wrong, cell, 2, 2**15) for cell in (-1, 0)) > 2
 
 
 def dependence(mechanism: Partition, n: int = 20_000) -> float:

@@ -10,6 +10,7 @@ from evidence.releases import study
 from scipy.stats import chi2
 
 from confide import Lattice
+from confide.audits.losses import certified
 from confide.discrete import ONE
 from confide.randomness import Entropy, SeededEntropy, exp_enclosure, log_ceiling
 from confide.releases import Bernstein, Histogram, Query, Series
@@ -26,12 +27,6 @@ from confide.releases.ranks import RANK_RISK, TOP, Ranks, distances, rank_weight
 from confide.releases.tables import UNIT
 
 EPSILONS = (0.1, 1.0, 4.0)
-
-
-def certified(noise: DiscreteLaplace) -> bool:
-    """(2**62 / P) ** sensitivity <= e**epsilon, in integers."""
-    _, upper = exp_enclosure(-noise.epsilon / noise.sensitivity, 256)
-    return noise.parameter << 256 >= upper * ONE
 
 
 class Grid(Entropy):

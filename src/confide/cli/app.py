@@ -12,12 +12,18 @@ import pyarrow
 import typer
 
 from confide import __version__
-from confide.cli.collect import merge, privatize, summarize
+from confide.cli.audit import audit
+from confide.cli.collect import merge, summarize
+from confide.cli.compare import compare
 from confide.cli.demo import demo
+from confide.cli.design import design
 from confide.cli.estimate import density, shares
 from confide.cli.ledger import ledger
+from confide.cli.plan import plan
+from confide.cli.privatize import privatize
 from confide.cli.regress import classify, regress
 from confide.cli.release import release
+from confide.cli.sample import sample
 from confide.errors import ConfideError, ConfideWarning
 
 app = typer.Typer(
@@ -29,7 +35,10 @@ EXAMPLES = {
     "privatize": "confide privatize survey.toml values.csv -o reports.parquet",
     "summarize": "confide summarize survey.toml reports.parquet -o counts.json",
     "merge": "confide merge a.json b.json -o all.json",
+    "plan": "confide plan --n 5000 --epsilon 1 --low 0 --high 300000",
     "release": "confide release histogram values.csv --column x --low 0 --high 1 --epsilon 1",
+    "audit": "confide audit survey.toml",
+    "sample": "confide sample records.csv --column x --reference gaussian --epsilon 1",
 }
 # The library names its classes; here a method is an option.
 OPTIONS = {
@@ -39,9 +48,24 @@ OPTIONS = {
     "KernelRegression": "--method kernel",
     "LinearRegression": "--method linear",
 }
-for verb in (demo, privatize, summarize, merge, density, shares, regress, classify, release):
+for verb in (
+    demo,
+    privatize,
+    summarize,
+    merge,
+    density,
+    shares,
+    compare,
+    regress,
+    classify,
+    release,
+    sample,
+    plan,
+    audit,
+):
     app.command()(verb)
 app.add_typer(ledger, name="ledger")
+app.add_typer(design, name="design")
 
 
 def _version(asked: bool) -> None:

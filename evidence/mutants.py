@@ -1,0 +1,352 @@
+"""Broken mechanisms, releases and samplers, each with one fault, that the audits must catch.
+
+A fault is "stated" where the mechanism's own law tells of it and only the claim is wrong, and
+"hidden" where the law says one thing and the code draws another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from confide import audits
+from confide.audits import Finding
+from confide.discrete import laplace_parameter, laplace_sampler, laplace_weights
+from confide.lattice import Categories, Lattice
+from confide.mechanisms import Joint, Laplace, Mechanism
+from confide.mechanisms.base import Reports
+from confide.mechanisms.finite_mollifier import FiniteMollifier
+from confide.mechanisms.laws import Clamped, Dense
+from confide.randomness import Entropy, Inversion, weighted
+from confide.releases import Histogram
+from confide.releases.noise import DiscreteLaplace
+
+LATTICE = Lattice(low=0, high=100, size=101)
+M = 100
+EPSILON = 1.0
+
+
+class Mutant(Laplace):
+    """Claims epsilon = 1, draws by code of its own and states the right law."""
+
+    def noise(self, entropy: Entropy, n: int) -> np.ndarray:
+        return self.sampler.draw(entropy, n) - M
+
+    def draw(self, indices: np.ndarray, entropy: Entropy) -> np.ndarray:
+        return np.clip(self.noise(entropy, indices.size) + indices, 0, M).astype(np.int32)
+
+
+class Short(Laplace):
+    """A parameter for less noise, which law and draws share."""
+
+    factor: float = 1.0
+    cells: int = M
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(
+            self, "_parameter", laplace_parameter(self.epsilon / self.factor, self.cells)
+        )
+
+
+class HalfStated(Short):
+    factor = 0.5
+
+
+class FiveStated(Short):
+    factor = 0.95
+
+
+class OneStated(Short):
+    factor = 0.99
+
+
+class OffByOneStated(Short):
+    cells = M - 1
+
+
+class RoundedDown(Laplace):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "_parameter", self._parameter - 1)
+
+
+class Hidden(Mutant):
+    """The right law in words, another parameter in the draws."""
+
+    factor: float = 1.0
+    cells: int = M
+
+    @cached_property
+    def sampler(self) -> Inversion:
+        return laplace_sampler(laplace_parameter(self.epsilon / self.factor, self.cells), M)
+
+
+class HalfHidden(Hidden):
+    factor = 0.5
+
+
+class FiveHidden(Hidden):
+    factor = 0.95
+
+
+class OneHidden(Hidden):
+    factor = 0.99
+
+
+class ThousandthHidden(Hidden):
+    factor = 0.999
+
+
+class OffByOneHidden(Hidden):
+    cells = M - 1
+
+
+def doubled() -> list[int]:
+    """Weights of noise -M .. M where zero comes out of both signs."""
+    table = laplace_weights(laplace_parameter(EPSILON, M), M)
+    return [*table[:0:-1], 2 * table[0], *table[1:]]
+
+
+class ZeroTwiceStated(Mutant):
+    @cached_property
+    def law(self) -> Dense:
+        weights = doubled()
+        columns = []
+        for index in range(M + 1):
+            column = [0] * (M + 1)
+            for noise, weight in zip(range(-M, M + 1), weights, strict=True):
+                column[min(max(index + noise, 0), M)] += weight
+            columns.append(tuple(column))
+        return Dense(tuple(columns))
+
+    @cached_property
+    def sampler(self) -> Inversion:
+        return weighted(doubled())
+
+
+class ZeroTwiceHidden(Mutant):
+    @cached_property
+    def sampler(self) -> Inversion:
+        return weighted(doubled())
+
+
+class OneSided(Mutant):
+    def noise(self, entropy: Entropy, n: int) -> np.ndarray:
+        return np.abs(super().noise(entropy, n))
+
+
+class TailCut(Mutant):
+    def noise(self, entropy: Entropy, n: int) -> np.ndarray:
+        return np.clip(super().noise(entropy, n), -95, 95)
+
+
+class TailCutStated(TailCut):
+    @cached_property
+    def law(self) -> Clamped:
+        parameter = laplace_parameter(EPSILON, M)
+        cut = laplace_weights(parameter, M)
+        cut[95] += sum(cut[96:])
+        cut[96:] = [0] * 5
+        masses = np.array([float(Fraction(w, 2 * sum(cut) - cut[0])) for w in cut])
+        return Clamped(masses, lambda: cut)
+
+
+class EvenOnly(Mutant):
+    def noise(self, entropy: Entropy, n: int) -> np.ndarray:
+        return super().noise(entropy, n) // 2 * 2
+
+
+class RoundedFloat(Mutant):
+    """Float noise that is rounded to the lattice."""
+
+    def noise(self, entropy: Entropy, n: int) -> np.ndarray:
+        u = (entropy.words(n, 64) >> np.uint64(11)) * 2.0**-53 - 0.5
+        scale = M / EPSILON
+        return np.round(-scale * np.sign(u) * np.log1p(-2 * np.abs(u))).astype(np.int64)
+
+
+class Ungated(Laplace):
+    """No check between the index and the noise."""
+
+    def _run(self, values: Any, entropy: Entropy) -> np.ndarray:
+        return self.draw(self.index(values), entropy)
+
+
+class NoClipping(Ungated):
+    def index(self, values: Any) -> np.ndarray:
+        with np.errstate(invalid="ignore"):
+            return np.floor(np.asarray(values, dtype=np.float64) * 1.01).astype(np.int32)
+
+
+class PastTheTop(Ungated):
+    """The upper bound itself becomes cell m + 1."""
+
+    def index(self, values: Any) -> np.ndarray:
+        part = np.clip(self.lattice.index(values), 0, M)
+        top = np.asarray(values, dtype=np.float64) >= self.lattice.high
+        return (part + top).astype(np.int32)
+
+
+class NaNThrough(Ungated):
+    def index(self, values: Any) -> np.ndarray:
+        clipped = np.clip(np.asarray(values, dtype=np.float64), 0, 100)
+        with np.errstate(invalid="ignore"):
+            return np.minimum(clipped * 1.01, M).astype(np.int32)
+
+
+class SharedNoise(Joint):
+    """Both questions answered with the same noise."""
+
+    def draw(self, indices: np.ndarray, entropy: Entropy) -> np.ndarray:
+        (one, _) = self.parts.values()
+        noise = one.sampler.draw(entropy, len(indices)) - M
+        return np.clip(noise[:, None] + indices, 0, M).astype(np.int32)
+
+
+class SameWords(Entropy):
+    """A source that says the same at every call."""
+
+    def words(self, n: int, bits: int) -> np.ndarray:
+        return np.random.default_rng(7).integers(0, 2**bits, n, dtype=np.uint64)
+
+
+class ConstantSeed(Laplace):
+    def privatize(self, values: Any) -> Reports:
+        return Reports(self._run(values, SameWords()), self, simulated=False)
+
+    def simulate(self, values: Any, *, seed: int) -> Reports:
+        return Reports(self._run(values, SameWords()), self, simulated=True)
+
+
+def retrying(value: float) -> list[int]:
+    """A device that draws afresh at each of ten retries."""
+    return RIGHT.privatize(np.full(10, value)).indices.tolist()
+
+
+def remembering(value: float) -> list[int]:
+    """The right one: it sends its first report again."""
+    return RIGHT.privatize([value]).indices.tolist() * 10
+
+
+class FloatLaplace:
+    """Ordinary float noise, as it is found everywhere."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self.scale, self.generator = scale, np.random.default_rng(11)
+
+    def __call__(self, value: float) -> float:
+        return float(value + self.generator.laplace(scale=self.scale))
+
+
+class HalfHistogram(Histogram):
+    """Counts change by 2 in all when a record moves, and noise is made for a change of 1."""
+
+    @cached_property
+    def noise(self) -> DiscreteLaplace:
+        right = Histogram(self.lattice, epsilon=self.epsilon).noise
+        wrong = DiscreteLaplace(right.epsilon, right.sensitivity)
+        object.__setattr__(wrong, "parameter", DiscreteLaplace(right.epsilon, 1).parameter)
+        return wrong
+
+
+class Unmollified(FiniteMollifier):
+    """Draws from the records' own shares."""
+
+    def _draw(self, prepared: Any, entropy: Entropy, k: int) -> np.ndarray:
+        return weighted(prepared.tolist()).draw(entropy, k)
+
+    def _prepare(self, records: Any) -> np.ndarray:
+        return np.bincount(self.index(records), minlength=self.outcomes) + 1
+
+
+RIGHT = Laplace(LATTICE, epsilon=EPSILON)
+TWO = dict.fromkeys("ab", RIGHT)
+ANSWERS = Categories(("no", "yes", "perhaps"))
+RECORDS = ({"said": ["no"] * 30}, {"said": ["yes"] * 30})
+SETS = ([10.0] * 20, [10.0] * 19 + [90.0])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A subject with one fault, or none, and the layers that must find it."""
+
+    name: str
+    subject: Any
+    caught: frozenset[str]
+    pairs: Any = None
+    claimed: float | None = None
+    n: int = 100_000
+    layers: tuple[str, ...] = ("exact", "grid", "index", "fit", "sampled", "joint")
+
+
+LAYERS: dict[str, Callable[[Case, int | None], Finding]] = {
+    "exact": lambda case, _: audits.exact(case.subject, n=20),
+    "grid": lambda case, _: audits.grid(case.subject, n=2**20),
+    "index": lambda case, _: audits.index(case.subject),
+    "fit": lambda case, seed: audits.fit(case.subject, seed=seed),
+    "sampled": lambda case, seed: audits.sampled(
+        case.subject, case.pairs, claimed=case.claimed, n=case.n, seed=seed
+    ),
+    "joint": lambda case, seed: audits.joint(
+        case.subject, case.pairs, claimed=case.claimed, n=min(case.n, 20_000), seed=seed
+    ),
+}
+FOREIGN = ("sampled",)
+DEVICE = ("joint",)
+RELEASE = ("exact", "grid", "index", "fit", "sampled")
+
+
+def mutant(name: str, kind: type[Mechanism], caught: str, **more: Any) -> Case:
+    subject = kind(LATTICE, epsilon=EPSILON)  # type: ignore[call-arg]
+    return Case(name, subject, frozenset(caught.split()), **more)
+
+
+def cases() -> list[Case]:
+    """All mutants, with the layers that must catch each."""
+    both = SharedNoise(TWO)
+    half = HalfHistogram(LATTICE, epsilon=EPSILON, cells=4)
+    own = Unmollified({"said": ANSWERS}, epsilon=EPSILON)
+    ends = [(0.0, 100.0)]
+    sampled, joint = frozenset(["sampled"]), frozenset(["joint"])
+    return [
+        mutant("half the noise, stated", HalfStated, "exact sampled joint"),
+        mutant("half the noise, hidden", HalfHidden, "grid fit sampled joint"),
+        mutant("5 % short, stated", FiveStated, "exact"),
+        mutant("5 % short, hidden", FiveHidden, "grid"),
+        mutant("1 % short, stated", OneStated, "exact"),
+        mutant("1 % short, hidden", OneHidden, "grid"),
+        mutant("0.1 % short, hidden", ThousandthHidden, "grid"),
+        mutant("sensitivity off by one, stated", OffByOneStated, "exact"),
+        mutant("sensitivity off by one, hidden", OffByOneHidden, "grid"),
+        mutant("parameter rounded down, stated", RoundedDown, "exact"),
+        mutant("zero counted twice, stated", ZeroTwiceStated, "exact"),
+        mutant("zero counted twice, hidden", ZeroTwiceHidden, "grid fit"),
+        mutant("one-sided noise", OneSided, "grid fit sampled joint"),
+        mutant("tail cut before adding, stated", TailCutStated, "exact"),
+        mutant("tail cut before adding, hidden", TailCut, "grid fit"),
+        mutant("even noise only", EvenOnly, "grid fit sampled"),
+        mutant("float noise, rounded", RoundedFloat, "grid"),
+        mutant("no clipping", NoClipping, "index sampled"),
+        mutant("index m + 1", PastTheTop, "index"),
+        mutant("NaN through clip", NaNThrough, "index"),
+        Case("noise reused for two questions", both, frozenset(["fit", "sampled", "joint"])),
+        mutant("the same words at every call", ConstantSeed, "joint"),
+        Case("fresh noise on retry", retrying, joint, ends, 1.0, 4000, DEVICE),
+        Case("float noise", FloatLaplace(), sampled, [(0.0, 1.0)], 1.0, 20_000, FOREIGN),
+        Case("float noise of half the scale", FloatLaplace(0.5), sampled, [(0.0, 1.0)], 1.0,
+             20_000, FOREIGN),
+        Case("release: noise for half the sensitivity", half, sampled | {"exact"}, [SETS], None,
+             6000, RELEASE),
+        Case("sampler: the records' own shares", own, sampled, [RECORDS], None, 20_000, RELEASE),
+    ]  # fmt: skip
+
+
+def run(case: Case, seed: int | None = 1) -> dict[str, Finding]:
+    """Every layer that can look at this subject."""
+    return {layer: LAYERS[layer](case, seed) for layer in case.layers}

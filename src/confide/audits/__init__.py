@@ -1,0 +1,29 @@
+"""Checks of privacy claims: of every mechanism and release here, and of anybody else's code.
+
+Each check is a function that returns a `Finding`: what was claimed, what was proved, what was
+found, and what the check cannot see. `exact`, `grid` and `index` carry a claim; `fit`, `sampled`
+and `joint` guard the code that really runs, and prove nothing when they pass.
+"""
+
+from confide.audits.bounds import sampled
+from confide.audits.displays import ClaimDisplay
+from confide.audits.findings import Finding
+from confide.audits.fits import fit
+from confide.audits.grids import grid
+from confide.audits.indices import index
+from confide.audits.joints import joint
+from confide.audits.losses import exact
+from confide.audits.surveys import SurveyAudit, survey
+
+__all__ = [
+    "ClaimDisplay",
+    "Finding",
+    "SurveyAudit",
+    "exact",
+    "fit",
+    "grid",
+    "index",
+    "joint",
+    "sampled",
+    "survey",
+]

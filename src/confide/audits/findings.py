@@ -1,0 +1,89 @@
+"""What a check of a privacy claim found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from confide.accounting import rounded_up
+from confide.audits.displays import ClaimDisplay
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one layer of checks on one subject.
+
+    Parameters
+    ----------
+    layer
+        Which check it was.
+    subject
+        What was checked, in words.
+    claimed
+        The epsilon that was claimed; infinite where nothing was.
+    holds
+        Whether the check found nothing against the claim.
+    unseen
+        What this check cannot see.
+    certified
+        An epsilon that was proved, rounded up; None where the check proves none.
+    lower_bound
+        An epsilon that the subject certainly exceeds or reaches, at the stated alpha; None where
+        the check gives none.
+    evidence
+        Figures, by name.
+    """
+
+    layer: str
+    subject: str
+    claimed: float
+    holds: bool = field(kw_only=True)
+    unseen: str = field(kw_only=True)
+    certified: float | None = field(default=None, kw_only=True)
+    lower_bound: float | None = field(default=None, kw_only=True)
+    evidence: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "evidence", MappingProxyType(dict(self.evidence)))
+
+    def words(self) -> str:
+        """The finding in a sentence, and what the check cannot see."""
+        verdict = "holds" if self.holds else "FAILS"
+        parts = [f"{self.layer}: the claim of epsilon = {figure(self.claimed)} {verdict}"]
+        if self.certified is not None:
+            parts.append(f"certified {figure(self.certified)}")
+        if self.lower_bound is not None:
+            parts.append(f"at least {self.lower_bound:.4g} is certain")
+        return f"{', '.join(parts)}. {self.unseen}"
+
+    def plot(self) -> ClaimDisplay:
+        """What was claimed beside what was proved and what was found."""
+        return ClaimDisplay(
+            (self.subject,), (self.claimed,), (self.certified,), (self.lower_bound,)
+        ).plot()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; an infinite epsilon is null."""
+        return {
+            "layer": self.layer,
+            "subject": self.subject,
+            "claimed": plain(self.claimed),
+            "certified": plain(self.certified),
+            "lower_bound": plain(self.lower_bound),
+            "holds": self.holds,
+            "evidence": {key: plain(value) for key, value in self.evidence.items()},
+            "unseen": self.unseen,
+        }
+
+
+def figure(epsilon: float) -> str:
+    """A bound in print, never below what it stands for."""
+    return "infinity" if math.isinf(epsilon) else rounded_up(epsilon, 4)
+
+
+def plain(value: Any) -> Any:
+    """A number as JSON can hold it: what is not finite is null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,187 @@
+"""Whether draws fit the law that is stated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import chdtrc, ndtr
+
+from confide import _validate
+from confide.audits.findings import Finding
+from confide.audits.grids import inputs_of, pmf_of
+from confide.audits.losses import noises_of
+from confide.audits.runs import Runs, value_at
+from confide.discrete import ONE
+from confide.errors import InvalidInput
+from confide.mechanisms import Joint, Mechanism, Partition
+from confide.mechanisms.mollification import TOTAL, Mollification
+from confide.mechanisms.samples import Sampler
+from confide.randomness import Entropy, SeededEntropy, SystemEntropy
+from confide.releases.base import Recipe
+from confide.releases.gaussian_noise import DiscreteGaussian
+from confide.releases.noise import DiscreteLaplace
+
+Floats = npt.NDArray[np.float64]
+
+POOL = 10
+"""Outcomes that are expected fewer times are counted together."""
+COARSE = 10_000
+UNSEEN = (
+    "It compares with the law that is stated, right or wrong, and is blind to errors below a few "
+    "per cent of the noise."
+)
+
+
+def fit(subject: Any, *, n: int = 60_000, alpha: float = 1e-6, seed: int | None = None) -> Finding:
+    """Chi-square fit of draws against the law, at several inputs.
+
+    Parameters
+    ----------
+    subject
+        A mechanism, a partition, a sampler, or the recipe of a release.
+    n
+        Draws for each input.
+    alpha
+        Probability of a false alarm, of the whole check.
+    seed
+        For a repeatable check; by default draws are made of the operating system's entropy, by the
+        same path as for respondents.
+
+    Examples
+    --------
+    >>> from confide import Laplace, Lattice
+    >>> fit(Laplace(Lattice(low=0, high=1, size=64), epsilon=1.0), seed=1).holds
+    True
+    """
+    n = _validate.integer(100, n=n)
+    alpha = _validate.within(0, 1, alpha=alpha)
+    found = [chi_square(counts, expected) for counts, expected in _tables(subject, n, seed)]
+    least = min(found, default=1.0)
+    return Finding(
+        "fit", repr(subject), subject.spend.epsilon,
+        holds=not found or least * len(found) > alpha,
+        unseen=UNSEEN if found else f"This subject states no table of probabilities. {UNSEEN}",
+        evidence={"n": n, "tables": len(found), "smallest_p": least, "alpha": alpha},
+    )  # fmt: skip
+
+
+def chi_square(counts: npt.NDArray[Any], expected: Floats) -> float:
+    """P-value of a chi-square fit, rare outcomes pooled."""
+    order = np.argsort(expected)
+    pools = np.cumsum(expected[order]) // POOL
+    edges = np.flatnonzero(np.diff(pools, prepend=-1))
+    observed, wanted = (
+        np.add.reduceat(counts[order], edges),
+        np.add.reduceat(expected[order], edges),
+    )
+    if wanted.size < 2:
+        return 1.0
+    # What cannot be expected at all but was seen is in no pool of chance.
+    if (observed[wanted <= 0] > 0).any():
+        return 0.0
+    kept = wanted > 0
+    statistic = ((observed - wanted)[kept] ** 2 / wanted[kept]).sum()
+    return float(chdtrc(kept.sum() - 1, statistic))
+
+
+def _tables(subject: Any, n: int, seed: int | None) -> Iterator[tuple[npt.NDArray[Any], Floats]]:
+    entropy: Entropy = SystemEntropy() if seed is None else SeededEntropy(seed)
+    if isinstance(subject, Mechanism):
+        yield from _mechanism(subject, n, Runs(subject, seed))
+    elif isinstance(subject, Partition):
+        yield from _partition(subject, n, entropy)
+    elif isinstance(subject, Recipe):
+        for noise in noises_of(subject, 1000):
+            yield _noise(noise, n, entropy)
+    elif isinstance(band := getattr(subject, "band", None), Mollification):
+        scores = np.linspace(-3.0, 3.0, band.reference.size)
+        weights = band.weights(scores)
+        yield _counted(band.draw(weights, entropy, n), weights.astype(np.float64) / TOTAL)
+    elif isinstance(subject, Sampler):
+        if isinstance(inner := getattr(subject, "mechanism", None), Mechanism):
+            yield from _mechanism(inner, n, Runs(inner, seed))
+    else:
+        raise InvalidInput(
+            "a mechanism, a sampler or the recipe of a release", _validate.shown(subject)
+        )
+
+
+def _mechanism(subject: Mechanism, n: int, runs: Runs) -> Iterator[tuple[npt.NDArray[Any], Floats]]:
+    law = subject.law
+    if isinstance(subject, Joint):
+        places = [tuple(size // 2 for size in law.inputs), tuple(0 for _ in law.inputs)]
+    else:
+        places = [(at,) for at in inputs_of(law.inputs[0])[:6]]
+    for place in places:
+        reports = runs(value_at(subject, place), n)
+        if reports.ndim > 1:
+            inside = ((reports >= 0) & (reports < law.outputs)).all(axis=1)
+            flat = np.full(len(reports), -1)
+            flat[inside] = np.ravel_multi_index(tuple(reports[inside].T), law.outputs)
+            reports = flat
+        yield _counted(reports, pmf_of(law, place))
+
+
+def _counted(outcomes: npt.NDArray[Any], pmf: Floats) -> tuple[npt.NDArray[Any], Floats]:
+    """Counts, with a last one for what the law does not know."""
+    n = outcomes.size
+    known = (outcomes >= 0) & (outcomes < pmf.size) & (outcomes == np.floor(outcomes))
+    counts = np.bincount(outcomes[known].astype(np.int64), minlength=pmf.size)
+    if not known.all():
+        # Where it can only be too much: as the commonest outcome, which then has too many.
+        counts[int(np.argmax(pmf))] += n
+    return counts, n * pmf / pmf.sum()
+
+
+def _partition(
+    subject: Partition, n: int, entropy: Entropy
+) -> Iterator[tuple[npt.NDArray[Any], Floats]]:
+    size, levels = subject.cells.size, subject.levels
+    few = max(100, n // size)
+    reports = subject.draw(np.zeros(few, np.int64), np.full(few, 2 * levels), entropy)
+    law = subject.law
+    for at in (0, size - 1):
+        truth = 2 * levels if at == 0 else levels
+        column = reports[:, -1, at].astype(np.int64) + levels
+        yield _counted(column, pmf_of(law.values, (truth,)))
+        if law.count_parameter:
+            yield _counted(reports[:, 0, at].astype(np.int64), pmf_of(law.counts, (int(at == 0),)))
+
+
+def _noise(
+    noise: DiscreteLaplace | DiscreteGaussian, n: int, entropy: Entropy
+) -> tuple[npt.NDArray[Any], Floats]:
+    """Draws in steps of about a tenth of their scale, against the law of the noise."""
+    if isinstance(noise, DiscreteLaplace):
+        edges = _edges(noise.scale)
+        upto = _laplace(noise, edges)
+    else:
+        edges = _edges(noise.sd)
+        upto = _gaussian(noise, edges)
+    pmf = np.diff(np.concatenate([[0.0], upto, [1.0]]))
+    place = np.searchsorted(edges, noise.draw(entropy, n), side="left")
+    return np.bincount(place, minlength=pmf.size), n * np.maximum(pmf, 0)
+
+
+def _edges(scale: float) -> npt.NDArray[np.int64]:
+    return np.arange(-60, 61) * max(1, int(scale / 10))
+
+
+def _laplace(noise: DiscreteLaplace, edges: npt.NDArray[np.int64]) -> Floats:
+    """F(k) = 1 - p**(k+1) / (1+p) for k >= 0, and by symmetry below."""
+    size = np.where(edges >= 0, edges + 1, -edges)
+    tail = np.exp(-size / noise.scale) / (1 + noise.parameter / ONE)
+    return np.where(edges >= 0, 1 - tail, tail)
+
+
+def _gaussian(noise: DiscreteGaussian, edges: npt.NDArray[np.int64]) -> Floats:
+    """F(k) by the sum itself, or where that has very many terms by the normal law."""
+    if noise.sd > COARSE:
+        return np.asarray(ndtr((edges + 0.5) / noise.sd))
+    cells = np.arange(-int(20 * noise.sd) - 1, int(20 * noise.sd) + 2)
+    mass = np.exp(-(cells.astype(np.float64) ** 2) / (2 * noise.variance))
+    upto = np.cumsum(mass) / mass.sum()
+    return np.asarray(upto[np.clip(edges - cells[0], 0, cells.size - 1)])

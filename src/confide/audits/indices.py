@@ -1,0 +1,221 @@
+"""Hostile inputs to the map from a value to an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from confide import _validate
+from confide.audits.findings import Finding
+from confide.errors import ConfideError, InvalidInput
+from confide.lattice import Categories, Lattice
+from confide.mechanisms import Joint, Mechanism, Partition
+from confide.mechanisms.finite_mollifier import FiniteMollifier
+from confide.mechanisms.samples import Sampler
+from confide.randomness import SystemEntropy
+from confide.releases.base import Recipe
+
+UNSEEN = (
+    "It tries a list of inputs that have broken others; it cannot try all, and it says nothing "
+    "about noise."
+)
+Map = Callable[[Any], Any]
+Size = Callable[[Any], int]
+
+
+class Entry(NamedTuple):
+    """A map, what it maps to and how many cells that has, and whether each value has one cell."""
+
+    name: str
+    run: Map
+    axis: Lattice | Categories
+    size: Size
+    settled: bool = True
+
+
+def index(subject: Any) -> Finding:
+    """Whatever a value is, its index is a whole number of the lattice, or the value is refused.
+
+    Parameters
+    ----------
+    subject
+        A mechanism, a partition, or a release or sampler with a lattice.
+
+    Examples
+    --------
+    >>> from confide import Laplace, Lattice
+    >>> index(Laplace(Lattice(low=0, high=1, size=64), epsilon=1.0)).holds
+    True
+    """
+    maps = list(_maps(subject))
+    tried, faults = 0, []
+    for entry in maps:
+        axis = entry.axis
+        cases = _words(axis) if isinstance(axis, Categories) else _numbers(axis, entry.settled)
+        for case, value, expected in cases:
+            tried += 1
+            if fault := _fault(entry.run, value, expected, entry.size(value)):
+                faults.append(f"{entry.name + ': ' if entry.name else ''}{case}: {fault}")
+    return Finding(
+        "index", repr(subject), subject.spend.epsilon,
+        holds=not faults,
+        unseen=UNSEEN if maps else f"There is no lattice here to map to. {UNSEEN}",
+        evidence={"inputs": tried, "faults": faults},
+    )  # fmt: skip
+
+
+REFUSED = "refused"
+ANY = "any"
+
+
+def _numbers(axis: Lattice, settled: bool) -> Iterator[tuple[str, Any, Any]]:
+    """Name, values, and what must come of them: a refusal, a cell, or any cell."""
+    low, high, last = axis.low, axis.high, axis.size - 1
+    for name, bad in (("NaN", np.nan), ("infinity", np.inf), ("minus infinity", -np.inf)):
+        yield name, [bad], REFUSED
+        yield f"{name} among others", np.array([high, bad]), REFUSED
+    for name, odd in {
+        "None": [None],
+        "a word": ["secret"],
+        "a number as a word": ["1"],
+        "truth values": [True, False],
+        "truth among numbers": [True, low],
+        "a complex number": [1 + 2j],
+        "a huge whole number": [10**5000],
+        "a table": [[low], [high]],
+        "rows of two lengths": [[low], [low, high]],
+        "nothing": [],
+        "a single number": np.array(low),
+        "a masked array": np.ma.array([low, high], mask=[False, True]),
+        "objects": np.array([low, None], dtype=object),
+        "dates": np.array(["2020-01-01"], dtype="datetime64[D]"),
+    }.items():
+        yield name, odd, REFUSED
+    width = high - low
+    for name, value, cell in (
+        ("the lower bound", low, 0),
+        ("the upper bound", high, last),
+        ("just below", np.nextafter(low, -np.inf), 0),
+        ("just above", np.nextafter(high, np.inf), last),
+        ("far below", low - width, 0),
+        ("half a range above", high + width / 2, last),
+        ("the largest float", 1.7e308, last),
+        ("the most negative float", -1.7e308, 0),
+        ("2**53 + 2", 2.0**53 + 2, last if high <= 2.0**53 else ANY),
+        ("just inside", np.nextafter(high, -np.inf), last),
+    ):
+        yield name, [value], cell
+    for name, value in (("minus zero", -0.0), ("the least float", 5e-324), ("1e-300", 1e-300)):
+        yield name, [value], ANY
+    for at in (0, axis.size // 3, last):
+        yield f"the centre of cell {at}", [float(axis.centers[at])], at if settled else ANY
+    edges = axis.edges
+    inner = edges[np.linspace(0, axis.size, min(axis.size, 40) + 1).astype(np.int64)]
+    yield "edges", inner, ANY
+    yield "edges, from below", np.nextafter(inner, -np.inf), ANY
+    yield "edges, from above", np.nextafter(inner, np.inf), ANY
+    yield "whole numbers", np.array([0, 1, 2**62]), ANY
+    yield "small floats", np.array([low, high], dtype=np.float32), ANY
+
+
+def _words(axis: Categories) -> Iterator[tuple[str, Any, Any]]:
+    first = axis.labels[0]
+    for name, odd in {
+        "None": [None],
+        "NaN": [float("nan")],
+        "a number": [0],
+        "a truth value": [True],
+        "another word": [f"{first}?"],
+        "an empty word": [""],
+        "a word with a space": [f"{first} "],
+        "bytes": [first.encode()],
+        "nothing": [],
+        "a table": [[first]],
+        "a word among others": [first, f"not {first}"],
+        "a masked array": np.ma.array([first], mask=[True]),
+    }.items():
+        yield name, odd, REFUSED
+    for at, label in enumerate(axis.labels[:50]):
+        yield f"category {at}", [label], at
+
+
+def _fault(run: Map, value: Any, expected: Any, size: int) -> str:
+    """What is wrong with what came of a value; empty if nothing is."""
+    try:
+        found = np.asarray(run(value))
+    except ConfideError as error:
+        # The message may end in a log.
+        quoted = "the message quotes the value" if "secret" in str(error) else ""
+        return quoted if expected is REFUSED else "refused"
+    except Exception as error:  # whatever a broken map may raise
+        return f"a {type(error).__name__} without a sentence"
+    if expected is REFUSED:
+        return "was taken"
+    if found.dtype.kind not in "iu" or not (found.min() >= 0 and found.max() < size):
+        return "fell outside the lattice"
+    same = expected is ANY or bool((found == expected).all())
+    return "" if same else "fell into another cell"
+
+
+def _maps(subject: Any) -> Iterator[Entry]:
+    """Each map of a subject: its name, itself, what it maps to, and how many cells that has."""
+    if isinstance(subject, Joint):
+        for name, part in subject.parts.items():
+            yield Entry(name, part.index, part.axes[""], _fixed(part.axes[""]))
+    elif isinstance(subject, Mechanism):
+        axis = subject.axes[""]
+        yield Entry("", subject.index, axis, _fixed(axis))
+    elif isinstance(subject, Partition):
+        yield from _partition(subject)
+    elif isinstance(subject, FiniteMollifier):
+        if len(subject.columns) == 1:
+            ((name, axis),) = subject.columns.items()
+            yield Entry(name, lambda values: subject.index({name: values}), axis, _fixed(axis))
+    elif isinstance(subject, Recipe):
+        lattice = getattr(subject, "lattice", None)
+        if isinstance(lattice, Lattice):
+            yield Entry(
+                "",
+                subject._index,
+                _cells(subject, lattice, 1),
+                lambda values: _cells(subject, lattice, _length(values)).size,
+            )
+    elif not isinstance(subject, Sampler):
+        raise InvalidInput(
+            "a mechanism, a sampler or the recipe of a release", _validate.shown(subject)
+        )
+
+
+def _fixed(axis: Lattice | Categories) -> Size:
+    return lambda _: axis.size
+
+
+def _length(values: Any) -> int:
+    return max(1, len(values) if isinstance(values, list) else np.size(values))
+
+
+def _cells(recipe: Recipe, axis: Lattice, n: int) -> Lattice:
+    """The lattice that each of n records of a release is mapped to."""
+    for name in ("grids", "grid"):
+        found = getattr(recipe, name, None)
+        if found is not None and getattr(recipe, "what", "") != "quantile":
+            found = found(n) if callable(found) else found
+            cells: Lattice = found[0] if isinstance(found, tuple | list) else found
+            return cells
+    return axis
+
+
+def _partition(subject: Partition) -> Iterator[Entry]:
+    """Responses alone: points beyond the cells are in none, which is no fault."""
+    inside = np.array([subject.cells.low])
+
+    def level(values: Any) -> Any:
+        points = np.repeat(inside, _length(values), axis=0)
+        return subject.index(points, values, SystemEntropy())[1]
+
+    if not subject.classify:
+        axis = Lattice(low=-subject.limit, high=subject.limit, size=2 * subject.levels + 1)
+        # Between two levels a response goes to either, at random.
+        yield Entry("response", level, axis, _fixed(axis), settled=False)

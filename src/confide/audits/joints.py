@@ -1,0 +1,193 @@
+"""All that is seen of one respondent: several questions, several runs, retries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _arrow, _validate
+from confide.audits.bounds import ALPHA, sampled
+from confide.audits.findings import Finding
+from confide.audits.fits import chi_square
+from confide.audits.grids import pmf_of
+from confide.audits.runs import Outputs, Pairs, Runs, column, joined, pairs_of, value_at
+from confide.errors import InvalidInput
+from confide.mechanisms import Joint, Mechanism
+from confide.surveys import Survey
+
+Floats = npt.NDArray[np.float64]
+
+GROUPS = 8
+"""Reports are put into so many groups to see whether two of them go together."""
+UNSEEN = (
+    "It sees reports that go together where their values do not. What a device sends besides its "
+    "reports, or on another day, it cannot see."
+)
+
+
+def joint(
+    subject: Any,
+    pairs: Pairs | None = None,
+    *,
+    claimed: float | None = None,
+    n: int = 40_000,
+    alpha: float = ALPHA,
+    seed: int | None = None,
+) -> Finding:
+    """Reports of one respondent together: whether they cost no more than they say in sum.
+
+    Parameters
+    ----------
+    subject
+        A survey or a joint mechanism: its questions, and two runs of it. A mechanism: two runs,
+        which cost twice as much as one. Or a function of a value that returns all that a device
+        ever sends about it, retries included, as one row.
+    pairs, claimed, n, alpha, seed
+        As for `sampled`.
+
+    Examples
+    --------
+    >>> from confide import Joint, Laplace, Lattice
+    >>> one = Laplace(Lattice(low=0, high=1, size=16), epsilon=1.0)
+    >>> joint(Joint({"pay": one, "age": one}), n=8000, seed=1).holds
+    True
+    """
+    several: _Mechanism
+    if isinstance(subject, Survey):
+        several = _Questions(subject)
+    elif isinstance(subject, Mechanism):
+        several = _Mechanism(subject)
+    elif callable(subject):
+        found = sampled(subject, pairs, claimed=claimed, n=n, alpha=alpha, seed=seed, layer="joint")
+        return _with(found, {})
+    else:
+        raise InvalidInput(
+            "a survey, a mechanism or a function of a value", _validate.shown(subject)
+        )
+    n = _validate.integer(1000, n=n)
+    alpha = _validate.within(0, 1, alpha=alpha)
+    least, tables = several.together(n, seed)
+    apart = min(1.0, least * max(tables, 1))
+    found = sampled(
+        _Seeded(several, seed),
+        several.pairs() if pairs is None else pairs,
+        claimed=several.claimed if claimed is None else claimed,
+        n=n,
+        alpha=alpha / 2,
+        layer="joint",
+    )
+    named = Finding(
+        "joint", repr(subject), found.claimed,
+        holds=found.holds and apart > alpha / 2, lower_bound=found.lower_bound,
+        unseen=UNSEEN,
+        evidence=found.evidence,
+    )  # fmt: skip
+    return _with(named, {"smallest_p": least, "tables": tables, "alpha": alpha})
+
+
+def _with(found: Finding, more: dict[str, Any]) -> Finding:
+    return Finding(
+        found.layer, found.subject, found.claimed,
+        holds=found.holds, lower_bound=found.lower_bound, unseen=UNSEEN,
+        evidence={**found.evidence, **more},
+    )  # fmt: skip
+
+
+class _Seeded(Runs):
+    """Runs of several questions at once."""
+
+    def __init__(self, several: _Mechanism, seed: int | None) -> None:
+        super().__init__(several.rows, seed)
+        self._several = several
+
+    def __call__(self, value: Any, n: int) -> Outputs:
+        seed = None if self._seeds is None else next(self._seeds)
+        return self._several.rows(value, n, seed)
+
+
+class _Mechanism:
+    """Two runs of a mechanism; one run of a joint one, whose questions go together already."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.parts: dict[str, Mechanism] = (
+            dict(mechanism.parts) if isinstance(mechanism, Joint) else {"": mechanism}
+        )
+        self.times = 1 if isinstance(mechanism, Joint) else 2
+
+    @property
+    def claimed(self) -> float:
+        return self.times * self.mechanism.spend.epsilon
+
+    def pairs(self) -> Pairs:
+        return pairs_of(self.mechanism)
+
+    def rows(self, value: Any, n: int, seed: int | None = None) -> Outputs:
+        """One row a respondent."""
+        runs = Runs(self.mechanism, seed)
+        parts = [runs(value, n).reshape(n, -1) for _ in range(self.times)]
+        return np.concatenate(parts, axis=1)
+
+    def middle(self) -> Any:
+        return value_at(self.mechanism, [axis.size // 2 for axis in self.mechanism.axes.values()])
+
+    def together(self, n: int, seed: int | None) -> tuple[float, int]:
+        """The least p-value of two reports against the product of their laws, and how many."""
+        runs = [self.rows(self.middle(), n, seed if seed is None else seed + at) for at in (1, 2)]
+        both = np.concatenate(runs, axis=1)
+        parts = list(self.parts.values()) * (both.shape[1] // len(self.parts))
+        found = []
+        for a in range(both.shape[1]):
+            for b in range(a):
+                found.append(_independent(both[:, [a, b]], parts[a], parts[b]))
+        return min(found), len(found)
+
+
+class _Questions(_Mechanism):
+    """All questions of a survey, by the survey's own code."""
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        self.parts = dict(survey.mechanisms)
+        self.times = 1
+
+    @property
+    def claimed(self) -> float:
+        return self.survey.spend.epsilon
+
+    def pairs(self) -> Pairs:
+        return joined({name: part.axes[""] for name, part in self.parts.items()})
+
+    def rows(self, value: Any, n: int, seed: int | None = None) -> Outputs:
+        arrow = _arrow.arrow()
+        table = arrow.table(
+            {name: arrow.array(column(part, value[name], n)) for name, part in self.parts.items()}
+        )
+        if seed is None:
+            reports = self.survey.privatize(table)
+        else:
+            reports = self.survey.simulate(table, seed=seed)
+        return np.stack([reports[name].to_numpy() for name in self.parts], axis=1)
+
+    def middle(self) -> Any:
+        return {
+            name: value_at(part, [part.axes[""].size // 2]) for name, part in self.parts.items()
+        }
+
+
+def _independent(reports: Outputs, one: Mechanism, other: Mechanism) -> float:
+    """P-value of two columns of reports against the product of their laws, in groups."""
+    places: list[Outputs] = []
+    masses: list[Floats] = []
+    for column_, mechanism in zip(reports.T, (one, other), strict=True):
+        law = mechanism.law
+        pmf = pmf_of(law, (law.inputs[0] // 2,))
+        group = np.minimum((np.cumsum(pmf) - pmf / 2) * GROUPS, GROUPS - 1).astype(np.int64)
+        places.append(group[np.clip(column_, 0, pmf.size - 1)])
+        mass = np.bincount(group, weights=pmf, minlength=GROUPS)
+        masses.append(mass.astype(np.float64, copy=False))
+    seen = np.bincount(places[0] * GROUPS + places[1], minlength=GROUPS**2)
+    expected: Floats = len(reports) * np.outer(*masses).ravel()
+    return chi_square(seen, expected)

@@ -1,0 +1,164 @@
+"""One way to run whatever is audited: a value and a number of times, outputs as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.errors import InvalidInput, Unsupported
+from confide.lattice import Categories, Lattice
+from confide.mechanisms import Joint, Mechanism, Partition
+from confide.mechanisms.samples import Sampler
+from confide.randomness import Entropy, SeededEntropy, SystemEntropy
+from confide.releases.base import Recipe
+
+Outputs = npt.NDArray[Any]
+Pairs = Sequence[tuple[Any, Any]]
+
+NEIGHBOURS = 2
+"""Place of the pair of neighbours among the pairs of an axis."""
+
+
+class Runs:
+    """Runs a subject over and over on one value.
+
+    Parameters
+    ----------
+    subject
+        A mechanism, partition, sampler or recipe of ours, or any function of a value.
+    seed
+        For repeatable runs of ours; a foreign function brings its own randomness.
+    """
+
+    def __init__(self, subject: Any, seed: int | None = None) -> None:
+        self.subject = subject
+        self._seeds = None if seed is None else (hash_of(seed, at) for at in count())
+        if not (isinstance(subject, (Mechanism, Partition, Recipe, Sampler)) or callable(subject)):
+            raise InvalidInput(
+                "a mechanism, a release, a sampler or a function of a value",
+                _validate.shown(subject),
+            )
+
+    def __call__(self, value: Any, n: int) -> Outputs:
+        """Outputs of n runs on one value."""
+        subject = self.subject
+        if isinstance(subject, Mechanism):
+            return self._reports(subject, column(subject, value, n))
+        if isinstance(subject, Partition):
+            point, response = value
+            points = np.tile(np.atleast_1d(np.asarray(point, dtype=np.float64)), (n, 1))
+            responses = np.full(n, response, dtype=np.float64)
+            if self._seeds is None:
+                reports = subject.privatize(points, responses)
+            else:
+                reports = subject.simulate(points, responses, seed=next(self._seeds))
+            return reports.values.reshape(n, -1)
+        if isinstance(subject, Recipe):
+            prepared = subject._prepare(subject._records(value), _silent)
+            entropy = self._entropy()
+            return _rows([subject._draw(prepared, entropy) for _ in range(n)])
+        if isinstance(subject, Sampler):
+            settled = subject.settled(SeededEntropy(0))
+            return settled._draw(settled._prepare(value), self._entropy(), n)
+        return _rows([subject(value) for _ in range(n)])
+
+    def _entropy(self) -> Entropy:
+        return SystemEntropy() if self._seeds is None else SeededEntropy(next(self._seeds))
+
+    def _reports(self, mechanism: Mechanism, values: Any) -> Outputs:
+        if self._seeds is None:
+            return mechanism.privatize(values).indices
+        return mechanism.simulate(values, seed=next(self._seeds)).indices
+
+
+def hash_of(seed: int, at: int) -> int:
+    """A seed for each run of a repeatable audit."""
+    words = np.random.SeedSequence((seed, at)).generate_state(1, np.uint64)
+    return int(words[0])
+
+
+def column(mechanism: Mechanism, value: Any, n: int) -> Any:
+    """The same answer n times, as the mechanism takes it."""
+    if isinstance(mechanism, Joint):
+        return {name: column(part, value[name], n) for name, part in mechanism.parts.items()}
+    return [value] * n if isinstance(value, str) else np.full(n, value, dtype=np.float64)
+
+
+def value_at(mechanism: Mechanism, place: Sequence[int]) -> Any:
+    """A value whose index is given: the centre of a cell, or a category."""
+    values = {}
+    for (name, axis), at in zip(mechanism.axes.items(), place, strict=True):
+        values[name] = axis.labels[at] if isinstance(axis, Categories) else float(axis.centers[at])
+    return values if isinstance(mechanism, Joint) else values[""]
+
+
+def pairs_of(subject: Any) -> Pairs:
+    """Values worth telling apart: ends, middle, neighbours, and far outside the bounds."""
+    if isinstance(subject, Mechanism):
+        if not isinstance(subject, Joint):
+            return _pairs(subject.axes[""])
+        return joined(subject.axes)
+    if isinstance(subject, Partition):
+        low, high = np.array(subject.cells.low), np.array(subject.cells.high)
+        inside = low + (high - low) * 1e-3
+        end = high - (high - low) * 1e-3
+        return [
+            ((inside, subject.limit), (end, -subject.limit)),
+            ((inside, subject.limit), (inside, -subject.limit)),
+        ]
+    raise Unsupported(
+        "audits.sampled knows no values for this subject: give it pairs=[(a, b), ...], for a "
+        "release data sets that differ in one record."
+    )
+
+
+def joined(axes: Mapping[str, Lattice | Categories]) -> Pairs:
+    """Pairs of answers to several questions: all of them change, or one alone does."""
+    several = [_pairs(axis) for axis in axes.values()]
+    pairs = []
+    for together in zip(*several, strict=True):
+        first, second = (dict(zip(axes, side, strict=True)) for side in zip(*together, strict=True))
+        pairs.append((first, second))
+    # Noise that two answers share shows in their difference, next to the middle.
+    below, middle = pairs[NEIGHBOURS]
+    changed = next(iter(axes))
+    return [*pairs, (middle, {**middle, changed: below[changed]})]
+
+
+def _pairs(axis: Lattice | Categories) -> list[tuple[Any, Any]]:
+    if isinstance(axis, Categories):
+        first, last = axis.labels[0], axis.labels[-1]
+        other = axis.labels[axis.size // 2]
+        return [(first, last), (other, first), (axis.labels[1], first), (last, other)]
+    width = axis.high - axis.low
+    below, middle = (float(axis.centers[axis.size // 2 - step]) for step in (1, 0))
+    return [
+        (axis.low, axis.high),
+        (middle, axis.high),
+        (below, middle),
+        (axis.low - width / 2, axis.high + width / 2),
+    ]
+
+
+def _rows(outputs: list[Any]) -> Outputs:
+    """One row a run: numbers where they are numbers, else words for them."""
+    try:
+        rows = np.array(outputs)
+    except ValueError:
+        # Rows of several lengths, filled up.
+        longest = max(len(row) for row in outputs)
+        rows = np.array([[*row, *[0] * (longest - len(row))] for row in outputs])
+    if rows.dtype.kind in "b":
+        rows = rows.astype(np.int64)
+    if rows.dtype.kind not in "iuf":
+        rows = np.array([repr(each) for each in outputs])
+    return rows.reshape(len(outputs), -1) if rows.ndim > 1 else rows
+
+
+def _silent(_: float) -> None:
+    """Tell nobody."""
