@@ -17,6 +17,7 @@ STUDIES = (
     "sampling",
     "paper_g",
     "planner",
+    "audits",
     "poisoning",
 )
 

@@ -209,6 +209,8 @@ class File:
                 return connection.execute(statement, values).fetchall()
             except sqlite3.Error as error:
                 raise self._told(error) from error
+            except UnicodeDecodeError:
+                raise self.damaged() from None
 
         with contextlib.closing(connection):
             # The commit waits until the disk has it; without this a power cut could forget it.
@@ -245,7 +247,8 @@ class File:
     def _told(self, error: sqlite3.Error) -> InvalidInput:
         """What SQLite says, as a sentence for people."""
         code = _code(error)
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        # Without a code it is Python that could not read a text, and it would quote it.
+        if code in (None, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return self.damaged()
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             return self._busy()

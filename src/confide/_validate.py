@@ -96,8 +96,10 @@ def nearest(word: Any, known: Iterable[str]) -> str:
     known = list(known)
     close = difflib.get_close_matches(str(word), known, n=1)
     if close:
-        return f"Did you mean {close[0]!r}?"
-    return f"Known: {', '.join(known)}."
+        return f"Did you mean {shown(close[0])}?"
+    # Names come from files too: whatever they are, the message stays one line.
+    plain = (name if name.isprintable() and len(name) <= 60 else shown(name) for name in known)
+    return f"Known: {', '.join(plain)}."
 
 
 def one_of(known: Sequence[str], **named: Any) -> str:

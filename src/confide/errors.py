@@ -19,6 +19,9 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+MOST = 1000
+"""Characters of a message: more is a page, not a sentence."""
+
 
 class ConfideError(Exception):
     """Base of all errors that confide raises on purpose."""
@@ -39,11 +42,21 @@ class InvalidInput(ConfideError, ValueError):
         self.expected = expected
         self.got = got
         self.advice = advice
-        super().__init__(f"Expected {expected}, got {got}." + (f" {advice}" if advice else ""))
+        super().__init__(
+            _line(f"Expected {expected}, got {got}." + (f" {advice}" if advice else ""))
+        )
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
         """Pickle by the parts, so that an error crosses processes whole."""
         return type(self), (self.expected, self.got, self.advice)
+
+
+def _line(text: str) -> str:
+    """One line that any terminal shows and nobody scrolls: names come from files too."""
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    half = MOST // 2
+    return text if len(text) <= MOST else f"{text[: half - 3]} ... {text[-half + 2 :]}"
 
 
 class Mismatch(InvalidInput):

@@ -71,7 +71,12 @@ class Entry:
     @property
     def release(self) -> Any:
         """What was released, from its JSON text."""
-        return json.loads(self.text)
+        try:
+            return json.loads(self.text)
+        except (ValueError, RecursionError, TypeError):
+            raise InvalidInput(
+                f"a stored release under the key {_validate.shown(self.key)}", "a damaged one"
+            ) from None
 
 
 class Ledger:

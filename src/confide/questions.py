@@ -155,7 +155,8 @@ class Question:
                 )
         missing = fields.get("missing", REFUSE)
         if missing == REFUSE:
-            if REFUSE in fields.get("categories", ()) and "missing" in fields:
+            named = fields.get("categories")
+            if isinstance(named, list | tuple) and REFUSE in named and "missing" in fields:
                 raise InvalidInput(
                     f"a clear meaning of missing = {REFUSE!r}",
                     "a category of that name",

@@ -162,7 +162,7 @@ class Survey:
                 questions[name] = Question.from_dict(keys)
             except InvalidInput as error:
                 raise InvalidInput(
-                    f"{error.expected} in question {name!r}", error.got, error.advice
+                    f"{error.expected} in question {_validate.shown(name)}", error.got, error.advice
                 ) from None
         return cls(questions, title=fields.get("title", ""))
 

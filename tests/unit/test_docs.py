@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from evidence.__main__ import STUDIES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -32,5 +33,23 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_make_commands_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for page in PAGES:
-        for target in re.findall(r"`?make ([a-z-]+)", page.read_text()):
+        for target in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(), re.MULTILINE):
             assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{page.name}: make {target}"
+
+
+@pytest.mark.parametrize("name", ["papers.md", "proofs.md"])
+def test_named_tests_exist(name: str) -> None:
+    named = re.findall(
+        r"(tests/\w+/\w+\.py)(?:::(\w+)| -k (\w+))?", (ROOT / "docs" / name).read_text()
+    )
+    assert len(named) > 20
+    for file, test, word in named:
+        known = re.findall(r"^ *def (test_\w+)", (ROOT / file).read_text(), re.MULTILINE)
+        assert not test or test in known, f"{name}: {file}::{test}"
+        assert any(word in one for one in known), f"{name}: {file} -k {word}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_named_studies_exist(page: Path) -> None:
+    for study in re.findall(r"make evidence NAME=(\w+)", page.read_text()):
+        assert study in STUDIES, f"{page.name}: {study}"

@@ -16,6 +16,7 @@ from confide.errors import InvalidInput
 from confide.randomness import Entropy, SeededEntropy, exp_enclosure
 from confide.releases import GaussianProcess, Histogram
 from confide.releases import gaussian_process as module
+from confide.releases.base import MOST_RECORDS
 from confide.releases.gaussian_noise import (
     LEVELS,
     DiscreteGaussian,
@@ -287,6 +288,19 @@ def test_sums_are_those_of_the_records_one_by_one():
     )
     assert n == 50
     assert np.array_equal(sums, slow)
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+def test_sums_of_the_most_records_stay_within_64_bits(dimensions):
+    assert module.UNITS[dimensions - 1] ** dimensions * MOST_RECORDS < 2**63
+    cube = dict.fromkeys("abc"[:dimensions], UNIT)
+    recipe = GaussianProcess(
+        cube, epsilon=1.0, bandwidth=module.LEAST_BANDWIDTH[dimensions - 1], delta=1e-12
+    )
+    for table in recipe.tables(MOST_RECORDS):
+        assert table.max() <= module.UNITS[dimensions - 1]
+        assert len(table) * int(table.max()) ** 2 < 2**63
+    assert recipe.slack(MOST_RECORDS) <= 1e-12
 
 
 def kernel_estimate(x, values, h):

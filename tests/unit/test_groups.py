@@ -154,3 +154,10 @@ def test_many_groups_are_read_in_little_time_a_group() -> None:
     made = Groups(("who",), dict.fromkeys(range(500), one))
     again = Groups.from_dict(made.to_dict())
     assert len({id(part.mechanism) for part in again.values()}) == 1
+
+
+@pytest.mark.parametrize("key", [[["a"]], [{"a": 1}], [None], [1.5]])
+def test_a_key_that_is_no_word_or_number_is_refused(key: list[object]) -> None:
+    fields = {"confide": "groups", "by": ["region"], "of": "counts", "groups": [{"key": key}]}
+    with pytest.raises(InvalidInput):
+        Groups.from_dict(fields)

@@ -68,7 +68,9 @@ class Stamp:
             }
         except (KeyError, TypeError, AttributeError):
             raise damaged from None
-        if not isinstance(simulated, bool) or not isinstance(survey, (Mapping, type(None))):
+        if not made or not isinstance(simulated, bool):
+            raise damaged
+        if not isinstance(survey, (Mapping, type(None))):
             raise damaged
         for name, (mechanism, fingerprint) in made.items():
             _unchanged(mechanism, fingerprint, f"column {name!r} in {where}")

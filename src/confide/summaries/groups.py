@@ -164,8 +164,9 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
             own = {name: value for name, value in part.items() if name != "key"}
             if twice := set(own) & set(common):
                 raise InvalidInput(f"the key {min(twice)!r} once in groups", "twice")
+            plain = all(isinstance(word, (str, int)) for word in part["key"])
             key = part["key"][0] if len(by) == len(part["key"]) == 1 else tuple(part["key"])
-            if not isinstance(key, (str, int, tuple)) or key in summaries:
+            if not plain or key in summaries:
                 raise InvalidInput("groups that are words or numbers, each once", "others")
             one = KINDS[common["confide"]].from_dict({**own, **common})
             if isinstance(one, Counts):
