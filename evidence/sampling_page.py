@@ -28,10 +28,10 @@ import confide as cf
 records = np.random.default_rng(1).normal([1.0, -1.0], 0.5, size=(2000, 2))
 sampler = cf.Mollifier(reference=cf.sampling.Gaussian(dim=2, sd=3.0), epsilon=2.0)
 
-samples = sampler.privatize(records, k=3)         # three synthetic records for 3 x 2 = 6
+samples = sampler.privatize(records, k=3)  # three synthetic records for 3 x 2 = 6
 samples.points, samples.spend
 
-law = sampler.fit(records)                        # for the holder's eyes only
+law = sampler.fit(records)  # for the holder's eyes only
 law.log_pdf([[1.0, -1.0]])
 ```
 

@@ -188,7 +188,7 @@ class Intervals:
         if self.counts.n and inside.any():
             places = np.interp(x[inside], self._edges(), np.arange(self._profile.size + 1))
             reports = np.repeat(self._reports, places.size, axis=0)
-            cuts = np.full(places.size, self._scale * chdtri(1, 1 - level))
+            cuts = np.full(places.size, self._scale * float(chdtri(1, 1 - level)))
             parts = self._profile.below(places)
             low[inside], high[inside] = share_ends(self._profile, reports, parts, cuts)
         return low, high
@@ -208,7 +208,7 @@ class Intervals:
                 for end in ends[::-1]
             )
             count = int(inside.sum())
-            cuts = np.full(count, self._window_scale * chdtri(1, 1 - level))
+            cuts = np.full(count, self._window_scale * float(chdtri(1, 1 - level)))
             shares = share_ends(
                 profile, np.repeat(reports, count, axis=0), np.subtract(*below), cuts
             )
@@ -226,7 +226,7 @@ class Intervals:
         inside = (q > 0) & (q < 1)
         if self.counts.n and inside.any():
             reports = np.repeat(self._reports, inside.sum(), axis=0)
-            cuts = np.full(len(reports), self._scale * chdtri(1, 1 - level))
+            cuts = np.full(len(reports), self._scale * float(chdtri(1, 1 - level)))
             low[inside], high[inside] = quantile_ends(self._profile, reports, q[inside], cuts)
         positions = np.arange(self._profile.size + 1)
         return np.interp(low, positions, self._edges()), np.interp(high, positions, self._edges())
