@@ -36,8 +36,8 @@ def plan(
     level: float = 0.95,
     intervals: bool = False,
     reach: tuple[float, float] | None = None,
-    surveys: int = 100,
-    precision: float = 0.04,
+    surveys: int = 60,
+    precision: float = 0.05,
     told: Callable[[float], None] = lambda share: None,
 ) -> Plan:
     """Expected errors of a survey, before anybody is asked.
