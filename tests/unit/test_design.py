@@ -181,8 +181,10 @@ class TestData:
         surface = Surface.of(values, width=0.75 / 16)
         feasible = Feasible(surface, 0.75 * surface.sd, 0.9)
         tight, loose = (feasible.largest(shape, surface.sd * scale * by) for by in (1.0, 2.0))
-        assert 0 <= loose <= tight + 1e-6 <= 1 + 2e-6
-        assert feasible.limit(shape) <= loose + 1e-6
+        # Far from the values a transform has few digits left.
+        assert 0 <= loose <= tight + 1e-4
+        assert tight <= 1
+        assert feasible.limit(shape) <= loose + 1e-4
 
 
 class TestOtherMeasures:

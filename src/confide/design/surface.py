@@ -136,7 +136,8 @@ class Surface:
         transforms = np.fft.rfft(kernels).real
         every, near = np.fft.irfft(transforms * values, period)[:, :cells]
         seen = every > ROUNDING * every.max()
-        return float(np.max(near[seen] / every[seen]))
+        # Rounding of the transform can lift a probability of 1 a little.
+        return min(1.0, float(np.max(near[seen] / every[seen])))
 
     def resampled(self, generator: np.random.Generator) -> Surface:
         """About as many values drawn again from the cells, a Poisson number from each."""
