@@ -44,7 +44,7 @@ def page(result: dict[str, Any]) -> str:
         'negative (`sensitivity_rule="sup", positive="shift"`); ours is the L1 sensitivity, and '
         "what is negative is cut off. `GaussianProcess` is the most accurate, at the price of a "
         "delta. Without one, take `Histogram` for two columns. For one column take `Bernstein` if "
-        "the density is smooth, `Series` if it has narrow parts and epsilon is one or more, and "
+        "the density is smooth, `Series` if it has narrow parts and epsilon is large, and "
         "`Histogram` otherwise.",
         "",
         "## Defaults elsewhere",

@@ -90,7 +90,7 @@ def test_a_ledger_pays_once_for_a_key(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_what_the_ledger_cannot_pay_is_not_released(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "at least Spend(epsilon=3)" in refused(f"{ONE} --k 3 --ledger new.db --budget 2", capsys)
+    assert "--budget of at least 3" in refused(f"{ONE} --k 3 --ledger new.db --budget 2", capsys)
     machine(f"{ONE} --k 1 --ledger book.db --budget 2", capsys)
     spent = Ledger("book.db").left
     message = refused(f"{ONE} --k 2 --ledger book.db --key b -o out.csv", capsys)

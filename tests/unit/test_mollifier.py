@@ -316,7 +316,7 @@ BOX = Mollifier(reference=Box(low=[0, 0], high=[1, 1]), epsilon=0.5, ratio=flat)
 @pytest.mark.parametrize(
     ("sampler", "own", "words"),
     [
-        (BOX, [[0.5, 0.5], [0.5, 1.5]], "1 of 2 outside"),
+        (BOX, [[0.5, 0.5], [0.5, 1.5]], "some outside"),
         (BOX, [[0.5], [0.5]], "records of 2 columns"),
         (BOX, [0.5, 0.5], "records of 2 columns"),
         (BOX, [[0.5, float("nan")]], "finite numbers"),

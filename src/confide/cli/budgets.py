@@ -35,6 +35,8 @@ def opened(
     # A new ledger that could not pay for its first release would only be in the way.
     if not path.exists() and (spend.epsilon > budget or spend.delta > (delta or 0.0)):
         raise BudgetExhausted(
-            f"--budget and --budget-delta of at least {spend!r}", f"{budget:g} and {delta or 0.0:g}"
+            f"--budget of at least {spend.epsilon:g} and --budget-delta of at least "
+            f"{spend.delta:g}",
+            f"{budget:g} and {delta or 0.0:g}",
         )
     return Ledger(path, epsilon=budget, delta=delta or 0.0, subject=subject)

@@ -84,6 +84,10 @@ class Published:
                 f"The release {again}; epsilon = {self.ledger.left.epsilon:.6f} is left in "
                 f"{self.ledger.path}."
             )
+        else:
+            output.say(
+                "Without --ledger nothing was recorded: another release costs as much again."
+            )
         output.say(self.release.words())
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import typer
 
 from confide import _arrow, _validate
 from confide._files import counted, expand, writable
+from confide.accounting import odds
 from confide.cli import budgets, output, values
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption
@@ -222,3 +223,8 @@ def _show(
         output.say(
             f"The samples {again}; epsilon = {book.left.epsilon:.6f} is left in {book.path}."
         )
+    output.say(
+        f"Had the records been any others, these samples would have been as likely up to a factor "
+        f"of {odds(found.spend.epsilon)}: whatever somebody believes about the records, the "
+        "samples move their odds by no more than that."
+    )

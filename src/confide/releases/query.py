@@ -84,7 +84,8 @@ class Query(Recipe):
         else:
             bounded(self.lattice)
         if (self.what == "quantile") != (self.q is not None):
-            raise InvalidInput("a share q for a quantile and for nothing else", f"q={self.q}")
+            got = "none" if self.q is None else f"q={self.q}"
+            raise InvalidInput("a share q for a quantile, such as 0.5, and for nothing else", got)
         if self.q is not None:
             object.__setattr__(self, "q", _validate.within(0, 1, q=self.q))
             if self.epsilon < LEAST_FOR_RANKS:
