@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from scipy import optimize
+import scipy
 from scipy.special import expit, gammainc, gammaincc
 
 from confide import _validate
@@ -74,7 +74,7 @@ def _peaked(epsilon: float, shape: float, s: float) -> float:
     def excess(v: float) -> float:
         return (1 - shape) * v + s * math.tanh(v / 2) - epsilon
 
-    v = optimize.brentq(excess, 0.0, epsilon / (1 - shape), xtol=1e-300, rtol=1e-15)
+    v = scipy.optimize.brentq(excess, 0.0, epsilon / (1 - shape), xtol=1e-300, rtol=1e-15)
     b = s / (1 + math.exp(v)) if v < 700 else 0.0
     inside = gammainc(shape, b) / 2
     if epsilon <= s:
@@ -111,7 +111,7 @@ def _hollow(epsilon: float, shape: float, s: float) -> float:
     marks = []
     for low, high in pairwise(ends):
         if excess(low) * excess(high) < 0:
-            root = optimize.brentq(excess, low, high, xtol=1e-13)
+            root = scipy.optimize.brentq(excess, low, high, xtol=1e-13)
             marks.append(float(s * expit(root)))
     marks.append(s / -math.expm1(-last))
     stretches += list(zip(marks[::2], marks[1::2], strict=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
+import scipy
 
 from confide import _validate
 from confide.design.distributions import Distribution, described
@@ -61,7 +61,7 @@ class Feasible:
         def excess(shape: float) -> float:
             return self.limit(shape) - self.certainty
 
-        return float(optimize.brentq(excess, SMALLEST, 1.0, xtol=1e-5))
+        return float(scipy.optimize.brentq(excess, SMALLEST, 1.0, xtol=1e-5))
 
     def scale(
         self, shape: float, *, start: float | None = None, tolerance: float = TOLERANCE
@@ -92,7 +92,9 @@ def root(falling: Callable[[float], float], start: float, tolerance: float = TOL
         return there
     low, high = sorted((here, there))
     return float(
-        optimize.brentq(lambda x: known[x] if x in known else falling(x), low, high, xtol=tolerance)
+        scipy.optimize.brentq(
+            lambda x: known[x] if x in known else falling(x), low, high, xtol=tolerance
+        )
     )
 
 

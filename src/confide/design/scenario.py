@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from scipy import optimize
+import scipy
 
 from confide.design.responses import ResponseCurve, partition_draw, regression_draw
 from confide.design.simulation import (
@@ -178,7 +178,7 @@ def gamma(lattice: Lattice, shape: float, epsilon: float) -> TwoSidedGamma:
 
     low, high = math.log(NARROW), math.log(WIDE * lattice.size)
     if excess(low) > 0:
-        low = optimize.brentq(excess, low, high, xtol=1e-9)
+        low = scipy.optimize.brentq(excess, low, high, xtol=1e-9)
     while excess(low) > 0:  # a root is right to the last digits only
         low += 1e-9
     return _gamma(lattice, shape, low)

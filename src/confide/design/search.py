@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import optimize
+import scipy
 from scipy.special import gammainc
 
 from confide import _validate
@@ -74,7 +74,7 @@ class Search:
         ends = shapes[max(at - 1, 0)], shapes[min(at + 1, len(shapes) - 1)]
         if not refine or ends[0] == ends[1]:
             return shapes[at]
-        found = optimize.minimize_scalar(
+        found = scipy.optimize.minimize_scalar(
             self.criterion, bounds=ends, method="bounded", options={"xatol": 2e-3}
         )
         return float(found.x) if found.fun < costs[at] else shapes[at]
