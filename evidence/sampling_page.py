@@ -37,8 +37,8 @@ law.log_pdf([[1.0, -1.0]])
 
 `confide sample records.csv --column x --reference gaussian --epsilon 1 --k 5` does it from a file.
 The reference matters more than anything else: samples are nearer to the records than Q0 by
-epsilon/2 nats at most. Take it wide enough, from public knowledge, never from the records. With one that is
-far off, as N(0, I) is below, even the naive sampler with bounds does better. Columns
+epsilon/2 nats at most. Take it wide enough, from public knowledge, never from the records. With
+one that is far off, as N(0, I) is below, even the naive sampler with bounds does better. Columns
 of categories or few values take `FiniteMollifier`; in more than three dimensions take
 `ratio=GaussianMixture()`.
 
