@@ -55,10 +55,15 @@ def show(
     rows = []
     for entry in entries:
         group = "-" if entry.group is None else " = ".join(entry.group)
-        row = [_harmless(entry.key), _harmless(group), entry.at, f"{entry.spend.epsilon:.6f}"]
+        row = [
+            output.harmless(entry.key),
+            output.harmless(group),
+            entry.at,
+            f"{entry.spend.epsilon:.6f}",
+        ]
         rows.append([*row, rounded_up(entry.spend.delta, 3)] if deltas else row)
     head = ["key", "group", "at", "epsilon", *(["delta"] if deltas else [])]
-    about = f", about {_harmless(opened.subject)}" if opened.subject else ""
+    about = f", about {output.harmless(opened.subject)}" if opened.subject else ""
     output.table(f"{counted(len(entries), 'release')} in {file}{about}", head, rows, words=3)
     output.say(
         f"Spent epsilon = {spent.epsilon:.6f} of {opened.budget.epsilon:.6f}, "
@@ -74,8 +79,3 @@ def show(
             f"the odds by a factor of at most {odds(spent.epsilon)}"
             + (f", but for a probability of {rounded_up(spent.delta, 2)}." if spent.delta else ".")
         )
-
-
-def _harmless(text: str) -> str:
-    """Words out of a file that must not steer the terminal: what cannot be seen is spelt out."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
