@@ -12,6 +12,7 @@ from confide.cli.app import run
 from confide.datasets import pay
 
 ASKED = ["plan", "--n", "300", "--epsilon", "2", "--low", "0", "--high", "1", "--size", "32"]
+ASKED += ["--surveys", "20"]
 
 
 def answer(capsys: pytest.CaptureFixture[str], *more: str) -> dict:

@@ -103,6 +103,8 @@ def _table(found: GammaDesign, name: str) -> None:
         (*row, f"{error:.3g}", f"{100 * match:.2g} %")
         for row, error, match in zip(rows, errors, matches, strict=True)
     ]
+    if found.shape == 1:
+        del lines[1]
     head = ("noise", "shape", "scale", "expected error", "matched")
     output.table(f"{found.n:,} values of {name!r}, mu = {found.mu:g}", head, lines)
     output.say(*found.words())

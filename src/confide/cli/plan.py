@@ -23,12 +23,13 @@ from confide.errors import InvalidInput
 METRICS = ("w1", "ks", "q10", "median", "q90", "mean")
 PRINTED = tuple(name + INTERVAL for name in METRICS[2:5])
 MEANINGS = {
-    "w1": "how far mass lies from where it should",
-    "ks": "largest error of a share below a value",
-    "mean": "half-width of the mean",
-    "median": "half-width of the median",
-    "mse": "mean squared error of the regression",
+    "w1": "how far, on average, the estimated curve puts people from where they are",
+    "ks": "the largest error of a share of people below some value",
+    "mean": "half-width of the mean's interval",
+    "mse": "mean squared error of the regression's curve",
 }
+HALF = "half of the range around the truth that holds 95 % of estimates"
+PRINTED_HALF = "half-width of the interval that an estimate will print"
 
 
 def plan(
@@ -66,6 +67,9 @@ def plan(
     bounds: Annotated[
         bool, typer.Option("--bounds", help="Also compare narrower and wider bounds.")
     ] = False,
+    surveys: Annotated[
+        int | None, typer.Option(help="Surveys to simulate at most: fewer are faster and rougher.")
+    ] = None,
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -79,6 +83,8 @@ def plan(
     options: dict[str, Any] = {} if shape is None else {"shape": shape}
     if mechanism:
         options["mechanisms"] = mechanism
+    if surveys is not None:
+        options["surveys"] = surveys
     if shape is not None and "two-sided-gamma" not in (mechanism or ()):
         raise InvalidInput("--mechanism two-sided-gamma to go with --shape", "none")
     with output.shares("Simulating surveys") as told:
@@ -183,21 +189,25 @@ def _show(made: Plan, metric: str) -> None:
         f"{made.n:,} respondents, epsilon={made.epsilon:g}, values from "
         f"{output.number(lattice.low)} to {output.number(lattice.high)}, "
         f"population: {made.population.name}",
-        ("metric", "mechanism", "estimator", "error", "simulated"),
+        ("metric", "mechanism", "estimator", "error", "known to"),
         rows,
         words=3,
     )
     best, price = made.best(metric), made.price
-    meaning = MEANINGS.get(metric, "a half-width")
+    legend = {name: _meaning(name) for name in made.metrics}
     lines = [
-        f"Least error, {metric} ({meaning}): {output.number(best.error)}, by {best.mechanism} with "
-        f"{best.estimator}.",
-        f"The mean of {made.n:,} values in the open has a standard error of "
-        f"{output.number(price.sampling)}, that of their reports {output.number(price.reports)}.",
-        "For a curator who holds the values, privacy adds about "
-        f"{output.number(price.privacy)} (range / (n epsilon)) to the error of a mean, which is "
-        f"{output.number(price.non_private)} (range / sqrt(n)) at worst: that is the least any "
-        "method can do, up to a constant (Barber and Duchi 2014).",
+        f"{', '.join(name for name in legend if legend[name] == meaning)}: {meaning}."
+        for meaning in dict.fromkeys(legend.values())
+    ]
+    lines += [
+        "Known to: the standard error of this simulation. The mean's error needs none, as reports "
+        "have scores whose mean is that of the values.",
+        f"Least {metric}: {output.number(best.error)}, by {best.mechanism} with {best.estimator}.",
+        f"The price of privacy: the mean of {made.n:,} values in the open has a standard error of "
+        f"{output.number(price.sampling)}, that of their reports {output.number(price.reports)}; "
+        f"a curator who held the values would add about {output.number(price.privacy)} "
+        "(range / (n epsilon)), and no private method can add less, up to a constant "
+        "(Barber and Duchi 2014).",
     ]
     outside = made.population.outside(lattice.low, lattice.high)
     if outside:
@@ -206,6 +216,10 @@ def _show(made: Plan, metric: str) -> None:
             "costs is part of the errors of w1 and the mean."
         )
     output.say(*lines)
+
+
+def _meaning(metric: str) -> str:
+    return MEANINGS.get(metric, PRINTED_HALF if metric in PRINTED else HALF)
 
 
 def _show_answers(

@@ -9,7 +9,7 @@ import numpy as np
 
 from confide import _validate
 from confide.design.guesses import Population
-from confide.design.scenario import Scenario
+from confide.design.scenario import ROUGH, Scenario
 from confide.errors import InvalidInput
 from confide.lattice import Lattice
 
@@ -93,7 +93,7 @@ def bounds_table(
         own = replace(scenario, truth=replace(truth, lattice=lattice))
         # The metrics' order is that of what `clipped` returns, turned round.
         clip = own.truth.clipped[1 - at]
-        total = own.best(mechanism, metric, n, epsilon, rough=True).error
+        total = own.best(mechanism, metric, n, epsilon, look=ROUGH).error
         outside = truth.population.outside(lattice.low, lattice.high)
         rows.append(BoundsRow(lattice.low, lattice.high, outside, clip, total - clip))
     return tuple(rows)

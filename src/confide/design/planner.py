@@ -36,7 +36,7 @@ def plan(
     level: float = 0.95,
     intervals: bool = False,
     reach: tuple[float, float] | None = None,
-    surveys: int = 60,
+    surveys: int = 200,
     precision: float = 0.05,
     told: Callable[[float], None] = lambda share: None,
 ) -> Plan:
@@ -69,7 +69,7 @@ def plan(
     reach
         Where a density given as a function is looked at; by default within the bounds.
     surveys, precision
-        Surveys to simulate, at most; they stop when distances are known to this relative
+        Surveys to simulate, at most; they stop when every error is known to this relative
         standard error.
     told
         Called with the share of the work that is done.

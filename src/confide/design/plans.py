@@ -16,7 +16,7 @@ from confide.design.bounds import BoundsRow, bounds_table, candidates
 from confide.design.guesses import Population
 from confide.design.plan_display import PlanDisplay
 from confide.design.scaling import ErrorCurve, Unreachable, crossing
-from confide.design.scenario import Row, Scenario
+from confide.design.scenario import ROUGH, Row, Scenario
 from confide.errors import InvalidInput
 
 MOST_N, LEAST_N = 10**9, 10
@@ -132,8 +132,9 @@ class Plan:
         row, target = self._asked(target, metric, mechanism)
 
         def error(x: float, rough: bool) -> float:
+            look = ROUGH if rough else metric
             n = round(x)
-            return self.scenario.best(row.mechanism, metric, n, self.epsilon, rough=rough).error
+            return self.scenario.best(row.mechanism, metric, n, self.epsilon, look=look).error
 
         try:
             found = crossing(error, start=self.n, least=LEAST_N, most=MOST_N, target=target)
@@ -150,7 +151,8 @@ class Plan:
         row, target = self._asked(target, metric, mechanism)
 
         def error(x: float, rough: bool) -> float:
-            return self.scenario.best(row.mechanism, metric, self.n, x, rough=rough).error
+            look = ROUGH if rough else metric
+            return self.scenario.best(row.mechanism, metric, self.n, x, look=look).error
 
         ends = {"least": self.scenario.least_epsilon(row.mechanism), "most": MOST_EPSILON}
         start = min(max(self.epsilon, ends["least"]), ends["most"])
@@ -210,7 +212,7 @@ class Plan:
         for number, place in enumerate(x.tolist()):
             n = checked_n(round(place)) if along == "n" else self.n
             epsilon = self.epsilon if along == "n" else checked_epsilon(place)
-            rows.append(self.scenario.best(row.mechanism, metric, n, epsilon, rough=True))
+            rows.append(self.scenario.best(row.mechanism, metric, n, epsilon, look=ROUGH))
             told((number + 1) / x.size)
         errors = np.array([[each.error, each.standard_error] for each in rows]).T
         return ErrorCurve(row.mechanism, metric, along, x, *errors)

@@ -125,11 +125,16 @@ class GammaDesign:
 
     def small_noise(self) -> str:
         """What mu does not see."""
+        against = ""
+        if self.shape != 1:
+            against = (
+                f", against {percent(self.laplace_reidentification)} at shape 1 and the same mu"
+            )
         return (
             f"mu does not see small noise: with shape {self.shape:.3g}, {percent(self.near)} of "
             f"the noise is below a hundredth of a standard deviation, and of {self.n:,} noised "
             f"values {percent(self.reidentification)} are expected to be nearest to their own true "
-            f"value, against {percent(self.laplace_reidentification)} at shape 1 and the same mu."
+            f"value{against}."
         )
 
     def words(self) -> tuple[str, ...]:
@@ -142,8 +147,9 @@ class GammaDesign:
             interval = f" The scale is itself an estimate: 95 % interval from {low:.4g} to {end}."
         spread = math.sqrt(self.noise.variance) / self.sd
         says = [
-            f"Two-sided gamma noise of shape {self.shape:.3g} and scale {self.scale:.4g}, "
-            f"{spread:.3g} times as spread out as the values." + interval,
+            f"Two-sided gamma noise of shape {self.shape:.3g}{' (Laplace)' * (self.shape == 1)} "
+            f"and scale {self.scale:.4g}, {spread:.3g} times as spread out as the values."
+            + interval,
             f"It gives: whoever sees a noised value, to the width {self.resolution:.3g}, and knows "
             f"how the values are distributed, finds the true one within {distance:.4g} of it "
             f"({self.mu:g} standard deviations) with a probability of at most {self.certainty:g}.",
@@ -180,10 +186,15 @@ class GammaDesign:
             "feasibility": "The shape is the smallest that any scale goes with.",
             "given": "The shape was given.",
         }[self.bounded_by]
+        against = ""
+        if self.shape != 1:
+            against = (
+                f"; Laplace noise of scale {self.laplace.scale:.4g} and the same mu has "
+                f"{self.gain:.3g} times that"
+            )
         return (
             f"The expected squared error of a density is {self.error:.3g} (bandwidth "
-            f"{self.bandwidth:.3g}); Laplace noise of scale {self.laplace.scale:.4g} and the same "
-            f"mu has {self.gain:.3g} times that. {why} Below shape "
+            f"{self.bandwidth:.3g}){against}. {why} Below shape "
             f"{self.smallest_feasible_shape:.3g} no scale protects these values."
         )
 

@@ -14,6 +14,7 @@ from confide.design.simulation import (
     Draw,
     Risk,
     Truth,
+    best,
     density_draw,
     exact_mean,
     interval_draw,
@@ -27,8 +28,11 @@ from confide.mechanisms import Laplace, Numeric, SquareWave, TwoSidedGamma
 MECHANISMS = ("square-wave", "laplace", "two-sided-gamma")
 PARTITION = "partition"
 """For a regression only: there the response is private too."""
-ROUGH = 20
-"""Surveys, at most, for a first look on the way to a target."""
+ALL, ROUGH = "all", "rough"
+FEW = 20
+"""Surveys, at most, for a rough look on the way to a target."""
+SLOW = 16
+"""Surveys, at most, for the intervals that an estimate prints."""
 LEAST_EPSILON = 0.05
 NARROW, WIDE = 1e-2, 1e5
 """Scales of two-sided gamma noise to look among: in cells, and in ranges."""
@@ -68,7 +72,7 @@ class Scenario:
     surveys: int
     precision: float
     level: float
-    _kept: dict[tuple[str, str, int, float, bool], dict[tuple[str, str], Risk]] = field(
+    _kept: dict[tuple[str, str, int, float, str], dict[tuple[str, str], Risk]] = field(
         init=False, repr=False, default_factory=dict
     )
 
@@ -90,26 +94,31 @@ class Scenario:
         n: int,
         epsilon: float,
         *,
-        rough: bool = False,
+        look: str = ALL,
         told: Callable[[float], None] = lambda share: None,
     ) -> Row:
-        """The estimator with the least error; a rough one takes a third of the surveys."""
+        """The estimator with the least error.
+
+        A look is at `ALL` metrics of one simulation, at this ``metric`` alone, which may take
+        fewer surveys, or `ROUGH`.
+        """
         group = metric if metric in ("mean", "mse") else "density"
         if metric.endswith(INTERVAL):
             group = "interval"
-        # What is known exactly or to more surveys than are wanted will do.
-        for done in (False, rough):
+        # What is known to more surveys than are wanted will do.
+        looks = (ALL, metric, ROUGH)
+        for done in looks[: looks.index(look) + 1]:
             if (name, group, n, epsilon, done) in self._kept:
                 found = self._kept[name, group, n, epsilon, done]
                 break
         else:
-            found = self._risks(name, group, n, epsilon, rough=rough, told=told)
-            self._kept[name, group, n, epsilon, rough and group != "mean"] = found
-        own = {estimator: risk for (estimator, of), risk in found.items() if of == metric}
-        if not own:
+            found = self._risks(name, group, n, epsilon, look=look, told=told)
+            self._kept[name, group, n, epsilon, look] = found
+        estimator = best(found, metric)
+        if estimator is None:
             raise InvalidInput(f"more respondents for {metric}", f"n={n}")
-        estimator = min(own, key=lambda each: own[each].error)
-        return Row(name, estimator, metric, own[estimator].error, own[estimator].standard_error)
+        risk = found[estimator, metric]
+        return Row(name, estimator, metric, risk.error, risk.standard_error)
 
     def _risks(
         self,
@@ -118,7 +127,7 @@ class Scenario:
         n: int,
         epsilon: float,
         *,
-        rough: bool,
+        look: str,
         told: Callable[[float], None],
     ) -> dict[tuple[str, str], Risk]:
         if group == "mean":
@@ -126,14 +135,15 @@ class Scenario:
             return {("unbiased scores", "mean"): exact}
         surveys = self.surveys
         if group == "interval":  # about a second each
-            surveys = min(surveys, 4)
-        elif rough:
-            surveys = max(min(surveys // 3, ROUGH), 2)
+            surveys = min(surveys, SLOW)
+        elif look == ROUGH:
+            surveys = max(min(surveys // 3, FEW), 2)
         return risks(
             self._draw(name, group, n, epsilon),
             surveys=surveys,
-            precision=2 * self.precision if rough else self.precision,
+            precision=2 * self.precision if look == ROUGH else self.precision,
             level=self.level,
+            only=look if look in self.metrics else None,
             told=told,
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -155,6 +155,7 @@ def risks(
     surveys: int,
     precision: float,
     level: float,
+    only: str | None = None,
     told: Callable[[float], None] = lambda share: None,
 ) -> dict[tuple[str, str], Risk]:
     """Expected errors over simulated surveys, by estimator and metric.
@@ -166,9 +167,11 @@ def risks(
     surveys
         How many, at most.
     precision
-        Enough is when each estimator's distances are known to this relative standard error.
+        Enough is when the least error by every metric is known to this relative standard error.
     level
         Of the ranges around the truth that half-widths belong to.
+    only
+        The metric to be precise about, if not all.
     told
         Called with the share of the work that is done.
     """
@@ -180,25 +183,35 @@ def risks(
             # The same streams at every n and epsilon: errors then differ by what is asked about.
             drawn.append(draw(np.random.default_rng([SEED, number])))
             told((number + 1) / surveys)
-            if len(drawn) >= LEAST and _settled(drawn, precision):
+            if len(drawn) >= LEAST and _settled(_summary(drawn, level), precision, only):
                 break
     told(1.0)
-    # An estimator that some survey was too poor for is none to count on.
-    always = [key for key in drawn[0] if all(key in one for one in drawn)]
-    return {key: _risk(key[1], _column(drawn, key), level) for key in always}
+    return _summary(drawn, level)
 
 
-def _settled(drawn: Sequence[dict[tuple[str, str], float]], precision: float) -> bool:
-    for key in drawn[0]:
-        if key[1] in DISTANCES and all(key in one for one in drawn):
-            values = _column(drawn, key)
-            if values.std(ddof=1) > precision * np.sqrt(values.size) * values.mean():
-                return False
+def best(found: Mapping[tuple[str, str], Risk], metric: str) -> str | None:
+    """The estimator with the least error, or none if there is none for this metric.
+
+    An error that is hardly known may be small by chance, so doubt counts against it.
+    """
+    own = {estimator: risk for (estimator, of), risk in found.items() if of == metric}
+    return min(own, key=lambda each: own[each].error + own[each].standard_error, default=None)
+
+
+def _settled(found: Mapping[tuple[str, str], Risk], precision: float, only: str | None) -> bool:
+    for metric in {metric for _, metric in found if only in (None, metric)}:
+        risk = found[str(best(found, metric)), metric]
+        if risk.standard_error > precision * risk.error:
+            return False
     return True
 
 
-def _column(drawn: Sequence[dict[tuple[str, str], float]], key: tuple[str, str]) -> Floats:
-    return np.array([one[key] for one in drawn])
+def _summary(
+    drawn: Sequence[dict[tuple[str, str], float]], level: float
+) -> dict[tuple[str, str], Risk]:
+    # An estimator that some survey was too poor for is none to count on.
+    always = [key for key in drawn[0] if all(key in one for one in drawn)]
+    return {key: _risk(key[1], np.array([one[key] for one in drawn]), level) for key in always}
 
 
 def _risk(metric: str, values: Floats, level: float) -> Risk:
