@@ -1,226 +1,35 @@
-"""Estimators with scikit-learn's interface, which privatise inside ``fit``.
-
-After ``fit`` the object holds summaries of noisy reports and what was estimated from them, and no
-raw value but a response that was declared public. Bounds are parameters and never taken from the
-data. ``random_state=None`` draws from the operating system's entropy; an integer simulates,
-repeatably, and is not private: ``spend_`` then says so.
-"""
+"""Regression and classification with scikit-learn's interface."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from confide import _validate
-from confide.accounting import Spend, checked_epsilon
+from confide.accounting import checked_epsilon
 from confide.cells import Cells
 from confide.curves import Classification, Regression
-from confide.errors import InvalidInput, extra
+from confide.errors import InvalidInput
 from confide.estimators import (
-    Likelihood,
     PartitionClassification,
     PartitionRegression,
     RatioRegression,
     suggest_cells,
 )
 from confide.lattice import Lattice
-from confide.mechanisms import (
-    Joint,
-    Laplace,
-    Mechanism,
-    Partition,
-    RandomizedResponse,
-    SquareWave,
-)
+from confide.mechanisms import Joint, Mechanism, Partition, RandomizedResponse
+from confide.sklearn.base import MECHANISMS, Bound, Floats, Private
 from confide.summaries import CellSums, Counts
 
-extra("sklearn", "sklearn")
 
-from sklearn.base import (  # noqa: E402
-    BaseEstimator,
-    ClassifierMixin,
-    DensityMixin,
-    RegressorMixin,
-)
-from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
-from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
-
-Floats = npt.NDArray[np.float64]
-Bound = float | Sequence[float]
-MECHANISMS = {"square-wave": SquareWave, "laplace": Laplace}
-
-
-class _Private(BaseEstimator):  # type: ignore[misc]
-    """What the three have in common: public bounds, a budget and a source of noise."""
-
-    epsilon: float
-    low: Bound
-    high: Bound
-    mechanism: str
-    size: int
-    random_state: int | None
-
-    def _box(self, features: int) -> tuple[list[float], list[float]]:
-        box = []
-        for name in ("low", "high"):
-            given = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
-            if given.size not in (1, features):
-                raise InvalidInput(
-                    f"one {name} or one for each of {features} features", str(given.size)
-                )
-            box.append(np.broadcast_to(given, features).tolist())
-        return box[0], box[1]
-
-    def _mechanisms(self, features: int, share: float) -> list[Mechanism]:
-        kind = MECHANISMS[_validate.one_of(tuple(MECHANISMS), mechanism=self.mechanism)]
-        low, high = self._box(features)
-        return [
-            kind(Lattice(low=a, high=b, size=self.size), epsilon=share)
-            for a, b in zip(low, high, strict=True)
-        ]
-
-    def _share(self, parts: int) -> float:
-        """An even share of the budget, rounded down: the shares never add up to more."""
-        epsilon = checked_epsilon(self.epsilon)
-        share = epsilon / parts
-        while Fraction(share) * parts > Fraction(epsilon):
-            share = math.nextafter(share, 0)
-        return share
-
-    def _reports(self, mechanism: Any, values: Any, at: int = 0) -> Any:
-        """Private reports, or simulated ones: the at-th stream of the seed."""
-        if self.random_state is None:
-            return mechanism.privatize(values)
-        stream = np.random.SeedSequence(self.random_state).spawn(at + 1)[at]
-        return mechanism.simulate(values, seed=int(stream.generate_state(1)[0]))
-
-    def _state(self, note: str = "") -> None:
-        """What a row has cost, once the reports are drawn."""
-        if self.random_state is not None:
-            _validate.integer(0, random_state=self.random_state)
-        self.simulated_ = self.random_state is not None
-        self.spend_ = Spend(checked_epsilon(self.epsilon), note=note)
-        if self.simulated_:
-            self.spend_ = Spend(math.inf, note="Simulated from a seed: not private.")
-
-    def _data(self, X: Any, *y: Any, **options: Any) -> Any:
-        """scikit-learn's validation, with our rules: no masks, and no value in a message."""
-        for given in (X, *y):
-            if isinstance(given, np.ma.MaskedArray):
-                raise InvalidInput("data without a mask", "a masked array")
-        try:
-            return validate_data(self, X, *y, dtype=np.float64, **options)
-        except ValueError as error:
-            if "could not convert" in str(error):
-                raise InvalidInput("numbers", "text") from None
-            raise
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Noise makes two fits differ, and noise on a few points leaves little to score.
-        tags.non_deterministic = self.random_state is None
-        return tags
-
-
-class PrivateKDE(DensityMixin, _Private):  # type: ignore[misc]
-    """Density of private features.
-
-    One to three features are estimated jointly. More than three are taken to be independent of
-    each other: the product of their own densities.
-
-    Parameters
-    ----------
-    epsilon
-        Privacy loss of one row, at most; shared evenly among the features.
-    low, high
-        Public bounds: a number, or one for each feature.
-    mechanism
-        ``"square-wave"`` or ``"laplace"``.
-    size
-        Cells of each feature's lattice.
-    random_state
-        None for private noise; an integer to simulate.
-
-    Attributes
-    ----------
-    curves_ : list of confide.Density
-        The estimate: one joint density, or one for each of more than three features.
-    spend_ : confide.Spend
-        What one row cost.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(1).beta(2, 5, (5000, 1))
-    >>> model = PrivateKDE(epsilon=2.0, low=0.0, high=1.0).fit(X)
-    >>> model.score_samples([[0.3]]).shape
-    (1,)
-    """
-
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        low: Bound = 0.0,
-        high: Bound = 1.0,
-        mechanism: str = "square-wave",
-        size: int = 64,
-        random_state: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.low = low
-        self.high = high
-        self.mechanism = mechanism
-        self.size = size
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Privatise the rows and estimate their density."""
-        X = self._data(X)
-        self._state()
-        features = X.shape[1]
-        parts = self._mechanisms(features, self._share(features))
-        if 2 <= features <= 3:
-            joint = Joint({f"x{at}": part for at, part in enumerate(parts)})
-            reports = [self._reports(joint, X)]
-        else:
-            reports = [self._reports(part, X[:, at], at) for at, part in enumerate(parts)]
-        self.curves_ = [Likelihood().fit(Counts.of(part)) for part in reports]
-        return self
-
-    def score_samples(self, X: Any) -> Floats:
-        """Log density at each row; minus infinity outside the bounds."""
-        check_is_fitted(self)
-        X = self._data(X, reset=False)
-        with np.errstate(divide="ignore"):
-            if 2 <= X.shape[1] <= 3:
-                logs: Floats = np.log(self.curves_[0].pdf(X))
-            else:
-                heights = [curve.pdf(X[:, at]) for at, curve in enumerate(self.curves_)]
-                logs = np.log(heights).sum(axis=0)
-        return logs
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Total log density of the rows."""
-        return float(np.sum(self.score_samples(X)))
-
-    def sample(self, n_samples: int = 1, random_state: int | None = None) -> Floats:
-        """Synthetic rows; they cost no further privacy."""
-        check_is_fitted(self)
-        seeds = np.random.SeedSequence(random_state).spawn(len(self.curves_))
-        columns = [
-            curve.sample(n_samples, seed=int(seed.generate_state(1)[0])).reshape(n_samples, -1)
-            for curve, seed in zip(self.curves_, seeds, strict=True)
-        ]
-        return np.concatenate(columns, axis=1)
-
-
-class _Supervised(_Private):
+class Supervised(Private):
     """Regression and classification: one feature by likelihood, several through the partition."""
 
     response: str
@@ -271,7 +80,7 @@ class _Supervised(_Private):
         return points
 
 
-class PrivateRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
+class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
     """Mean response given private features.
 
     Feature and response are both privatised: one feature by the joint likelihood of the two
@@ -369,7 +178,7 @@ class PrivateRegressor(RegressorMixin, _Supervised):  # type: ignore[misc]
         return tags
 
 
-class PrivateClassifier(ClassifierMixin, _Supervised):  # type: ignore[misc]
+class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
     """The more likely of two classes, given private features.
 
     Features and class are both privatised, as in `PrivateRegressor`.

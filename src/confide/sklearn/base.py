@@ -1,0 +1,98 @@
+"""What the estimators with scikit-learn's interface have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from confide import _validate
+from confide.accounting import Spend, checked_epsilon
+from confide.errors import InvalidInput
+from confide.lattice import Lattice
+from confide.mechanisms import Laplace, Mechanism, SquareWave
+
+Floats = npt.NDArray[np.float64]
+Bound = float | Sequence[float]
+MECHANISMS: dict[str, type[SquareWave | Laplace]] = {
+    "square-wave": SquareWave,
+    "laplace": Laplace,
+}
+
+
+class Private(BaseEstimator):  # type: ignore[misc]
+    """Public bounds, a budget and a source of noise."""
+
+    epsilon: float
+    low: Bound
+    high: Bound
+    mechanism: str
+    size: int
+    random_state: int | None
+
+    def _box(self, features: int) -> tuple[list[float], list[float]]:
+        box = []
+        for name in ("low", "high"):
+            given = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
+            if given.size not in (1, features):
+                raise InvalidInput(
+                    f"one {name} or one for each of {features} features", str(given.size)
+                )
+            box.append(np.broadcast_to(given, features).tolist())
+        return box[0], box[1]
+
+    def _mechanisms(self, features: int, share: float) -> list[Mechanism]:
+        kind = MECHANISMS[_validate.one_of(tuple(MECHANISMS), mechanism=self.mechanism)]
+        low, high = self._box(features)
+        return [
+            kind(Lattice(low=a, high=b, size=self.size), epsilon=share)
+            for a, b in zip(low, high, strict=True)
+        ]
+
+    def _share(self, parts: int) -> float:
+        """An even share of the budget, rounded down: the shares never add up to more."""
+        epsilon = checked_epsilon(self.epsilon)
+        share = epsilon / parts
+        while Fraction(share) * parts > Fraction(epsilon):
+            share = math.nextafter(share, 0)
+        return share
+
+    def _reports(self, mechanism: Any, values: Any, at: int = 0) -> Any:
+        """Private reports, or simulated ones: the at-th stream of the seed."""
+        if self.random_state is None:
+            return mechanism.privatize(values)
+        stream = np.random.SeedSequence(self.random_state).spawn(at + 1)[at]
+        return mechanism.simulate(values, seed=int(stream.generate_state(1)[0]))
+
+    def _state(self, note: str = "") -> None:
+        """What a row has cost, once the reports are drawn."""
+        if self.random_state is not None:
+            _validate.integer(0, random_state=self.random_state)
+        self.simulated_ = self.random_state is not None
+        self.spend_ = Spend(checked_epsilon(self.epsilon), note=note)
+        if self.simulated_:
+            self.spend_ = Spend(math.inf, note="Simulated from a seed: not private.")
+
+    def _data(self, X: Any, *y: Any, **options: Any) -> Any:
+        """scikit-learn's validation, with our rules: no masks, and no value in a message."""
+        for given in (X, *y):
+            if isinstance(given, np.ma.MaskedArray):
+                raise InvalidInput("data without a mask", "a masked array")
+        try:
+            return validate_data(self, X, *y, dtype=np.float64, **options)
+        except ValueError as error:
+            if "could not convert" in str(error):
+                raise InvalidInput("numbers", "text") from None
+            raise
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Noise makes two fits differ, and noise on a few points leaves little to score.
+        tags.non_deterministic = self.random_state is None
+        return tags
