@@ -18,7 +18,7 @@ from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism
 from confide.reports import Files, Reports
 from confide.summaries import Counts
-from confide.summaries.counts import Response
+from confide.summaries.tallies import Response
 from confide.surveys import Survey
 
 

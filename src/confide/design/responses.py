@@ -22,7 +22,7 @@ from confide.estimators import (
 )
 from confide.mechanisms import Numeric, Partition
 from confide.summaries import CellSums, Counts
-from confide.summaries.counts import Response
+from confide.summaries.tallies import Response
 
 Floats = npt.NDArray[np.float64]
 

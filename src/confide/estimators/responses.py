@@ -11,7 +11,7 @@ from confide.estimators._em import Floats
 from confide.lattice import Categories
 from confide.mechanisms import Joint, Mechanism
 from confide.summaries import Counts
-from confide.summaries.counts import Response
+from confide.summaries.tallies import Response
 
 
 def unbiased_response(counts: Counts, name: str) -> Counts:

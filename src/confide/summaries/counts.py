@@ -12,37 +12,13 @@ import numpy.typing as npt
 
 from confide import _validate
 from confide.errors import InvalidInput, Mismatch
-from confide.lattice import CHUNK, Lattice
+from confide.lattice import Lattice
 from confide.mechanisms import Channel, Mechanism, Noised, Reports
 from confide.noise import Noise
 from confide.summaries import forms
+from confide.summaries.tallies import Response, tally
 
 Floats = npt.NDArray[np.float64]
-
-MAX_WEIGHT = 1e100
-"""Weights stay where their squares and sums are finite floats."""
-
-
-@dataclass(frozen=True, eq=False)
-class Response:
-    """Sums of a public response y for each report, and the bounds that y keeps to."""
-
-    sums: Floats
-    squares: Floats
-    low: float
-    high: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sums", _validate.frozen(self.sums))
-        object.__setattr__(self, "squares", _validate.frozen(self.squares))
-
-    def __add__(self, other: Response) -> Response:
-        return Response(
-            self.sums + other.sums,
-            self.squares + other.squares,
-            min(self.low, other.low),
-            max(self.high, other.high),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,14 +87,9 @@ class Counts:
             raise InvalidInput(
                 "Reports", f"a {type(reports).__name__}", "They come from mechanism.privatize."
             )
-        return cls._tally(
-            reports.mechanism,
-            reports.indices,
-            simulated=reports.simulated,
-            response=response,
-            bounds=bounds,
-            weights=weights,
-        )
+        outputs = reports.mechanism.law.outputs
+        tallied = tally(reports.indices, outputs, response=response, bounds=bounds, weights=weights)
+        return cls(reports.mechanism, tallied.counts, reports.simulated, *tallied[1:])
 
     @classmethod
     def of_noised(
@@ -155,61 +126,14 @@ class Counts:
         # Ten standard deviations leave next to nothing beyond, and the end cells hold that.
         margin = int(np.ceil(10 * np.sqrt(noise.variance) / step)) + 1
         channel = Noised(lattice, noise, margin=min(margin, 32 * size))
-        return cls._tally(
-            channel,
+        tallied = tally(
             channel.index(numbers),
-            simulated=False,
+            channel.law.outputs,
             response=response,
             bounds=bounds,
             weights=weights,
         )
-
-    @classmethod
-    def _tally(
-        cls,
-        mechanism: Channel,
-        indices: npt.NDArray[np.integer],
-        *,
-        simulated: bool,
-        response: npt.ArrayLike | None,
-        bounds: tuple[float, float] | None,
-        weights: npt.ArrayLike | None,
-    ) -> Self:
-        n, outputs = len(indices), mechanism.law.outputs
-        w = None if weights is None else _aligned(n, weights=weights)
-        if w is not None and not ((w >= 1 / MAX_WEIGHT) & (w <= MAX_WEIGHT)).all():
-            bad = w.min() if w.min() < 1 / MAX_WEIGHT else w.max()
-            raise InvalidInput(
-                "weights > 0 that are ordinary numbers",
-                f"{bad:g}",
-                "Leave respondents without weight out.",
-            )
-        y = None if response is None else _aligned(n, response=response)
-        low, high = _bounds(y, bounds)
-        size = int(np.prod(outputs))
-        counts = np.zeros(size, dtype=np.int64)
-        # Rows: sum w, sum w^2, sum w y, sum w y^2.
-        sums = np.zeros((4, size))
-        for start in range(0, n, CHUNK):
-            part = slice(start, start + CHUNK)
-            rows = indices[part]
-            flat = rows if rows.ndim == 1 else np.ravel_multi_index(tuple(rows.T), outputs)
-            counts += np.bincount(flat, minlength=size)
-            scale = 1.0 if w is None else w[part]
-            if w is not None:
-                sums[0] += np.bincount(flat, w[part], minlength=size)
-                sums[1] += np.bincount(flat, w[part] ** 2, minlength=size)
-            if y is not None:
-                sums[2] += np.bincount(flat, scale * y[part], minlength=size)
-                sums[3] += np.bincount(flat, scale * y[part] ** 2, minlength=size)
-        table = sums.reshape(4, *outputs)
-        return cls(
-            mechanism,
-            counts.reshape(outputs),
-            simulated,
-            None if w is None else (table[0], table[1]),
-            None if y is None else Response(table[2], table[3], low, high),
-        )
+        return cls(channel, tallied.counts, False, *tallied[1:])
 
     @property
     def n(self) -> int:
@@ -344,29 +268,6 @@ def expected(summary: Any) -> Counts:
     if not isinstance(summary, Counts):
         raise InvalidInput("Counts", f"a {type(summary).__name__}")
     return summary
-
-
-def _aligned(n: int, **named: Any) -> Floats:
-    array = _validate.vector(**named)
-    if array.size != n:
-        (name,) = named
-        raise InvalidInput(f"{n} numbers in {name}, one a report", str(array.size))
-    return array
-
-
-def _bounds(y: Floats | None, bounds: tuple[float, float] | None) -> tuple[float, float]:
-    if y is None:
-        if bounds is not None:
-            raise InvalidInput("a response to go with its bounds", "bounds alone")
-        return 0.0, 0.0
-    if bounds is None:
-        return float(y.min()), float(y.max())
-    low, high = _validate.finite(low=bounds[0]), _validate.finite(high=bounds[1])
-    if not low <= y.min() <= y.max() <= high:
-        raise InvalidInput(
-            f"responses from {low:g} to {high:g}", f"responses from {y.min():g} to {y.max():g}"
-        )
-    return low, high
 
 
 def _same(a: Counts, b: Counts) -> None:
