@@ -23,7 +23,7 @@ ONE = 2**62
 """Denominator of the public parameter of the discrete Laplace law."""
 
 
-def laplace_parameter(epsilon: float, m: int) -> int:
+def laplace_parameter(epsilon: Fraction | float, m: int) -> int:
     """The public P: the smallest integer with P / 2**62 >= e**(-epsilon/m).
 
     Rounding up makes the ratio of neighbours closer to one, so the true loss m ln(2**62 / P) is
@@ -33,7 +33,7 @@ def laplace_parameter(epsilon: float, m: int) -> int:
     if parameter >= ONE:
         raise InvalidInput(
             "epsilon large enough to leave a trace of the value",
-            f"epsilon={epsilon:g} over {m + 1} cells",
+            f"epsilon={float(epsilon):g} over {m + 1} cells",
             "Take fewer cells or a larger epsilon.",
         )
     return parameter

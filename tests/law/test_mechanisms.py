@@ -64,7 +64,7 @@ def others(epsilon: float, size: int) -> list[Mechanism]:
 ALL = [m for e in EPSILONS for s in SIZES for m in numeric(e, s) + others(e, s)]
 
 
-def exactly_within(ratio: Fraction, epsilon: float) -> bool:
+def exactly_within(ratio: Fraction, epsilon: float | str) -> bool:
     """ratio <= e**epsilon, by integers and 400 decimal digits: no float takes part.
 
     The digits come from the decimal module and not from the code under test; their last one is
@@ -84,6 +84,16 @@ def test_exact_loss_is_at_most_the_declared_epsilon(mechanism: Mechanism) -> Non
     brute = Law.ratio(law)
     assert exactly_within(brute, mechanism.spend.epsilon)
     assert law.ratio() == brute
+
+
+@pytest.mark.parametrize("written", ["0.1", "0.2", "1.1", "3.3"])
+def test_exact_loss_is_at_most_what_is_written(written: str) -> None:
+    # These floats lie above the decimals that are written for them, which a ledger counts.
+    epsilon = float(written)
+    lattice = Lattice(low=0, high=1, size=64)
+    kinds = [Laplace(lattice, epsilon=epsilon), SquareWave(lattice, epsilon=epsilon)]
+    for mechanism in (*kinds, RandomizedResponse(["no", "yes"], epsilon=epsilon)):
+        assert exactly_within(mechanism.law.ratio(), written)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

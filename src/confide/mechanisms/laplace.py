@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from confide.accounting import Spend, checked_epsilon
+from confide.accounting import Spend, checked_epsilon, exact
 from confide.discrete import ONE, laplace_parameter, laplace_sampler, laplace_table, laplace_weights
 from confide.lattice import Lattice
 from confide.mechanisms.base import Indices, Numeric
@@ -51,7 +51,7 @@ class Laplace(Numeric):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        object.__setattr__(self, "_parameter", laplace_parameter(self.epsilon, self._m))
+        object.__setattr__(self, "_parameter", laplace_parameter(exact(self.epsilon), self._m))
 
     _parameter: int = field(init=False, repr=False)
 

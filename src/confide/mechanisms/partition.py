@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from confide import _validate
-from confide.accounting import Spend, checked_epsilon
+from confide.accounting import Spend, checked_epsilon, exact
 from confide.cells import Cells, Numbers
 from confide.discrete import ONE, laplace_sampler
 from confide.errors import InvalidInput
@@ -135,7 +135,7 @@ class Partition:
     def law(self) -> VectorLaw:
         """The law of the vector report, coordinate by coordinate."""
         # Rationals from here on: the shares add up to epsilon and to nothing above it.
-        whole = Fraction(self.epsilon)
+        whole = exact(self.epsilon)
         counts = whole * Fraction(self.split or 0)
         p_w = exp_ceiling(-counts / 2, ONE) if counts else 0
         p_z = exp_ceiling(-(whole - counts) / (2 * self.levels), ONE)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from confide.accounting import Spend, checked_epsilon
+from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import InvalidInput
 from confide.lattice import Lattice
 from confide.mechanisms.base import Indices, Numeric, polynomial_scores
@@ -23,7 +22,7 @@ FAR = 2**40
 
 def near_weight(epsilon: float) -> int:
     """The largest integer weight whose ratio to FAR is at most e**epsilon."""
-    near = exp_floor(Fraction(epsilon), FAR)
+    near = exp_floor(exact(epsilon), FAR)
     if near <= FAR:
         raise InvalidInput(
             "epsilon large enough to leave a trace of the value", f"epsilon={epsilon:g}"
