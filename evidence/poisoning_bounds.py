@@ -66,11 +66,10 @@ class Near:
         costs = np.concatenate([-aim, np.zeros(self.survey.honest.size)])
         return -float(linprog(costs, **self._limits).fun)
 
-    def log_ratio(self) -> float:
-        """The largest log ratio of a report's probability to the honest one."""
+    def ratio(self) -> float:
+        """The largest ratio of a report's probability to the honest one."""
         survey = self.survey
-        ratios = [self.most(row) / h for row, h in zip(survey.matrix, survey.honest, strict=True)]
-        return float(np.log(max(ratios)))
+        return max(self.most(row) / h for row, h in zip(survey.matrix, survey.honest, strict=True))
 
     def envelope(self) -> tuple[Floats, Floats]:
         """The lowest and the highest distribution function, edge by edge."""
@@ -84,13 +83,13 @@ class Near:
 def nearness(survey: Survey, share: float) -> Near:
     """What the fitted law of the reports keeps to, whatever the fakes send.
 
-    The bound on the total variation bounds the log ratios, in place of epsilon, and these bound
+    The bound on the total variation bounds the ratios, in place of e**epsilon, and these bound
     the total variation: repeated until nothing is gained.
     """
-    ratio = survey.mechanism.spend.epsilon
+    ratio = float(np.exp(survey.mechanism.spend.epsilon))
     while True:
-        near = Near(survey, float(np.sqrt(share * ratio / (2 * (1 - share)))))
-        less = near.log_ratio()
+        near = Near(survey, float(np.sqrt(share * (1 - 1 / ratio) / (1 - share)) / 2))
+        less = near.ratio()
         if less > 0.98 * ratio:
             return near
         ratio = less

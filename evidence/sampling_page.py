@@ -37,13 +37,24 @@ law.log_pdf([[1.0, -1.0]])
 
 `confide sample records.csv --column x --reference gaussian --epsilon 1 --k 5` does it from a file.
 The reference matters more than anything else: samples are nearer to the records than Q0 by
-epsilon/2 nats at most. Take it wide enough, from public knowledge, never from the records. With
-one that is far off, as N(0, I) is below, even the naive sampler with bounds does better. Columns
-of categories or few values take `FiniteMollifier`; in more than three dimensions take
-`ratio=GaussianMixture()`.
+epsilon/2 nats at most (a nat is a factor of e in the odds, 1.44 bits). Take it wide enough, from
+public knowledge, never from the records. With one that is far off, as N(0, I) is below, even the
+naive sampler with bounds does better. Columns of categories or few values take `FiniteMollifier`;
+in more than three dimensions take `ratio=GaussianMixture()`.
 
 """
 
+WORDS = """
+KL(P, Q) says how far the law Q of a sample is from the law P of the records: 0 where they are the
+same, and else the mean under P of log P/Q. Compared are
+
+- the default sampler, `Mollifier` as above;
+- A_R, the naive sampler: it draws one record and adds the noise of a mechanism for single values;
+- MBDE, mollified boosted density estimation, the paper's algorithm: it starts from Q0 and lets one
+  classifier after another tell its draws from the records, within the band;
+- DPB, the paper's contender, a density by Bernstein polynomials with noise (Alda and Rubinstein
+  2017), here `confide.releases.Bernstein`.
+"""
 
 ABOUT = """
 Mean over {seeds} seeds, and the standard deviation where it shows. The default sampler and DPB
@@ -76,9 +87,9 @@ THEOREMS = """
 its bound. Theorem 5 needs two corrections: Hoeffding's lemma gives a factor c* that is missing in
 the low boosting regime, and in the high one Gamma is right for c* = log 2 only. Equation (13) of
 theorem 6 is printed as a lower bound of what boosting gains; with the advantages that a run has,
-if they are the same in every round, Jensen's inequality makes it an upper bound, and theorem 7
-seems to rest on it. `MBDE(...).fit(records).facts` reports bounds that hold, beside the one
-printed.
+if they are the same in every round, Jensen's inequality makes it an upper bound. Theorem 7 holds
+all the same, by a [proof](papers.md#theorem-7) without it. `MBDE(...).fit(records).facts`
+reports bounds that hold, beside the one printed.
 """
 
 FACTORS = """
@@ -146,6 +157,7 @@ def page(result: dict[str, Any]) -> str:
     parts = [
         PREFACE.strip(),
         "## KL(P, Q) in nats",
+        WORDS.strip(),
         prose(ABOUT, **result),
         "Ring: 8 Gaussians of covariance .5 I on a circle of radius 4, by epsilon.",
         table(result, "ring", "kl"),

@@ -194,7 +194,9 @@ class Gaussian(Noise):
 
 @dataclass(frozen=True)
 class TwoSidedGamma(Noise):
-    """Gamma noise with a random sign: |x|**(shape-1) e**(-|x|/scale)/(2 Gamma(shape) scale**shape).
+    """Gamma noise with a random sign.
+
+    Its density is ``|x|**(shape-1) e**(-|x|/scale) / (2 Gamma(shape) scale**shape)``.
 
     Not the difference of two gamma variables. Shape 1 is Laplace; above 1 the characteristic
     function has zeros, so that only the likelihood can undo it.

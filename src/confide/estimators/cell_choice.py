@@ -58,8 +58,8 @@ def truncation(n: int, *, scale: float) -> float:
     """A bound for responses that have none, growing with n: scale sqrt(2 ln n).
 
     Theorem 2 of Berrett, Györfi and Walk asks that the bound M grows without end while
-    (ln n)**3 max(1, (M/epsilon)**2) / (n c**2 h**(2 d)) goes to 0. With their h and c that is
-    (ln n)**4 M**2 / n**(1/(d+1)), and this M meets it. Noise grows in proportion to M, so that a
+    ``(ln n)**3 max(1, (M/epsilon)**2) / (n c**2 h**(2 d))`` goes to 0. With their h and c that is
+    ``(ln n)**4 M**2 / n**(1/(d+1))``, and this M meets it. Noise grows in proportion to M, so a
     slow growth is wanted; a Gaussian response of this scale stays inside for all n respondents.
 
     Parameters

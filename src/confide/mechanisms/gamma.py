@@ -29,7 +29,7 @@ MAX_PAIRED = 4096
 
 @dataclass(frozen=True, eq=False)
 class TwoSidedGamma(Numeric):
-    """Noise with density |x|**(shape-1) e**(-|x|/scale), on the index, clamped to the cells.
+    """Noise with density ``|x|**(shape-1) e**(-|x|/scale)``, on the index, clamped to the cells.
 
     Parameters
     ----------

@@ -118,8 +118,9 @@ class BoostedLaw:
     def mode_bound(self, mass: float, divergence: float, *, alpha: float) -> float | None:
         """Theorem 7 as printed: the least mass that Q_T gives to a region.
 
-        None where its condition (14) is not met, or a round was not in the high regime. It seems
-        to rest on equation (13), which is not a lower bound in general: a rule of thumb.
+        None where its condition (14) is not met, or a round was not in the high regime. It is
+        proved for the printed schedule, without equation (13), which is not a lower bound in
+        general; with ``schedule="full"`` it is a rule of thumb.
 
         Parameters
         ----------

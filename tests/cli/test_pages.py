@@ -1,0 +1,101 @@
+"""The shell blocks of the pages run as they are written, on files like those they speak of."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide import Ledger
+from confide.cli.app import run
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "command-line.md"]
+N = 3000
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    fences = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+    return [text for known, text in fences if known == language]
+
+
+def commands(text: str) -> list[list[str]]:
+    """Arguments of each line that calls the program."""
+    lines = [shlex.split(line, comments=True) for line in text.splitlines()]
+    return [line[1:] for line in lines if line[:1] == ["confide"]]
+
+
+SHELL = [(page.name, text) for page in PAGES for text in blocks(page, "") if commands(text)]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the commands read: the page's own survey, values, reports, summaries and others."""
+    folder = tmp_path_factory.mktemp("pages")
+    generator = np.random.default_rng(1)
+    names = "pay,smokes,weight,hours,region,rate,defaulted"
+    columns = [
+        np.round(300_000 * generator.beta(2, 5, N)),
+        np.where(generator.random(N) < 0.3, "yes", "no"),
+        generator.uniform(0.5, 2, N).round(2),
+        generator.integers(0, 80, N),
+        np.where(generator.random(N) < 0.5, "north", "south"),
+        generator.normal(12, 2, N).round(2),
+        generator.integers(0, 2, N),
+    ]
+    rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
+    (folder / "values.csv").write_text("\n".join([names, *rows]) + "\n")
+    (survey,) = blocks(ROOT / "docs" / "command-line.md", "toml")
+    (folder / "survey.toml").write_text(survey)
+    for name, numbers in (("z", "z"), ("records", "x,y"), ("x", "x")):
+        table = generator.normal(5, 1, (300, numbers.count(",") + 1)).round(3)
+        lines = [numbers, *(",".join(map(str, row)) for row in table.tolist())]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    kept = [part for name in names.split(",")[2:] for part in ("--keep", name)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for made in (
+            ["privatize", "survey.toml", "values.csv", "-o", "reports.parquet", *kept],
+            ["summarize", "reports.parquet", "-o", "counts.json"],
+        ):
+            assert run(made) == 0
+    (folder / "reports").mkdir()
+    shutil.copy(folder / "reports.parquet", folder / "reports" / "part.parquet")
+    for part in ("north", "south"):
+        shutil.copy(folder / "counts.json", folder / f"{part}.json")
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")
+@pytest.mark.parametrize(("page", "text"), SHELL, ids=[f"{p}-{t.split()[1]}" for p, t in SHELL])
+def test_shell_blocks_run(
+    page: str, text: str, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    shutil.copytree(files, here)
+    monkeypatch.chdir(here)
+    if page == "README.md":
+        (survey,) = blocks(ROOT / page, "toml")
+        Path("survey.toml").write_text(survey)
+    if "ledger show" in text:
+        Ledger("ledger.db", epsilon=1.0)
+    if "design gamma" in text:
+        shutil.copy("x.csv", "values.csv")
+    for arguments in commands(text):
+        if "privatize" in arguments:
+            Path("reports.parquet").unlink()
+        # Fewer simulated surveys: the same steps in less time.
+        thin = ["--surveys", "10"] if arguments[0] == "plan" else []
+        assert run([*arguments, *thin]) == 0, arguments
+        for option in ("-o", "--plot"):
+            if option in arguments:
+                assert Path(arguments[arguments.index(option) + 1]).exists()
+
+
+def test_pages_have_such_blocks() -> None:
+    verbs = {arguments[0] for _, text in SHELL for arguments in commands(text)}
+    assert len(verbs) > 12
