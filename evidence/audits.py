@@ -19,6 +19,7 @@ import numpy as np
 
 from confide import (
     Cells,
+    ForcedResponse,
     Joint,
     Laplace,
     Lattice,
@@ -71,6 +72,7 @@ def subjects() -> list[Case]:
         "SquareWave, 1024 cells": SquareWave(Lattice(low=0, high=1, size=1024), epsilon=0.5),
         "TwoSidedGamma": TwoSidedGamma(SMALL, shape=0.8, scale=70.0),
         "RandomizedResponse": RandomizedResponse(["no", "yes", "perhaps"], epsilon=1.0),
+        "ForcedResponse": ForcedResponse(["no", "yes"], truth=0.5),
         "Joint": Joint({"a": wave, "b": RandomizedResponse(["no", "yes"], epsilon=1.0)}),
     }
     cells = Cells(low=[0], high=[1], shape=[4])
@@ -81,10 +83,12 @@ def subjects() -> list[Case]:
     histograms = [Histogram(UNIT, epsilon=0.75, cells=several) for several in (3, 6)]
     releases: dict[str, Any] = {
         "Query count": Query("count", epsilon=1.0),
+        "Query sum": Query("sum", UNIT, epsilon=1.0, spread=0.0),
         "Query mean": Query("mean", UNIT, epsilon=1.0),
         "Query variance": Query("variance", UNIT, epsilon=1.0),
         "Query quantile": Query("quantile", UNIT, epsilon=1.0, q=0.5),
         "Histogram": Histogram(UNIT, epsilon=1.0, cells=4),
+        "Histogram, two columns": Histogram({"a": UNIT, "b": SMALL}, epsilon=1.0, cells=2),
         "Series": Series(UNIT, epsilon=1.0, terms=3),
         "Bernstein": Bernstein(UNIT, epsilon=1.0, degree=4),
         "GaussianProcess": GaussianProcess(UNIT, epsilon=1.0, delta=1e-6),
@@ -92,9 +96,11 @@ def subjects() -> list[Case]:
         "Choice": Choice(histograms, epsilon=1.0),
     }
     # A release takes milliseconds, where a report takes microseconds.
-    runs = {"GaussianProcess": 100, "Query mean": 300, "Query variance": 300}
+    runs = {"GaussianProcess": 100, "Query mean": 300, "Query variance": 300, "Query sum": 600}
     runs |= dict.fromkeys(("Query quantile", "Series", "Bernstein", "Choice"), 800)
     runs["KolmogorovSmirnov"] = 1000
+    columns = tuple({"a": data, "b": [50.0] * len(data)} for data in DATA)
+    sets = {"Query count": COUNTED, "Histogram, two columns": columns}
     answers = Categories(("no", "yes", "perhaps"))
     said = [({"said": ["no"] * 9}, {"said": ["yes"] * 5})]
     points = [(np.zeros(20), np.full(20, 2.0))]
@@ -114,7 +120,7 @@ def subjects() -> list[Case]:
                 name,
                 each,
                 one,
-                pairs=[COUNTED if name == "Query count" else DATA],
+                pairs=[sets.get(name, DATA)],
                 n=runs.get(name, SOME),
                 layers=OTHERS,
             )
@@ -147,8 +153,12 @@ def subjects() -> list[Case]:
 
 def asked(fresh: list[float]) -> tuple[float, int]:
     """What one query shows of a holdout: an answer, and where it came from."""
-    answer = Holdout(np.zeros(20), fresh, epsilon=1.0, overfits=1).ask(_itself)
+    answer = holdout(fresh).ask(_itself)
     return answer.value, int(answer.source == "holdout")
+
+
+def holdout(fresh: list[float]) -> Holdout:
+    return Holdout(np.zeros(20), fresh, epsilon=1.0, overfits=1)
 
 
 def _itself(records: Any) -> Any:
@@ -168,18 +178,13 @@ def rows(cases: list[Case], seed: int | None = 1) -> Iterator[dict[str, Any]]:
         findings = mutants.run(case, seed)
         yield {
             "name": case.name,
-            "layers": {layer: found.holds for layer, found in findings.items() if looked(found)},
+            "layers": {layer: found.holds for layer, found in findings.items() if found.looked},
             "must": sorted(case.caught),
             "claimed": _first(findings, "claimed"),
             "certified": _first(findings, "certified"),
             "lower_bound": _first(findings, "lower_bound"),
             "seconds": round(time.process_time() - began, 2),
         }
-
-
-def looked(finding: Finding) -> bool:
-    """Whether there was anything for the layer to look at."""
-    return all(finding.evidence.get(key) != 0 for key in ("parts", "tables", "inputs"))
 
 
 def _first(findings: dict[str, Finding], key: str) -> float | None:
@@ -202,6 +207,8 @@ def alarms(seeds: int, alpha: float) -> list[dict[str, Any]]:
         "SquareWave": SquareWave(SMALL, epsilon=1.0),
         "RandomizedResponse": RandomizedResponse(["no", "yes", "perhaps"], epsilon=1.0),
         "Joint": Joint({"a": one, "b": one}),
+        # Few draws for each of many reports.
+        "Laplace, 1024 cells": Laplace(Lattice(low=0, high=1, size=1024), epsilon=4.0),
     }
     found = []
     for name, mechanism in right.items():

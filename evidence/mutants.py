@@ -16,14 +16,14 @@ import numpy as np
 
 from confide import audits
 from confide.audits import Finding
-from confide.discrete import laplace_parameter, laplace_sampler, laplace_weights
+from confide.discrete import laplace_parameter, laplace_sampler, laplace_table, laplace_weights
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Laplace, Mechanism
 from confide.mechanisms.base import Reports
 from confide.mechanisms.finite_mollifier import FiniteMollifier
 from confide.mechanisms.laws import Clamped, Dense
-from confide.randomness import Entropy, Inversion, weighted
-from confide.releases import Histogram
+from confide.randomness import FEW, Entropy, Inversion, weighted
+from confide.releases import Choice, Histogram
 from confide.releases.noise import DiscreteLaplace
 
 LATTICE = Lattice(low=0, high=100, size=101)
@@ -97,6 +97,17 @@ class FiveHidden(Hidden):
 
 class OneHidden(Hidden):
     factor = 0.99
+
+
+class TwoFaced(FiveHidden):
+    """A law whose floats are those of the draws, and whose integers are not."""
+
+    @cached_property
+    def law(self) -> Clamped:
+        short = laplace_parameter(self.epsilon / self.factor, M)
+        return Clamped(
+            laplace_table(short, M), lambda: laplace_weights(laplace_parameter(EPSILON, M), M)
+        )
 
 
 class ThousandthHidden(Hidden):
@@ -255,6 +266,56 @@ class HalfHistogram(Histogram):
         return wrong
 
 
+class FewCells(Histogram):
+    """Four cells, and a right noise that it states and does not keep to."""
+
+    def counts(self, prepared: np.ndarray) -> np.ndarray:
+        return np.bincount(prepared[:, 0], minlength=4)
+
+
+class Forgetful(FewCells):
+    def _draw(self, prepared: np.ndarray, entropy: Entropy) -> list[int]:
+        return [int(self.counts(prepared)[0]), *super()._draw(prepared, entropy)[1:]]
+
+
+class OneNoise(FewCells):
+    def _draw(self, prepared: np.ndarray, entropy: Entropy) -> list[int]:
+        return (self.counts(prepared) + self.noise.draw(entropy, 1)).tolist()
+
+
+class FiveShort(FewCells):
+    def _draw(self, prepared: np.ndarray, entropy: Entropy) -> list[int]:
+        noise = DiscreteLaplace(Fraction(self.epsilon) / Fraction(95, 100), 2)
+        return (self.counts(prepared) + noise.draw(entropy, 4)).tolist()
+
+
+class Hasty(Inversion):
+    """Does not refine: a word that decides nothing counts as the lower outcome."""
+
+    def _refine(self, word: int, entropy: Entropy) -> int:
+        return sum(threshold < word for threshold in self.enclosure(self.bits)[0])
+
+
+class Small(Inversion):
+    """Another path for few draws, with a fault of its own."""
+
+    def draw(self, entropy: Entropy, n: int) -> np.ndarray:
+        outcomes = super().draw(entropy, n)
+        return outcomes // 2 * 2 if n <= FEW else outcomes
+
+
+class Unrefined(Laplace):
+    @cached_property
+    def sampler(self) -> Inversion:
+        return Hasty(laplace_sampler(self._parameter, M).enclosure)
+
+
+class OnDevices(Laplace):
+    @cached_property
+    def sampler(self) -> Inversion:
+        return Small(laplace_sampler(self._parameter, M).enclosure)
+
+
 class Unmollified(FiniteMollifier):
     """Draws from the records' own shares."""
 
@@ -307,10 +368,16 @@ def mutant(name: str, kind: type[Mechanism], caught: str, **more: Any) -> Case:
     return Case(name, subject, frozenset(caught.split()), **more)
 
 
+def release(name: str, kind: type[FewCells], caught: str) -> Case:
+    subject = kind(LATTICE, epsilon=EPSILON, cells=4)
+    return Case(name, subject, frozenset(caught.split()), [SETS], None, 4000, RELEASE)
+
+
 def cases() -> list[Case]:
     """All mutants, with the layers that must catch each."""
     both = SharedNoise(TWO)
     half = HalfHistogram(LATTICE, epsilon=EPSILON, cells=4)
+    halves = [HalfHistogram(LATTICE, epsilon=0.8, cells=cells) for cells in (4, 8)]
     own = Unmollified({"said": ANSWERS}, epsilon=EPSILON)
     ends = [(0.0, 100.0)]
     sampled, joint = frozenset(["sampled"]), frozenset(["joint"])
@@ -319,6 +386,7 @@ def cases() -> list[Case]:
         mutant("half the noise, hidden", HalfHidden, "grid fit sampled joint"),
         mutant("5 % short, stated", FiveStated, "exact"),
         mutant("5 % short, hidden", FiveHidden, "grid"),
+        mutant("5 % short, stated in floats only", TwoFaced, "grid"),
         mutant("1 % short, stated", OneStated, "exact"),
         mutant("1 % short, hidden", OneHidden, "grid"),
         mutant("0.1 % short, hidden", ThousandthHidden, "grid"),
@@ -332,6 +400,8 @@ def cases() -> list[Case]:
         mutant("tail cut before adding, hidden", TailCut, "grid fit"),
         mutant("even noise only", EvenOnly, "grid fit sampled"),
         mutant("float noise, rounded", RoundedFloat, "grid"),
+        mutant("undecided words not refined", Unrefined, "grid"),
+        mutant("even noise only, on devices", OnDevices, "grid"),
         mutant("no clipping", NoClipping, "index sampled"),
         mutant("index m + 1", PastTheTop, "index"),
         mutant("NaN through clip", NaNThrough, "index"),
@@ -343,7 +413,13 @@ def cases() -> list[Case]:
              20_000, FOREIGN),
         Case("release: noise for half the sensitivity", half, sampled | {"exact"}, [SETS], None,
              6000, RELEASE),
-        Case("sampler: the records' own shares", own, sampled, [RECORDS], None, 20_000, RELEASE),
+        Case("release: a choice among such", Choice(halves, epsilon=EPSILON),
+             frozenset(["exact"]), [SETS], None, 400, RELEASE),
+        release("release: one count without noise", Forgetful, "grid sampled"),
+        release("release: the same noise on all counts", OneNoise, "grid sampled"),
+        release("release: 5 % short, hidden", FiveShort, "grid"),
+        Case("sampler: the records' own shares", own, sampled | {"grid"}, [RECORDS], None, 20_000,
+             RELEASE),
     ]  # fmt: skip
 
 

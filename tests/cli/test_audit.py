@@ -34,7 +34,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_machines_get_four_figures_a_question(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*COMMAND, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert set(found) == {"questions"}
+    assert set(found) == {
+        "questions", "holds", "epsilon", "lower_bound", "faults", "untested", "unseen",
+    }  # fmt: skip
+    assert found["holds"] is True
+    assert found["epsilon"] == 1.5
+    assert found["faults"] == found["untested"] == []
+    assert "outside confide" in found["unseen"]["outside"]
     assert set(found["questions"]) == {"pay", "smokes"}
     for row in found["questions"].values():
         assert set(row) == {"claimed", "certified", "lower_bound", "holds"}
@@ -45,8 +51,11 @@ def test_machines_get_four_figures_a_question(capsys: pytest.CaptureFixture[str]
 def test_people_get_words_and_a_picture(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*COMMAND, "--plot", "audit.svg"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    for words in ("claimed", "certified", "found, at least", "It cannot see", "a factor of"):
+    for words in ("claimed", "certified", "found, at least", "No check can see", "a factor of"):
         assert words in said
+    # What a reader of the README does not know is not in it.
+    for words in ("law", "log ratio", "index of", "entropy"):
+        assert words not in said
     assert "FAULT" not in said
     assert "Staff" in Path("audit.svg").read_text()
 
@@ -70,7 +79,17 @@ def test_a_fault_is_told_and_shows_in_the_exit_code(
     assert "FAULT all questions: joint" in said
     assert "Do not collect" in said
     assert run([*COMMAND, "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["questions"]["pay"]["certified"] is None
+    told = json.loads(capsys.readouterr().out)
+    assert told["questions"]["pay"]["certified"] is None
+    assert not told["holds"]
+    assert len(told["faults"]) == 2
+
+
+def test_an_attack_that_could_find_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("survey.toml").write_text(SURVEY.replace("1.0", "12.0"))
+    assert run(COMMAND) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "NOTE pay: sampled: the claim of epsilon = 12 was not tested" in said
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_what_is_right_passes_every_layer(name: str, page: str) -> None:
     assert all(finding.holds for finding in found.values()), found
     cells = row_of(page, "subjects", name)[1:]
     for layer, cell in zip(LAYERS, cells, strict=False):
-        seen = layer in found and study.looked(found[layer])
+        seen = layer in found and found[layer].looked
         assert cell == ("holds" if seen else "-"), layer
 
 

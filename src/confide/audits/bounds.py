@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from confide import _validate
 from confide.audits.events import learned, lower_bound
-from confide.audits.findings import Finding
-from confide.audits.runs import Pairs, Runs, pairs_of
+from confide.audits.findings import Finding, checked_alpha
+from confide.audits.runs import Pairs, Runs, checked_pairs, pairs_of
 from confide.errors import InvalidInput
 
 ALPHA = 1e-6
 UNSEEN = (
     "To pass proves nothing: it tries a few pairs of inputs and one learned event for each, and "
     "does not see excesses below a few per cent of epsilon, rare outputs, or inputs not tried."
+)
+
+SHORT = (
+    "With so few runs an attack can prove an epsilon of {:.3g} at most: a claim of that much or "
+    "more is not put to the test by it."
 )
 
 
@@ -38,8 +44,10 @@ def sampled(
     subject
         A mechanism, partition, sampler or recipe of a release, or any function of a value: foreign
         code. Outputs may be numbers, words, or rows of numbers.
+        Every call must be a run of its own: a device that remembers its report is to be made anew.
     pairs
         Pairs of values, for a release of data sets that differ in one record; known for mechanisms.
+        For noise in floats 0 and the sensitivity are a good pair: near 0 floats are finest.
     claimed, delta
         What is claimed; known for what is ours.
     n
@@ -62,29 +70,28 @@ def sampled(
     """
     runs = subject if isinstance(subject, Runs) else Runs(subject, seed)
     n = _validate.integer(100, n=n)
-    alpha = _validate.within(0, 1, alpha=alpha)
+    alpha = checked_alpha(alpha)
     spend = getattr(runs.subject, "spend", None)
     if claimed is None:
         if spend is None:
             raise InvalidInput("claimed=..., the epsilon of foreign code", "none")
         claimed = spend.epsilon
-    claimed = float(claimed)
-    delta = float(delta if delta is not None else getattr(spend, "delta", 0.0))
-    pairs = pairs_of(runs.subject) if pairs is None else list(pairs)
-    if not pairs:
-        raise InvalidInput("at least one pair of values", "none")
+    claimed = _validate.within(0, math.inf, claimed=claimed)
+    given = delta if delta is not None else getattr(spend, "delta", 0.0)
+    delta = _validate.within(0, 1, delta=given)
+    pairs = pairs_of(runs.subject) if pairs is None else checked_pairs(pairs)
     # One event for each order of each pair.
     own = alpha / (2 * len(pairs))
     best: dict[str, Any] = {"event": "none"}
     most = 0.0
     for number, (first, second) in enumerate(pairs):
-        outputs = [runs(first, n), runs(second, n)]
+        outputs = runs.pair(first, second, n)
         for one, other in (outputs, outputs[::-1]):
             fitting, choosing, judging = (
                 (one[part], other[part])
                 for part in (slice(n // 4), slice(n // 4, n // 2), slice(n // 2, n))
             )
-            event = learned(fitting, choosing, own, 2)
+            event = learned(fitting, choosing, own, 2, delta=delta)
             hits, misses = ((event.count(part), len(part)) for part in judging)
             found = float(lower_bound(hits, misses, own, delta=delta))
             if found > most:
@@ -95,8 +102,12 @@ def sampled(
                     "share": hits[0] / hits[1],
                     "share_of_the_other": misses[0] / misses[1],
                 }
+    # Had one input always given the event and the other never.
+    half = n - n // 2
+    reach = float(lower_bound((half, half), (0, half), own, delta=delta))
     return Finding(
         layer, repr(runs.subject), claimed,
-        holds=not most > claimed, lower_bound=most, unseen=UNSEEN,
-        evidence={**best, "pairs": len(pairs), "n": n, "alpha": alpha},
+        holds=not most > claimed, looked=reach > claimed, lower_bound=most,
+        unseen=UNSEEN if reach > claimed else SHORT.format(reach),
+        evidence={**best, "pairs": len(pairs), "n": n, "alpha": alpha, "reach": reach},
     )  # fmt: skip

@@ -19,15 +19,18 @@ from scipy.special import betainccinv, betaincinv
 Floats = npt.NDArray[np.float64]
 Outputs = npt.NDArray[Any]
 Score = Callable[[Outputs], Floats]
+Code = Callable[[Outputs], Outputs]
 Shares = tuple[npt.ArrayLike, int]
 
 MOST_ATOMS = 4096
-"""With more different outputs than this they are put into bins."""
+"""With more different outputs than this they are put into bins too."""
 BINS = 128
 THRESHOLDS = 256
 MOST_COLUMNS = 64
 MOST_PAIRED = 5
 """Up to so many columns are also looked at in pairs."""
+HUGE = 1e300
+"""Numbers beyond it count as this large in a mean."""
 LOWEST = -1100
 """Below the exponent of the lowest bit of any float."""
 
@@ -46,7 +49,12 @@ class Event:
 
 
 def learned(
-    fitting: tuple[Outputs, Outputs], choosing: tuple[Outputs, Outputs], alpha: float, weight: int
+    fitting: tuple[Outputs, Outputs],
+    choosing: tuple[Outputs, Outputs],
+    alpha: float,
+    weight: int,
+    *,
+    delta: float = 0.0,
 ) -> Event:
     """The event with the best lower bound on the second part, of scores learned on the first.
 
@@ -54,7 +62,7 @@ def learned(
     ----------
     fitting, choosing
         Outputs of the likelier and the other input.
-    alpha
+    alpha, delta
         Of the bound that will be taken.
     weight
         How many times larger the part is that the bound will be taken on.
@@ -69,7 +77,7 @@ def learned(
             (weight * (part.size - np.searchsorted(part, pooled)), weight * part.size)
             for part in (one, other)
         )
-        bounds = lower_bound(hits, misses, alpha)
+        bounds = lower_bound(hits, misses, alpha, delta=delta)
         at = int(np.argmax(bounds))
         if bounds[at] > most:
             best, most = Event(name, score, float(pooled[at])), float(bounds[at])
@@ -103,23 +111,29 @@ def _scores(one: Outputs, other: Outputs) -> Iterator[tuple[str, Score]]:
         return
     width = 1 if one.ndim == 1 else one.shape[1]
     columns = [_column(at) for at in range(min(width, MOST_COLUMNS))]
+    parts = []
     for at, column in enumerate(columns):
         where = "" if width == 1 else f" in column {at}"
-        yield f"large numbers{where}", column
-        yield f"small numbers{where}", _negative(column)
-        yield f"numbers that are likelier{where}", _atoms(column, one, other)
+        yield f"large numbers{where}", _size(column)
+        yield f"small numbers{where}", _negative(_size(column))
+        likelier = _atoms(_pattern(column), one, other)
+        yield f"numbers that are likelier{where}", likelier
+        if np.unique(column(np.concatenate([one, other]))).size > MOST_ATOMS:
+            likelier = _bins(_size(column), one, other)
+            yield f"stretches that are likelier{where}", likelier
+        parts.append(likelier)
         if one.dtype.kind == "f":
             bits = _lowest_bits(column)
             yield f"lowest bits{where}", _atoms(bits, one, other)
     if width > 1:
-        parts = [_atoms(column, one, other) for column in columns]
         yield "rows that are likelier", lambda outputs: sum_of(parts, outputs)
-        yield "large means", lambda outputs: outputs[:, : len(columns)].mean(axis=1)
-        yield "small means", lambda outputs: -outputs[:, : len(columns)].mean(axis=1)
+        mean = _mean(len(columns))
+        yield "large means", mean
+        yield "small means", _negative(mean)
     if 1 < width <= MOST_PAIRED:
         for a, b in combinations(range(width), 2):
             apart = _difference(a, b)
-            yield f"differences of columns {a} and {b}", _atoms(apart, one, other)
+            yield f"differences of columns {a} and {b}", _atoms(_pattern(apart), one, other)
 
 
 def sum_of(parts: list[Score], outputs: Outputs) -> Floats:
@@ -130,22 +144,53 @@ def sum_of(parts: list[Score], outputs: Outputs) -> Floats:
     return total
 
 
-def _column(at: int) -> Score:
-    def column(outputs: Outputs) -> Floats:
-        return np.asarray(outputs if outputs.ndim == 1 else outputs[:, at], dtype=np.float64)
+def _column(at: int) -> Code:
+    return lambda outputs: outputs if outputs.ndim == 1 else outputs[:, at]
 
-    return column
+
+def _size(code: Code) -> Score:
+    """As floats that have an order: what is not a number comes first."""
+
+    def size(outputs: Outputs) -> Floats:
+        numbers = code(outputs).astype(np.float64)
+        return np.where(np.isnan(numbers), -np.inf, numbers)
+
+    return size
+
+
+def _pattern(code: Code) -> Code:
+    """As whole numbers that differ wherever outputs do: minus zero is not zero, and NaN is one."""
+
+    def pattern(outputs: Outputs) -> Outputs:
+        numbers = np.ascontiguousarray(code(outputs))
+        return numbers.view(np.int64) if numbers.dtype.kind == "f" else numbers
+
+    return pattern
 
 
 def _negative(score: Score) -> Score:
     return lambda outputs: -score(outputs)
 
 
-def _difference(a: int, b: int) -> Score:
-    return lambda outputs: np.asarray(outputs[:, a] - outputs[:, b], dtype=np.float64)
+def _mean(width: int) -> Score:
+    def mean(outputs: Outputs) -> Floats:
+        numbers = [_size(_column(at))(outputs) for at in range(width)]
+        means: Floats = np.clip(np.stack(numbers), -HUGE, HUGE).mean(axis=0)
+        return means
+
+    return mean
 
 
-def _lowest_bits(score: Score) -> Score:
+def _difference(a: int, b: int) -> Code:
+    def difference(outputs: Outputs) -> Outputs:
+        with np.errstate(invalid="ignore", over="ignore"):
+            apart: Outputs = outputs[:, a] - outputs[:, b]
+        return apart
+
+    return difference
+
+
+def _lowest_bits(code: Code) -> Score:
     """The exponent of the lowest bit of a float that is set.
 
     Noise added to a float rounds to that float's own spacing: from 1 no number below 1/2 but
@@ -153,7 +198,7 @@ def _lowest_bits(score: Score) -> Score:
     """
 
     def lowest(outputs: Outputs) -> Floats:
-        fraction, exponent = np.frexp(score(outputs))
+        fraction, exponent = np.frexp(code(outputs))
         known = np.isfinite(fraction) & (fraction != 0)
         digits = np.where(known, np.abs(fraction) * 2.0**53, 1.0).astype(np.int64)
         # digits & -digits is the lowest bit that is set, a power of two.
@@ -163,26 +208,31 @@ def _lowest_bits(score: Score) -> Score:
     return lowest
 
 
-def _atoms(code: Callable[[Outputs], Any], one: Outputs, other: Outputs) -> Score:
-    """The learned log ratio of each different code, of bins where there are many."""
+def _atoms(code: Code, one: Outputs, other: Outputs) -> Score:
+    """The learned log ratio of each different code; nothing for those that were never seen."""
     seen = [code(one), code(other)]
     keys = np.unique(np.concatenate(seen))
-    binned = keys.size > MOST_ATOMS and keys.dtype.kind == "f"
-    if binned:
-        keys = np.unique(np.quantile(np.concatenate(seen), np.linspace(0, 1, BINS + 1)[1:-1]))
-        size = keys.size + 1
-    else:
-        size = keys.size
+    ratios = np.append(_ratios([np.searchsorted(keys, codes) for codes in seen], keys.size), 0.0)
 
-    def place(codes: Any) -> npt.NDArray[np.int64]:
-        if binned:
-            return np.asarray(np.searchsorted(keys, codes, side="right"))
-        at = np.minimum(np.searchsorted(keys, codes), keys.size - 1)
-        # What was never seen has a place of its own, at the end.
-        found: npt.NDArray[np.int64] = np.where(keys[at] == codes, at, size)
-        return found
+    def score(outputs: Outputs) -> Floats:
+        codes = code(outputs)
+        place = np.minimum(np.searchsorted(keys, codes), keys.size - 1)
+        return ratios[np.where(keys[place] == codes, place, keys.size)]
 
-    counts = [np.bincount(place(codes), minlength=size + 1) for codes in seen]
-    ratios = np.log((counts[0] + 0.5) / len(one)) - np.log((counts[1] + 0.5) / len(other))
-    ratios[size] = 0.0
-    return lambda outputs: ratios[place(code(outputs))]
+    return score
+
+
+def _bins(size: Score, one: Outputs, other: Outputs) -> Score:
+    """The learned log ratio of stretches of numbers, each as common as the others."""
+    seen = [size(one), size(other)]
+    shares = np.linspace(0, 1, BINS + 1)[1:-1]
+    edges = np.unique(np.quantile(np.concatenate(seen), shares, method="lower"))
+    places = [np.searchsorted(edges, numbers, side="right") for numbers in seen]
+    ratios = _ratios(places, edges.size + 1)
+    return lambda outputs: ratios[np.searchsorted(edges, size(outputs), side="right")]
+
+
+def _ratios(places: list[Outputs], size: int) -> Floats:
+    one, other = (np.log((np.bincount(at, minlength=size) + 0.5) / at.size) for at in places)
+    ratios: Floats = one - other
+    return ratios

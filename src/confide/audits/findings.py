@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from confide import _validate
 from confide.accounting import rounded_up
 from confide.audits.displays import ClaimDisplay
 
@@ -26,6 +27,8 @@ class Finding:
         The epsilon that was claimed; infinite where nothing was.
     holds
         Whether the check found nothing against the claim.
+    looked
+        Whether there was anything to look at: what could not have been found is not ruled out.
     unseen
         What this check cannot see.
     certified
@@ -42,6 +45,7 @@ class Finding:
     claimed: float
     holds: bool = field(kw_only=True)
     unseen: str = field(kw_only=True)
+    looked: bool = field(default=True, kw_only=True)
     certified: float | None = field(default=None, kw_only=True)
     lower_bound: float | None = field(default=None, kw_only=True)
     evidence: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
@@ -51,7 +55,7 @@ class Finding:
 
     def words(self) -> str:
         """The finding in a sentence, and what the check cannot see."""
-        verdict = "holds" if self.holds else "FAILS"
+        verdict = "FAILS" if not self.holds else "holds" if self.looked else "was not tested"
         parts = [f"{self.layer}: the claim of epsilon = {figure(self.claimed)} {verdict}"]
         if self.certified is not None:
             parts.append(f"certified {figure(self.certified)}")
@@ -74,9 +78,15 @@ class Finding:
             "certified": plain(self.certified),
             "lower_bound": plain(self.lower_bound),
             "holds": self.holds,
+            "looked": self.looked,
             "evidence": {key: plain(value) for key, value in self.evidence.items()},
             "unseen": self.unseen,
         }
+
+
+def checked_alpha(alpha: Any) -> float:
+    """The probability of a false alarm: with 0 nothing could ever be found."""
+    return _validate.within(1e-12, 0.5, alpha=alpha)
 
 
 def figure(epsilon: float) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtrc, ndtr
+from scipy.special import bdtr, bdtrc, chdtrc, chdtri, ndtr
 
 from confide import _validate
-from confide.audits.findings import Finding
+from confide.audits.findings import Finding, checked_alpha
 from confide.audits.grids import inputs_of, pmf_of
 from confide.audits.losses import noises_of
 from confide.audits.runs import Runs, value_at
@@ -57,34 +57,41 @@ def fit(subject: Any, *, n: int = 60_000, alpha: float = 1e-6, seed: int | None 
     True
     """
     n = _validate.integer(100, n=n)
-    alpha = _validate.within(0, 1, alpha=alpha)
+    alpha = checked_alpha(alpha)
     found = [chi_square(counts, expected) for counts, expected in _tables(subject, n, seed)]
     least = min(found, default=1.0)
     return Finding(
         "fit", repr(subject), subject.spend.epsilon,
-        holds=not found or least * len(found) > alpha,
+        holds=not found or least * len(found) > alpha, looked=bool(found),
         unseen=UNSEEN if found else f"This subject states no table of probabilities. {UNSEEN}",
         evidence={"n": n, "tables": len(found), "smallest_p": least, "alpha": alpha},
     )  # fmt: skip
 
 
 def chi_square(counts: npt.NDArray[Any], expected: Floats) -> float:
-    """P-value of a chi-square fit, rare outcomes pooled."""
-    order = np.argsort(expected)
+    """P-value of a chi-square fit, rare outcomes pooled: never too small, however small it is.
+
+    Given the pools before it, the count of a pool is binomial. Each has an exact p-value, and the
+    squares of the normal deviates with those p-values add up to no more than a chi-square law has:
+    the usual statistic alarms far too often at one in a million where few are expected.
+    """
+    possible = expected > 0
+    # What cannot be expected at all but was seen is in no pool of chance.
+    if counts[~possible].any():
+        return 0.0
+    counts, expected = counts[possible], expected[possible]
+    order = np.argsort(expected, kind="stable")
     pools = np.cumsum(expected[order]) // POOL
     edges = np.flatnonzero(np.diff(pools, prepend=-1))
-    observed, wanted = (
-        np.add.reduceat(counts[order], edges),
-        np.add.reduceat(expected[order], edges),
-    )
+    seen, wanted = (np.add.reduceat(each[order], edges) for each in (counts, expected))
     if wanted.size < 2:
         return 1.0
-    # What cannot be expected at all but was seen is in no pool of chance.
-    if (observed[wanted <= 0] > 0).any():
-        return 0.0
-    kept = wanted > 0
-    statistic = ((observed - wanted)[kept] ** 2 / wanted[kept]).sum()
-    return float(chdtrc(kept.sum() - 1, statistic))
+    left, rest = (np.cumsum(each[::-1])[::-1] for each in (seen, wanted))
+    seen, left, share = seen[:-1], left[:-1], wanted[:-1] / rest[:-1]
+    below, above = bdtr(seen, left, share), bdtrc(seen - 1, left, share)
+    above = np.where(seen == 0, 1.0, above)
+    each = np.minimum(1.0, 2 * np.minimum(below, above))
+    return float(chdtrc(each.size, chdtri(1, each).sum()))
 
 
 def _tables(subject: Any, n: int, seed: int | None) -> Iterator[tuple[npt.NDArray[Any], Floats]]:
@@ -94,12 +101,13 @@ def _tables(subject: Any, n: int, seed: int | None) -> Iterator[tuple[npt.NDArra
     elif isinstance(subject, Partition):
         yield from _partition(subject, n, entropy)
     elif isinstance(subject, Recipe):
-        for noise in noises_of(subject, 1000):
-            yield _noise(noise, n, entropy)
+        for recipe in getattr(subject, "candidates", (subject,)):
+            for noise in noises_of(recipe, 1000):
+                yield _noise(noise, n, entropy)
     elif isinstance(band := getattr(subject, "band", None), Mollification):
         scores = np.linspace(-3.0, 3.0, band.reference.size)
         weights = band.weights(scores)
-        yield _counted(band.draw(weights, entropy, n), weights.astype(np.float64) / TOTAL)
+        yield _counted(subject._draw(weights, entropy, n), weights.astype(np.float64) / TOTAL)
     elif isinstance(subject, Sampler):
         if isinstance(inner := getattr(subject, "mechanism", None), Mechanism):
             yield from _mechanism(inner, n, Runs(inner, seed))
@@ -130,10 +138,7 @@ def _counted(outcomes: npt.NDArray[Any], pmf: Floats) -> tuple[npt.NDArray[Any],
     n = outcomes.size
     known = (outcomes >= 0) & (outcomes < pmf.size) & (outcomes == np.floor(outcomes))
     counts = np.bincount(outcomes[known].astype(np.int64), minlength=pmf.size)
-    if not known.all():
-        # Where it can only be too much: as the commonest outcome, which then has too many.
-        counts[int(np.argmax(pmf))] += n
-    return counts, n * pmf / pmf.sum()
+    return np.append(counts, n - known.sum()), np.append(n * pmf / pmf.sum(), 0.0)
 
 
 def _partition(

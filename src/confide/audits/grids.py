@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,20 +13,23 @@ import numpy.typing as npt
 
 from confide import _validate
 from confide.audits.findings import Finding
-from confide.audits.losses import noises_of
-from confide.discrete import ONE
+from confide.audits.release_grids import Grid, apart, gaps
 from confide.errors import InvalidInput
 from confide.mechanisms import Joint, Mechanism, Partition
-from confide.mechanisms.laws import Law
+from confide.mechanisms.laws import Clamped, Law, Product
 from confide.mechanisms.mollification import TOTAL, Mollification
 from confide.mechanisms.samples import Sampler
-from confide.randomness import Entropy, Words
+from confide.randomness import FEW as FEW_DRAWS
+from confide.randomness import Entropy, Inversion, Words
 from confide.releases.base import Recipe
-from confide.releases.noise import DiscreteLaplace
 
 Floats = npt.NDArray[np.float64]
 
 SLACK = 1e-6
+SHORT, BITS = 8, 11
+"""Bits of a short word, and of the grid that is read in such words."""
+LARGE = 1024
+"""Integers of larger lattices have very many digits."""
 FEW = 12
 """Laws of at most so many inputs are run for each of them."""
 UNSEEN = (
@@ -33,21 +38,12 @@ UNSEEN = (
 )
 
 
-class Grid(Entropy):
-    """Deterministic words: the midpoints of n equal parts of [0, 1), one for each draw."""
-
-    def words(self, n: int, bits: int) -> Words:
-        """The same n words at every call."""
-        step = 2**bits // n
-        return np.arange(n, dtype=np.uint64) * np.uint64(step) + np.uint64(step // 2)
-
-
 def grid(subject: Any, *, n: int = 2**17, indices: Sequence[int] | None = None) -> Finding:
     """Counts of the draw code on a grid of words: each within 1 of n times its probability.
 
     There is no chance in it: no false alarm is possible, and noise that is a thousandth short is
     caught. Where one word makes one output the output is looked at, else every part that is made
-    from one word.
+    from one word, and that a release adds these parts to what it releases and nothing else.
 
     Parameters
     ----------
@@ -69,7 +65,7 @@ def grid(subject: Any, *, n: int = 2**17, indices: Sequence[int] | None = None) 
     most = max(worst.values(), default=0.0)
     return Finding(
         "grid", repr(subject), subject.spend.epsilon,
-        holds=most <= 1 + SLACK,
+        holds=most <= 1 + SLACK, looked=bool(worst),
         unseen=UNSEEN if worst else f"Nothing here is made of one word. {UNSEEN}",
         evidence={"words": n, "parts": len(worst), "largest_deviation": most},
     )  # fmt: skip
@@ -79,21 +75,62 @@ def deviation(mechanism: Mechanism, index: int, n: int) -> float:
     """Largest |count - n pmf| of the real draw code fed with the grid."""
     law = mechanism.law
     reports = mechanism.draw(np.full(n, index, dtype=np.int32), Grid())
-    return _apart(reports, pmf_of(law, (index,)))
+    return apart(reports, pmf_of(law, (index,)))
 
 
 def pmf_of(law: Law, place: tuple[int, ...]) -> Floats:
-    """Probabilities of all reports of one input, flattened."""
-    masses = np.zeros(law.inputs)
-    masses[place] = 1.0
-    return np.maximum(law.forward(masses).ravel(), 0.0)
+    """Probabilities of all reports of one input, flattened: from the integers that are certified.
+
+    Of a very large lattice from the floats that estimators use, since its integers take too long.
+    """
+    if isinstance(law, Product):
+        pmf = np.ones(1)
+        for part, at in zip(law.laws, place, strict=True):
+            pmf = np.multiply.outer(pmf, pmf_of(part, (at,))).ravel()
+        return pmf
+    if isinstance(law, Clamped) and law.outputs[0] > LARGE:
+        masses = np.zeros(law.inputs)
+        masses[place] = 1.0
+        return np.maximum(law.forward(masses), 0.0)
+    weights = law.weights(*place)
+    total = sum(weights)
+    return np.array([weight / total for weight in weights])
 
 
-def _apart(outcomes: npt.NDArray[Any], pmf: Floats) -> float:
-    n = outcomes.size
-    if outcomes.dtype.kind not in "iu" or outcomes.min() < 0 or outcomes.max() >= pmf.size:
-        return float(n)
-    return float(np.abs(np.bincount(outcomes, minlength=pmf.size) - n * pmf).max())
+class Digits(Entropy):
+    """The binary digits of one number in [0, 1), a word at a time; zeros after the last.
+
+    Parameters
+    ----------
+    numerator, bits
+        The number is numerator / 2**bits.
+    """
+
+    def __init__(self, numerator: int, bits: int) -> None:
+        self._rest = Fraction(numerator, 2**bits)
+
+    def words(self, n: int, bits: int) -> Words:
+        """The next digits."""
+        whole, self._rest = divmod(self._rest * 2**bits, 1)
+        return np.full(n, int(whole), dtype=np.uint64)
+
+
+def few_at_a_time(mechanism: Mechanism, index: int, n: int) -> float:
+    """The same deviation in draws so small that they take the path of a respondent's device."""
+    reports = [
+        mechanism.draw(np.full(min(FEW_DRAWS, n), index, dtype=np.int32), Grid(n, start))
+        for start in range(0, n, FEW_DRAWS)
+    ]
+    return apart(np.concatenate(reports)[:n], pmf_of(mechanism.law, (index,)))
+
+
+def refined(mechanism: Mechanism, index: int, bits: int) -> float:
+    """The same deviation with words so short that many draws need a second one, or a third."""
+    short = copy(mechanism)
+    short.__dict__["sampler"] = replace(mechanism.sampler, bits=SHORT)  # type: ignore[attr-defined]
+    places = np.full(1, index, dtype=np.int32)
+    reports = [short.draw(places, Digits(2 * at + 1, bits + 1)) for at in range(2**bits)]
+    return apart(np.concatenate(reports), pmf_of(mechanism.law, (index,)))
 
 
 def _gaps(
@@ -103,14 +140,17 @@ def _gaps(
         for name, part in subject.parts.items():
             yield from ((f"{name}, {where}", gap) for where, gap in _gaps(part, n, indices))
     elif isinstance(subject, Mechanism):
-        for at in inputs_of(subject.law.inputs[0]) if indices is None else indices:
+        size = subject.law.inputs[0]
+        for at in inputs_of(size) if indices is None else indices:
             yield f"input {at}", deviation(subject, at, n)
+        if n > FEW_DRAWS:
+            yield "few at a time", few_at_a_time(subject, size // 2, n)
+        if isinstance(getattr(subject, "sampler", None), Inversion):
+            yield "refined", refined(subject, size // 2, BITS)
     elif isinstance(subject, Partition):
         yield from _partition(subject, n)
     elif isinstance(subject, Recipe):
-        noises = [each for each in noises_of(subject, 1000) if isinstance(each, DiscreteLaplace)]
-        for at, noise in enumerate(noises):
-            yield from ((f"noise {at}, {where}", gap) for where, gap in _laplace(noise, n))
+        yield from gaps(subject, n)
     elif isinstance(subject, Sampler):
         yield from _sampler(subject, n, indices)
     else:
@@ -126,10 +166,22 @@ def _sampler(
         for at, scores in enumerate(_opinions(band.reference.size)):
             weights = band.weights(scores)
             pmf = weights.astype(np.float64) / TOTAL
-            yield f"weights {at}", _apart(band.draw(weights, Grid(), n), pmf)
+            yield f"weights {at}", apart(subject._draw(weights, Grid(), n), pmf)
+        yield "weights beyond the bounds", 0.0 if _refuses(subject, band) else float(n)
     if isinstance(inner := getattr(subject, "mechanism", None), Mechanism):
         # The randomizer inside makes the sample; which record it gets does not matter.
         yield from _gaps(inner, n, indices)
+
+
+def _refuses(subject: Sampler, band: Mollification) -> bool:
+    """Whether weights are refused that would tell which cell is held."""
+    sure = np.zeros_like(band.lower)
+    sure[0] = TOTAL
+    try:
+        subject._draw(sure, Grid(), 2)
+    except InvalidInput:
+        return True
+    return False
 
 
 def inputs_of(size: int) -> list[int]:
@@ -160,29 +212,8 @@ def vector_deviation(partition: Partition, cell: int, level: int, n: int) -> flo
     worst = 0.0
     for at in range(size):
         inside = at == cell
-        pmf = _column(law.values, level if inside else law.levels)
-        worst = max(worst, _apart(reports[:, -1, at] + law.levels, pmf))
+        pmf = pmf_of(law.values, (level if inside else law.levels,))
+        worst = max(worst, apart(reports[:, -1, at] + law.levels, pmf))
         if law.count_parameter:
-            worst = max(worst, _apart(reports[:, 0, at], _column(law.counts, int(inside))))
+            worst = max(worst, apart(reports[:, 0, at], pmf_of(law.counts, (int(inside),))))
     return worst
-
-
-def _column(law: Law, index: int) -> Floats:
-    weights = law.weights(index)
-    total = sum(weights)
-    return np.array([float(Fraction(weight, total)) for weight in weights])
-
-
-def _laplace(noise: DiscreteLaplace, n: int) -> Iterator[tuple[str, float]]:
-    """Each binary digit and what lies above them, against the formula of a geometric law."""
-    p = noise.parameter / ONE
-    gap = (ONE - noise.parameter) / ONE
-    log_p = float(np.log1p(-gap)) if gap < 0.5 else float(np.log(p))
-    for j, digit in enumerate(noise._samplers):
-        q = np.exp(log_p * 2.0**j)
-        yield f"digit {j}", _apart(digit.draw(Grid(), n), np.array([1, q]) / (1 + q))
-    sampler = noise._above
-    levels = len(sampler.enclosure(64)[0])
-    q = np.exp(log_p * 2.0 ** len(noise._samplers))
-    rest = (1 - q) * q ** np.arange(levels)
-    yield "rest", _apart(sampler.draw(Grid(), n), np.append(rest, q**levels))

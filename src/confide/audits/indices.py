@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,7 +60,7 @@ def index(subject: Any) -> Finding:
                 faults.append(f"{entry.name + ': ' if entry.name else ''}{case}: {fault}")
     return Finding(
         "index", repr(subject), subject.spend.epsilon,
-        holds=not faults,
+        holds=not faults, looked=bool(maps),
         unseen=UNSEEN if maps else f"There is no lattice here to map to. {UNSEEN}",
         evidence={"inputs": tried, "faults": faults},
     )  # fmt: skip
@@ -174,18 +174,41 @@ def _maps(subject: Any) -> Iterator[Entry]:
             ((name, axis),) = subject.columns.items()
             yield Entry(name, lambda values: subject.index({name: values}), axis, _fixed(axis))
     elif isinstance(subject, Recipe):
-        lattice = getattr(subject, "lattice", None)
-        if isinstance(lattice, Lattice):
-            yield Entry(
-                "",
-                subject._index,
-                _cells(subject, lattice, 1),
-                lambda values: _cells(subject, lattice, _length(values)).size,
-            )
-    elif not isinstance(subject, Sampler):
+        yield from _recipe(subject)
+    elif isinstance(subject, Sampler):
+        if isinstance(inner := getattr(subject, "mechanism", None), Mechanism):
+            yield from _maps(inner)
+    else:
         raise InvalidInput(
             "a mechanism, a sampler or the recipe of a release", _validate.shown(subject)
         )
+
+
+def _recipe(subject: Any) -> Iterator[Entry]:
+    for number, each in enumerate(getattr(subject, "candidates", ())):
+        for entry in _maps(each):
+            yield entry._replace(name=f"candidate {number} {entry.name}")
+    lattice = getattr(subject, "lattice", None)
+    if isinstance(lattice, Lattice):
+        yield Entry("", subject._index, _cells(subject, lattice, 1), _sizes(subject, lattice, 0))
+    elif isinstance(lattice, Mapping):
+        for at, (name, axis) in enumerate(lattice.items()):
+            run = _one_column(subject, lattice, name, at)
+            yield Entry(name, run, _cells(subject, axis, 1, at), _sizes(subject, axis, at))
+
+
+def _sizes(subject: Recipe, axis: Lattice, at: int) -> Size:
+    return lambda values: _cells(subject, axis, _length(values), at).size
+
+
+def _one_column(subject: Any, lattice: Mapping[str, Lattice], name: str, at: int) -> Map:
+    """The map of one column, with all others at their lower bounds."""
+
+    def run(values: Any) -> Any:
+        others = {key: np.full(_length(values), each.low) for key, each in lattice.items()}
+        return subject._index({**others, name: values})[:, at]
+
+    return run
 
 
 def _fixed(axis: Lattice | Categories) -> Size:
@@ -196,13 +219,13 @@ def _length(values: Any) -> int:
     return max(1, len(values) if isinstance(values, list) else np.size(values))
 
 
-def _cells(recipe: Recipe, axis: Lattice, n: int) -> Lattice:
+def _cells(recipe: Recipe, axis: Lattice, n: int, at: int = 0) -> Lattice:
     """The lattice that each of n records of a release is mapped to."""
     for name in ("grids", "grid"):
         found = getattr(recipe, name, None)
         if found is not None and getattr(recipe, "what", "") != "quantile":
             found = found(n) if callable(found) else found
-            cells: Lattice = found[0] if isinstance(found, tuple | list) else found
+            cells: Lattice = found[at] if isinstance(found, tuple | list) else found
             return cells
     return axis
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ import numpy.typing as npt
 
 from confide import _arrow, _validate
 from confide.audits.bounds import ALPHA, sampled
-from confide.audits.findings import Finding
+from confide.audits.findings import Finding, checked_alpha
 from confide.audits.fits import chi_square
 from confide.audits.grids import pmf_of
-from confide.audits.runs import Outputs, Pairs, Runs, column, joined, pairs_of, value_at
+from confide.audits.outputs import Outputs
+from confide.audits.runs import Pairs, Runs, column, joined, pairs_of, value_at
 from confide.errors import InvalidInput
 from confide.mechanisms import Joint, Mechanism
 from confide.surveys import Survey
@@ -61,13 +63,13 @@ def joint(
         several = _Mechanism(subject)
     elif callable(subject):
         found = sampled(subject, pairs, claimed=claimed, n=n, alpha=alpha, seed=seed, layer="joint")
-        return _with(found, {})
+        return replace(found, unseen=UNSEEN) if found.looked else found
     else:
         raise InvalidInput(
             "a survey, a mechanism or a function of a value", _validate.shown(subject)
         )
     n = _validate.integer(1000, n=n)
-    alpha = _validate.within(0, 1, alpha=alpha)
+    alpha = checked_alpha(alpha)
     least, tables = several.together(n, seed)
     apart = min(1.0, least * max(tables, 1))
     found = sampled(
@@ -78,21 +80,14 @@ def joint(
         alpha=alpha / 2,
         layer="joint",
     )
-    named = Finding(
-        "joint", repr(subject), found.claimed,
-        holds=found.holds and apart > alpha / 2, lower_bound=found.lower_bound,
+    return replace(
+        found,
+        subject=repr(subject),
+        holds=found.holds and apart > alpha / 2,
+        looked=True,
         unseen=UNSEEN,
-        evidence=found.evidence,
-    )  # fmt: skip
-    return _with(named, {"smallest_p": least, "tables": tables, "alpha": alpha})
-
-
-def _with(found: Finding, more: dict[str, Any]) -> Finding:
-    return Finding(
-        found.layer, found.subject, found.claimed,
-        holds=found.holds, lower_bound=found.lower_bound, unseen=UNSEEN,
-        evidence={**found.evidence, **more},
-    )  # fmt: skip
+        evidence={**found.evidence, "smallest_p": least, "tables": tables, "alpha": alpha},
+    )
 
 
 class _Seeded(Runs):
@@ -102,7 +97,11 @@ class _Seeded(Runs):
         super().__init__(several.rows, seed)
         self._several = several
 
-    def __call__(self, value: Any, n: int) -> Outputs:
+    def pair(self, first: Any, second: Any, n: int) -> tuple[Outputs, Outputs]:
+        """Rows of all questions for each of two respondents."""
+        return self._rows(first, n), self._rows(second, n)
+
+    def _rows(self, value: Any, n: int) -> Outputs:
         seed = None if self._seeds is None else next(self._seeds)
         return self._several.rows(value, n, seed)
 

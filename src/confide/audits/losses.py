@@ -13,7 +13,7 @@ from confide.audits.findings import Finding
 from confide.discrete import ONE
 from confide.errors import InvalidInput
 from confide.mechanisms import Joint, Laplace, Mechanism, Partition
-from confide.mechanisms.laws import Band, Law
+from confide.mechanisms.laws import Band, Clamped, Law, largest_ratio
 from confide.mechanisms.samples import Sampler
 from confide.randomness import exp_enclosure, log_ceiling
 from confide.releases.base import Recipe
@@ -50,10 +50,16 @@ def exact(subject: Any, *, n: int = 1000) -> Finding:
     """
     if isinstance(subject, Recipe):
         return _recipe(subject, _validate.integer(1, n=n))
-    claimed = subject.spend.epsilon if hasattr(subject, "spend") else math.nan
-    if isinstance(subject, Laplace) and subject.lattice.size > LARGE:
+    if not isinstance(subject, Mechanism | Partition | Sampler):
+        raise InvalidInput(
+            "a mechanism, a sampler or the recipe of a release",
+            _validate.shown(subject),
+            "Foreign code has no law to read: audits.sampled takes it.",
+        )
+    claimed = subject.spend.epsilon
+    if isinstance(subject, Laplace) and _usual(subject, Laplace) and subject.lattice.size > LARGE:
         return _laplace(subject)
-    if isinstance(subject, Joint):
+    if isinstance(subject, Joint) and _usual(subject, Joint):
         return _parts(subject, list(subject.parts.values()))
     if isinstance(inner := getattr(subject, "mechanism", None), Mechanism):
         # A sampler whose law is a mixture of the mechanism's.
@@ -91,15 +97,20 @@ def _parts(subject: Any, parts: list[Mechanism]) -> Finding:
 def _laplace(subject: Laplace) -> Finding:
     """The largest ratio is p**-m, so that p >= e**(-epsilon/m) decides, however large m is."""
     m = subject.lattice.size - 1
-    parameter = subject._parameter
-    _, upper = exp_enclosure(-Fraction(subject.epsilon) / m, BITS)
+    parameter, claimed = subject._parameter, subject.spend.epsilon
+    _, upper = exp_enclosure(-Fraction(claimed) / m, BITS)
     certified = math.nextafter(m * log_ceiling(Fraction(ONE, parameter)), math.inf)
     holds = parameter << BITS >= upper * ONE
     return Finding(
-        "exact", repr(subject), subject.epsilon,
-        holds=holds, certified=min(certified, subject.epsilon) if holds else certified,
+        "exact", repr(subject), claimed,
+        holds=holds, certified=min(certified, claimed) if holds else certified,
         unseen=UNSEEN, evidence={"inputs": m + 1, "outputs": m + 1},
     )  # fmt: skip
+
+
+def _usual(subject: Mechanism, kind: type[Mechanism]) -> bool:
+    """Whether it states the law of this kind: a subclass may state another."""
+    return type(subject).law is kind.law
 
 
 def within(ratio: Fraction, epsilon: float) -> bool:
@@ -121,17 +132,12 @@ def _ratio(subject: Any) -> tuple[Fraction, dict[str, Any]]:
         return subject.law.ratio(), {"coordinates": subject.rows * subject.cells.size}
     if isinstance(subject, Mechanism):
         inputs, outputs = math.prod(subject.law.inputs), math.prod(subject.law.outputs)
-        ratio = _every_pair(subject.law) if inputs * outputs <= BRUTE else _short(subject.law)
+        brute = inputs * outputs <= BRUTE
+        ratio = _every_pair(subject.law) if brute else _short(subject.law)
         return ratio, {"inputs": inputs, "outputs": outputs}
-    if isinstance(subject, Sampler):
-        if hasattr(subject, "band"):
-            return subject.band.ratio(), {"outcomes": subject.outcomes}
-        return subject.ratio(), {"outcomes": subject.outcomes}  # type: ignore[attr-defined]
-    raise InvalidInput(
-        "a mechanism, a sampler or the recipe of a release",
-        _validate.shown(subject),
-        "Foreign code has no law to read: audits.sampled takes it.",
-    )
+    if hasattr(subject, "band"):
+        return subject.band.ratio(), {"outcomes": subject.outcomes}
+    return subject.ratio(), {"outcomes": subject.outcomes}
 
 
 def _every_pair(law: Law) -> Fraction:
@@ -141,18 +147,17 @@ def _every_pair(law: Law) -> Fraction:
         raise ZeroDivisionError
     totals = [sum(column) for column in columns]
     if len(set(totals)) == 1:
-        return max(law.ratio(), Law.ratio(law))
-    return max(
-        Fraction(a * total, b * own)
-        for column, own in zip(columns, totals, strict=True)
-        for other, total in zip(columns, totals, strict=True)
-        for a, b in zip(column, other, strict=True)
-    )
+        return largest_ratio((max(row), min(row)) for row in zip(*columns, strict=True))
+    shares = ([Fraction(*each) for each in zip(row, totals, strict=True)]
+              for row in zip(*columns, strict=True))  # fmt: skip
+    return max(max(row) / min(row) for row in shares)
 
 
 def _short(law: Law) -> Fraction:
     """The same for large laws, from their structure: the tests compare it on small ones."""
-    return Fraction(law.near, law.far) if isinstance(law, Band) else law.ratio()
+    if type(law) is Band and min(law.near, law.far) > 0:
+        return Fraction(max(law.near, law.far), min(law.near, law.far))
+    return law.ratio() if type(law) is Clamped else _every_pair(law)
 
 
 def _recipe(recipe: Recipe, n: int) -> Finding:
@@ -160,6 +165,8 @@ def _recipe(recipe: Recipe, n: int) -> Finding:
     noises = noises_of(recipe, n)
     within_parts = all(certified(noise) for noise in noises if isinstance(noise, DiscreteLaplace))
     shares = sum(noise.epsilon for noise in noises if isinstance(noise, DiscreteLaplace))
+    # A choice among recipes is no better than any of them.
+    candidates = [_recipe(each, n) for each in getattr(recipe, "candidates", ())]
     evidence: dict[str, Any] = {"n": n, "noises": len(noises)}
     if recipe.delta:
         evidence |= {"delta": recipe.delta, "certified_delta": slack}
@@ -170,6 +177,7 @@ def _recipe(recipe: Recipe, n: int) -> Finding:
             and slack <= recipe.delta
             and within_parts
             and shares <= written(recipe.epsilon)
+            and all(each.holds for each in candidates)
         ),
         certified=loss if within_parts else _stated(noises),
         evidence=evidence,

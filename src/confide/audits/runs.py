@@ -7,9 +7,9 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from confide import _validate
+from confide.audits.outputs import Outputs, tables
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism, Partition
@@ -17,9 +17,9 @@ from confide.mechanisms.samples import Sampler
 from confide.randomness import Entropy, SeededEntropy, SystemEntropy
 from confide.releases.base import Recipe
 
-Outputs = npt.NDArray[Any]
 Pairs = Sequence[tuple[Any, Any]]
 
+OURS = (Mechanism, Partition, Recipe, Sampler)
 NEIGHBOURS = 2
 """Place of the pair of neighbours among the pairs of an axis."""
 
@@ -38,14 +38,36 @@ class Runs:
     def __init__(self, subject: Any, seed: int | None = None) -> None:
         self.subject = subject
         self._seeds = None if seed is None else (hash_of(seed, at) for at in count())
-        if not (isinstance(subject, (Mechanism, Partition, Recipe, Sampler)) or callable(subject)):
+        if not (isinstance(subject, OURS) or callable(subject)):
             raise InvalidInput(
                 "a mechanism, a release, a sampler or a function of a value",
                 _validate.shown(subject),
             )
 
+    def pair(self, first: Any, second: Any, n: int) -> tuple[Outputs, Outputs]:
+        """Outputs of n runs on each of two values, in one form.
+
+        Foreign code is asked for both in random order, so that what it remembers, or drifts by,
+        is not taken for an effect of the value.
+        """
+        subject = self.subject
+        if isinstance(subject, OURS) and not isinstance(subject, Recipe):
+            return self(first, n), self(second, n)
+        outputs: tuple[list[Any], list[Any]] = ([], [])
+        if isinstance(subject, Recipe):
+            for value, found in zip((first, second), outputs, strict=True):
+                prepared = subject._prepare(subject._records(value), _silent)
+                entropy = self._entropy()
+                found += [subject._draw(prepared, entropy) for _ in range(n)]
+        else:
+            values = (first, second)
+            order = np.random.default_rng(None if self._seeds is None else next(self._seeds))
+            for at in order.permutation(np.repeat([0, 1], n)):
+                outputs[at].append(subject(values[at]))
+        return tables(*outputs)
+
     def __call__(self, value: Any, n: int) -> Outputs:
-        """Outputs of n runs on one value."""
+        """Outputs of n runs of a mechanism, partition or sampler on one value."""
         subject = self.subject
         if isinstance(subject, Mechanism):
             return self._reports(subject, column(subject, value, n))
@@ -58,14 +80,8 @@ class Runs:
             else:
                 reports = subject.simulate(points, responses, seed=next(self._seeds))
             return reports.values.reshape(n, -1)
-        if isinstance(subject, Recipe):
-            prepared = subject._prepare(subject._records(value), _silent)
-            entropy = self._entropy()
-            return _rows([subject._draw(prepared, entropy) for _ in range(n)])
-        if isinstance(subject, Sampler):
-            settled = subject.settled(SeededEntropy(0))
-            return settled._draw(settled._prepare(value), self._entropy(), n)
-        return _rows([subject(value) for _ in range(n)])
+        settled = subject.settled(SeededEntropy(0))
+        return np.asarray(settled._draw(settled._prepare(value), self._entropy(), n))
 
     def _entropy(self) -> Entropy:
         return SystemEntropy() if self._seeds is None else SeededEntropy(next(self._seeds))
@@ -117,6 +133,17 @@ def pairs_of(subject: Any) -> Pairs:
     )
 
 
+def checked_pairs(pairs: Any) -> Pairs:
+    """Pairs as they were given, or a sentence."""
+    found = list(pairs) if isinstance(pairs, list | tuple) else []
+    if not found or not all(isinstance(each, list | tuple) and len(each) == 2 for each in found):
+        raise InvalidInput(
+            "at least one pair of values, as pairs=[(a, b), ...]",
+            "none" if not found else "something else",
+        )
+    return found
+
+
 def joined(axes: Mapping[str, Lattice | Categories]) -> Pairs:
     """Pairs of answers to several questions: all of them change, or one alone does."""
     several = [_pairs(axis) for axis in axes.values()]
@@ -143,21 +170,6 @@ def _pairs(axis: Lattice | Categories) -> list[tuple[Any, Any]]:
         (below, middle),
         (axis.low - width / 2, axis.high + width / 2),
     ]
-
-
-def _rows(outputs: list[Any]) -> Outputs:
-    """One row a run: numbers where they are numbers, else words for them."""
-    try:
-        rows = np.array(outputs)
-    except ValueError:
-        # Rows of several lengths, filled up.
-        longest = max(len(row) for row in outputs)
-        rows = np.array([[*row, *[0] * (longest - len(row))] for row in outputs])
-    if rows.dtype.kind in "b":
-        rows = rows.astype(np.int64)
-    if rows.dtype.kind not in "iuf":
-        rows = np.array([repr(each) for each in outputs])
-    return rows.reshape(len(outputs), -1) if rows.ndim > 1 else rows
 
 
 def _silent(_: float) -> None:

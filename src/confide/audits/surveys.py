@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from confide import _validate
+from confide.audits import bounds, fits, grids, indices, joints, losses
 from confide.audits.bounds import ALPHA, sampled
 from confide.audits.displays import ClaimDisplay
-from confide.audits.findings import Finding, plain
+from confide.audits.findings import Finding, checked_alpha, plain
 from confide.audits.fits import fit
 from confide.audits.grids import grid
 from confide.audits.indices import index
@@ -18,6 +19,21 @@ from confide.audits.joints import joint
 from confide.audits.losses import exact
 from confide.errors import InvalidInput
 from confide.surveys import Survey
+
+CARRYING = ("exact", "grid", "index")
+"""Checks that carry a claim: where one of them has nothing to look at, it is not carried."""
+UNSEEN = {
+    "exact": losses.UNSEEN,
+    "grid": grids.UNSEEN,
+    "index": indices.UNSEEN,
+    "fit": fits.UNSEEN,
+    "sampled": bounds.UNSEEN,
+    "joint": joints.UNSEEN,
+    "outside": "No check can see what happens outside confide: other data about the same people, a "
+    "device that sends more than its report, the time or address of sending, answers asked for "
+    "again in another survey, or a machine whose source of randomness is broken.",
+}
+"""What each check cannot see, and what none can."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +57,29 @@ class SurveyAudit:
     @property
     def holds(self) -> bool:
         """Whether nothing was found against any claim."""
-        return self.together.holds and all(row["holds"] for row in self.rows().values())
+        rows = self.rows()
+        return bool(rows) and self.together.holds and all(row["holds"] for row in rows.values())
+
+    @property
+    def faults(self) -> list[tuple[str, Finding]]:
+        """What was found, with the question that it is about; "" stands for all together."""
+        return [(name, finding) for name, finding in self._all() if not finding.holds]
+
+    @property
+    def untested(self) -> list[tuple[str, Finding]]:
+        """Checks that could not have found anything, such as an attack on a very large epsilon."""
+        return [(name, finding) for name, finding in self._all() if not finding.looked]
+
+    def _all(self) -> Iterator[tuple[str, Finding]]:
+        for name, findings in self.questions.items():
+            yield from ((name, finding) for finding in findings)
+        yield "", self.together
 
     def rows(self) -> dict[str, dict[str, Any]]:
         """Claimed, certified, lower bound and verdict of each question.
 
-        A fault that shows only in several reports together counts against every question.
+        A fault that shows only in several reports together counts against every question, and so
+        does a check missing that must carry the claim.
         """
         rows = {}
         for name, findings in self.questions.items():
@@ -55,7 +88,9 @@ class SurveyAudit:
                 "claimed": plain(by["exact"].claimed),
                 "certified": plain(by["exact"].certified),
                 "lower_bound": plain(by["sampled"].lower_bound),
-                "holds": self.together.holds and all(finding.holds for finding in findings),
+                "holds": self.together.holds
+                and all(finding.holds for finding in findings)
+                and all(layer in by and by[layer].looked for layer in CARRYING),
             }
         return rows
 
@@ -69,7 +104,19 @@ class SurveyAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"questions": self.rows()}
+        return {
+            "questions": self.rows(),
+            "holds": self.holds,
+            "epsilon": plain(self.together.claimed),
+            "lower_bound": plain(self.together.lower_bound),
+            "faults": [_sentence(*each) for each in self.faults],
+            "untested": [_sentence(*each) for each in self.untested],
+            "unseen": UNSEEN,
+        }
+
+
+def _sentence(name: str, finding: Finding) -> str:
+    return f"{name or 'all questions'}: {finding.words()}"
 
 
 def survey(
@@ -105,7 +152,7 @@ def survey(
     """
     if not isinstance(questions, Survey):
         raise InvalidInput("a Survey", _validate.shown(questions))
-    alpha = _validate.within(0, 1, alpha=alpha)
+    alpha = checked_alpha(alpha)
     mechanisms = questions.mechanisms
     # Two statistical checks a question and one of all.
     own = alpha / (2 * len(mechanisms) + 1)

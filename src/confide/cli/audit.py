@@ -10,18 +10,19 @@ import typer
 from confide import audits
 from confide._files import counted
 from confide.accounting import odds, rounded_up
+from confide.audits.surveys import UNSEEN
 from confide.cli import output
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption, plottable
 from confide.surveys import Survey
 
 WORDS = {
-    "exact": "the largest log ratio of two values' laws, over all pairs and reports, in integers",
-    "grid": "the code that draws, fed all words in turn, against that law",
-    "index": "missing, infinite, huge and odd values: refused, or put into a cell",
-    "fit": "reports drawn as respondents' are, against that law",
-    "sampled": "an attack: what two values' reports betray, with no knowledge of the law",
-    "joint": "the same for all reports of one respondent together",
+    "exact": "the formulas, worked out without rounding, for all answers and all reports",
+    "grid": "the code that makes reports, fed evenly spaced numbers for random ones",
+    "index": "missing, infinite, huge and odd answers: refused, or moved within the bounds",
+    "fit": "reports made as respondents' are, counted against the formulas",
+    "sampled": "an attack: tell from real reports alone which of two answers was given",
+    "joint": "the same attack on all reports of one respondent together",
 }
 
 
@@ -67,24 +68,19 @@ def _tell(found: audits.SurveyAudit, path: Path) -> None:
     output.table(f"{counted(len(rows), 'question')} of {path}", head, lines, words=2)
     output.say(
         "claimed: the epsilon that the survey states for one report.",
-        "certified: the loss worked out exactly from the law of the reports; it may not be above "
-        "claimed.",
-        "found, at least: what an attack on real reports could show; above claimed it is a "
+        "certified: the most that one report can give away, worked out exactly; it may not be "
+        "above claimed.",
+        "found, at least: what an attack on real reports could prove; above claimed it is a "
         "breach, and far below it is no proof of safety.",
         "",
         "What was checked:",
         *(f"  {name}: {words}" for name, words in WORDS.items()),
         "",
     )
-    faults = [
-        f"{output.harmless(name)}: {finding.words()}"
-        for name, findings in found.questions.items()
-        for finding in findings
-        if not finding.holds
-    ]
-    if not found.together.holds:
-        faults.append(f"all questions: {found.together.words()}")
-    output.say(*(f"FAULT {fault}" for fault in faults))
+    for name, finding in found.faults:
+        output.say(f"FAULT {output.harmless(name) or 'all questions'}: {finding.words()}")
+    for name, finding in found.untested:
+        output.say(f"NOTE {output.harmless(name) or 'all questions'}: {finding.words()}")
     together = found.together
     if found.holds:
         output.say(
@@ -94,8 +90,4 @@ def _tell(found: audits.SurveyAudit, path: Path) -> None:
         )
     else:
         output.say("Do not collect with this survey until the faults are understood.")
-    output.say(
-        "It cannot see what happens outside confide: other data about the same people, a device "
-        "that sends more than its report, the time or address of sending, answers asked for again "
-        "in another survey, or a machine whose source of randomness is broken."
-    )
+    output.say(UNSEEN["outside"])

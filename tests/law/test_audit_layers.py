@@ -1,0 +1,210 @@
+"""The audits themselves: their alpha is kept, nothing is left out, and no short cut is trusted."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pytest
+from evidence import audits as study
+from evidence import mutants
+from evidence.mutants import LATTICE, RIGHT
+from scipy import stats
+
+from confide import Joint, Laplace, Lattice, RandomizedResponse, Survey, audits
+from confide.accounting import Spend
+from confide.audits.fits import chi_square
+from confide.audits.grids import inputs_of
+from confide.audits.losses import _every_pair, _short
+from confide.mechanisms import Mechanism, Partition
+from confide.mechanisms.laws import Band, Clamped, Dense, Product
+from confide.mechanisms.samples import Sampler
+from confide.releases import Histogram, Holdout, Query, ranks
+from confide.releases.base import Recipe
+
+
+def concrete(kind: type) -> Iterator[type]:
+    for each in kind.__subclasses__():
+        yield from concrete(each)
+        if not inspect.isabstract(each) and each.__module__.startswith("confide."):
+            yield each
+
+
+def test_everything_that_makes_a_claim_is_audited() -> None:
+    audited = {type(case.subject) for case in study.subjects()}
+    known = {each for kind in (Mechanism, Recipe, Sampler) for each in concrete(kind)}
+    assert {Laplace, Query} < known
+    assert known | {Partition} <= audited
+    assert isinstance(study.holdout([0.0] * 20), Holdout)
+
+
+@pytest.mark.parametrize("share", [1e-5, 1e-4, 1e-3])
+@pytest.mark.parametrize("alpha", [1e-2, 1e-4, 1e-6])
+def test_a_fit_keeps_its_alpha_for_rare_outcomes(share: float, alpha: float) -> None:
+    n = 60_000
+    expected = n * np.array([share, 1 - share])
+    seen = np.arange(400)
+    p = np.array([chi_square(np.array([k, n - k]), expected) for k in seen])
+    # The probability of an alarm, by the law itself.
+    assert stats.binom.pmf(seen, n, share)[p <= alpha].sum() <= alpha
+    # It is not kept by never alarming.
+    assert p[int(n * share + 12 * math.sqrt(n * share) + 30)] <= 1e-6
+
+
+def test_a_fit_of_many_outcomes_keeps_its_alpha() -> None:
+    generator = np.random.default_rng(4)
+    pmf = np.exp(-np.arange(40) / 3.0)
+    pmf /= pmf.sum()
+    p = np.array(
+        [chi_square(counts, 3000 * pmf) for counts in generator.multinomial(3000, pmf, 4000)]
+    )
+    for alpha in (0.05, 0.01):
+        assert (p <= alpha).mean() <= alpha + 4 * math.sqrt(alpha / len(p))
+
+
+def test_what_is_impossible_is_seen_once() -> None:
+    counts, expected = np.array([40_000, 19_999, 1, 0]), np.array([4e4, 2e4, 0.0, 1e-3])
+    assert chi_square(counts, expected) == 0
+    assert chi_square(np.array([40_000, 20_000, 0, 0]), expected) > 0.5
+
+
+class OwnLaw(Laplace):
+    """A large lattice, a right parameter, and a law of its own that is not private."""
+
+    @cached_property
+    def law(self) -> Clamped:
+        right = Laplace(self.lattice, epsilon=4 * self.epsilon)
+        return right.law
+
+
+class OwnSpend(Laplace):
+    @property
+    def spend(self) -> Spend:
+        return Spend(self.epsilon / 2)
+
+
+def test_short_cuts_read_what_is_stated() -> None:
+    large = Lattice(low=0, high=1, size=600)
+    found = audits.exact(OwnLaw(large, epsilon=1.0))
+    assert not found.holds
+    assert found.certified == pytest.approx(4.0)
+    found = audits.exact(OwnSpend(large, epsilon=1.0))
+    assert found.claimed == 0.5
+    assert not found.holds
+
+
+def test_a_band_the_wrong_way_round_is_no_less_of_a_loss() -> None:
+    band = Band(200, 0, 2**40, 3 * 2**40)
+    assert _short(band) == _every_pair(band) == 3
+    with pytest.raises(ZeroDivisionError):
+        _short(Band(200, 0, 2**40, 0))
+    uneven = Dense(((1, 1), (2, 2), (6, 2)))
+    assert _every_pair(uneven) == Fraction(2)
+
+
+def test_a_choice_is_no_better_than_its_candidates() -> None:
+    case = {case.name: case for case in mutants.cases()}["release: a choice among such"]
+    assert not audits.exact(case.subject).holds
+    assert audits.exact(study_choice()).holds
+    assert audits.fit(study_choice(), seed=1).evidence["tables"] == 2
+
+
+def study_choice() -> Any:
+    return {case.name: case for case in study.subjects()}["Choice"].subject
+
+
+def test_a_grid_comes_to_the_small_draws_and_to_refinement() -> None:
+    parts = audits.grid(RIGHT).evidence["parts"]
+    assert parts == len(inputs_of(101)) + 2
+    for kind in (mutants.Unrefined, mutants.OnDevices):
+        assert not audits.grid(kind(LATTICE, epsilon=1.0)).holds
+
+
+def test_a_grid_follows_a_release_to_what_it_releases() -> None:
+    assert audits.grid(Histogram(LATTICE, epsilon=1.0, cells=4)).holds
+    for kind in (mutants.Forgetful, mutants.OneNoise, mutants.FiveShort):
+        assert not audits.grid(kind(LATTICE, epsilon=1.0, cells=4)).holds
+
+
+def test_a_grid_follows_a_quantile_and_the_ends_of_its_interval(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    query = Query("quantile", LATTICE, epsilon=2.0, q=0.5)
+    found = audits.grid(query)
+    assert found.holds
+    assert found.evidence["parts"] == 3
+    right = ranks.rank_weights
+    monkeypatch.setattr(ranks, "rank_weights", lambda part: right(2 * part))
+    assert not audits.grid(query).holds
+
+
+def test_what_has_nothing_to_look_at_says_so() -> None:
+    sampler = {case.name: case for case in study.subjects()}["MBDE"].subject
+    for check in (audits.grid, audits.index, audits.fit):
+        found = check(sampler)
+        assert not found.looked
+        assert "was not tested" in found.words()
+
+
+@pytest.fixture(scope="module")
+def survey() -> Survey:
+    questions = {"pay": {"low": 0, "high": 9, "epsilon": 1.0, "size": 16},
+                 "age": {"low": 0, "high": 9, "epsilon": 12.0, "size": 8}}  # fmt: skip
+    return Survey.from_dict({"questions": questions})
+
+
+@pytest.fixture(scope="module")
+def audit(survey: Survey) -> audits.SurveyAudit:
+    return audits.survey(survey, n=2000, seed=1)
+
+
+def test_an_audit_tells_machines_what_it_tells_people(audit: audits.SurveyAudit) -> None:
+    found = audit.to_dict()
+    assert found["holds"] is True
+    assert found["epsilon"] == 13.0
+    assert found["lower_bound"] == audit.together.lower_bound
+    assert found["faults"] == []
+    assert [text.split(":")[0] for text in found["untested"]] == ["age"]
+    assert set(found["unseen"]) == {*mutants.LAYERS, "outside"}
+
+
+@pytest.mark.parametrize("layer", ["exact", "grid", "index"])
+def test_no_question_holds_without_the_checks_that_carry_it(
+    audit: audits.SurveyAudit, layer: str
+) -> None:
+    blind = tuple(replace(each, looked=each.layer != layer) for each in audit.questions["pay"])
+    found = audits.SurveyAudit({**audit.questions, "pay": blind}, audit.together)
+    assert not found.rows()["pay"]["holds"]
+    assert not found.holds
+    assert not audits.SurveyAudit({}, audit.together).holds
+
+
+def test_faults_of_one_and_of_all_are_told(audit: audits.SurveyAudit) -> None:
+    wrong = tuple(replace(each, holds=each.layer != "fit") for each in audit.questions["pay"])
+    found = audits.SurveyAudit(
+        {**audit.questions, "pay": wrong}, replace(audit.together, holds=False)
+    ).to_dict()
+    assert [text.split(": the")[0] for text in found["faults"]] == [
+        "pay: fit",
+        "all questions: joint",
+    ]
+
+
+def test_a_joint_mechanism_with_a_law_of_its_own_is_read() -> None:
+    class Told(Joint):
+        """States another law than that of its parts."""
+
+        @cached_property
+        def law(self) -> Product:
+            return Product((Dense(((9, 1), (1, 9))), Dense(((3, 1), (1, 3)))))
+
+    part = RandomizedResponse(["no", "yes"], epsilon=0.5)
+    found = audits.exact(Told({"a": part, "b": part}))
+    assert not found.holds
+    assert found.certified == pytest.approx(math.log(27))
