@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.peers import Peer
 
+WATCH = """
+import json, resource, subprocess, sys, time
+start = time.perf_counter()
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+seconds = time.perf_counter() - start
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+print(json.dumps([seconds, peak]))
+"""
+
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: how long ours takes in units of the yardstick.
+    """One line of a table: how long ours takes in units of the yardstick.
 
-    The ratio is None where the yardstick could not be run; a peer is somebody else's package.
+    A peer is another way to do the same work, so that below 1 ours is better; other yardsticks are
+    limits or units. The ratio is None where the yardstick could not be run.
     """
 
     what: str
@@ -42,3 +55,16 @@ def best(*jobs: Callable[[], object], rounds: int = 5) -> list[float]:
             job()
             times[at] = min(times[at], time.perf_counter() - start)
     return times
+
+
+def watch(command: Sequence[str]) -> tuple[float, int]:
+    """Seconds and peak bytes of memory of a program.
+
+    Linux counts the peak of whoever starts a program as the program's own, so a small process
+    stands between it and this one.
+    """
+    told = subprocess.run(
+        [sys.executable, "-S", "-c", WATCH, *command], check=True, stdout=subprocess.PIPE
+    )
+    seconds, peak = json.loads(told.stdout)
+    return seconds, peak
