@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from confide import noise
 from confide.errors import InvalidInput
+from confide.estimators import _grids, likelihood
 from confide.estimators._em import em, log_likelihood, smooth
-from confide.estimators._grids import coarse_edges, coarsen
-from confide.estimators.likelihood import Likelihood
+from confide.estimators._grids import coarse_edges, coarsen, product
+from confide.estimators.likelihood import Likelihood, choose_smoothing
 from confide.lattice import Lattice
 from confide.mechanisms import Joint, Laplace, RandomizedResponse, SquareWave
 from confide.summaries import Counts
@@ -135,6 +136,28 @@ def test_coarse_law_is_the_law_of_evenly_spread_cells(mechanism, size):
     np.testing.assert_array_equal(binned, np.add.reduceat(counts, bins))
 
 
+@pytest.mark.parametrize("rows", [0, 1, 2, 9, 57])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 1), (29, 116), (256, 1024), (1024, 256)])
+def test_products_in_blocks(monkeypatch, rows, shape):
+    generator = np.random.default_rng(1)
+    values, matrix = generator.random((rows, shape[0])), generator.random(shape)
+    whole, sizes = values @ matrix, []
+
+    def matmul(a, b, out):
+        sizes.append((*a.shape, b.shape[1]))
+        return np.dot(a, b, out=out) if out.flags.c_contiguous else out.__setitem__(..., a @ b)
+
+    monkeypatch.setattr(_grids.np, "matmul", matmul)
+    found = product(values, matrix)
+    monkeypatch.undo()
+    np.testing.assert_allclose(found, whole, rtol=1e-12)
+    assert found.shape == whole.shape
+    # None so large that OpenBLAS would wake another thread, none a vector but of vectors.
+    assert all(np.prod(size) <= 2**18 for size in sizes)
+    assert all(size[0] > 1 for size in sizes)
+    assert all(size[2] > 1 for size in sizes) or shape[1] == 1
+
+
 @pytest.mark.parametrize("size", [257, 331, 1013])
 def test_no_spike_on_lattices_that_nothing_divides(size):
     # A short last cell once took its neighbour's mass and made the density jump.
@@ -143,6 +166,29 @@ def test_no_spike_on_lattices_that_nothing_divides(size):
     density = Likelihood().fit(Counts.of(mechanism.simulate(values, seed=1)))
     assert np.ptp(np.diff(density.edges[0])) < 1e-12
     assert density.pdf(0.999) < 1.25
+
+
+def every_candidate(law, counts, typical):
+    """The best of all candidates, each fitted: the search's oracle."""
+    candidates = np.unique(np.minimum(typical * 4.0**likelihood.STEPS, 1.0))
+    whole = counts.astype(np.int64)
+    thinned = np.random.default_rng(likelihood.SEED).multinomial(whole, [1 / 5] * 5).T
+    scores = -((np.log(candidates / typical) / np.log(4)) ** 2) / 2
+    for at, smoothing in enumerate(candidates):
+        for held in thinned:
+            fit = em(law, counts - held, smoothing=smoothing, tolerance=1e-4, iterations=400)
+            scores[at] += held @ np.log(law.forward(fit))
+    return candidates, scores
+
+
+@pytest.mark.parametrize("mechanism", KINDS, ids=lambda m: m.name)
+@pytest.mark.parametrize(("typical", "steps"), [(0.125, -1), (1 / 2000, 1), (0.9, -2)])
+def test_smoothing_is_the_best_of_all_candidates(mechanism, typical, steps):
+    counts = drawn(mechanism).counts.astype(float)
+    candidates, scores = every_candidate(mechanism.law, counts, typical)
+    chosen = choose_smoothing(mechanism.law, counts, typical)
+    assert chosen == candidates[scores.argmax()]
+    assert chosen == pytest.approx(typical * 4.0**steps)
 
 
 def test_coarse_edges_follow_the_lattice():
@@ -201,6 +247,7 @@ def test_weights_count_as_shares():
     np.testing.assert_allclose(scaled.masses, weighted.masses, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Expected reports")
 @pytest.mark.parametrize("smoothing", ["auto", 0.0, 1.0])
 @pytest.mark.parametrize("mechanism", KINDS, ids=lambda m: m.name)
 @pytest.mark.parametrize("cell", [0, 7, -1])
@@ -271,6 +318,7 @@ def test_values_noised_elsewhere():
     assert density.std() == pytest.approx(0.7, abs=0.03)
 
 
+@pytest.mark.filterwarnings("ignore:Expected reports")
 @settings(max_examples=25, deadline=None)
 @given(
     counts=st.lists(st.integers(0, 10**9), min_size=12, max_size=12).filter(any),

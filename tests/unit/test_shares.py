@@ -21,6 +21,7 @@ def test_inverse_of_the_law_where_it_is_a_distribution():
     np.testing.assert_allclose(mechanism.law.forward(shares), [0.5, 0.3, 0.2], rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:Expected reports")
 def test_most_likely_on_a_fine_grid_where_the_inverse_is_negative():
     mechanism = RandomizedResponse(LABELS, epsilon=1.0)
     table = np.array([700, 250, 50])
@@ -60,6 +61,7 @@ def test_more_no_than_the_coin_allows():
     assert result.interval("no")[1] == 1
 
 
+@pytest.mark.filterwarnings("ignore:Expected reports")
 @pytest.mark.parametrize("table", [[1, 0, 0], [1000, 0, 0], [0, 0, 5]])
 def test_degenerate_counts(table):
     result = fitted(RandomizedResponse(LABELS, epsilon=1.0), table)

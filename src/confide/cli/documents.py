@@ -11,6 +11,7 @@ from typing import Any
 from confide import _validate
 from confide._files import load_json, named, write_bytes
 from confide.errors import InvalidInput, Mismatch
+from confide.estimators.plausibility import checked
 from confide.summaries import Counts, Groups, forms
 
 SUFFIXES = (".json", ".npz")
@@ -85,6 +86,8 @@ def _several(fields: Mapping[str, Any]) -> dict[str, Summary]:
 
 def save(path: Path, summaries: Mapping[str, Summary]) -> None:
     """Write summaries: one question as it is, several as one object."""
+    for name, one in summaries.items():
+        checked(one if isinstance(one, Counts) else one.total(), question=name)
     if path.suffix == ".npz":
         if len(summaries) > 1:
             raise InvalidInput(

@@ -43,11 +43,11 @@ def smooth(masses: Floats, amount: Floats, axes: int) -> Floats:
     """
     quarter = amount.reshape(amount.shape + (1,) * axes) / 4
     for axis in range(-axes, 0):
-        f = np.moveaxis(masses, axis, -1).copy()
-        flow = quarter * np.diff(f, axis=-1)
+        f = masses.swapaxes(axis, -1).copy()
+        flow = quarter * (f[..., 1:] - f[..., :-1])
         f[..., :-1] += flow
         f[..., 1:] -= flow
-        masses = np.moveaxis(f, -1, axis)
+        masses = f.swapaxes(axis, -1)
     return masses
 
 
@@ -136,10 +136,12 @@ def em(
         taken = plain | better
         past[0, :, turn % DEPTH] = trial.log - point.log
         past[1, :, turn % DEPTH] = trial.move - point.move
-        # With no past the next trial is the plain step, which is taken whatever it does.
-        past[:, ~taken] = 0.0
         plain = ~taken
-        point = trial.where(taken, point)
+        if plain.any():
+            # With no past the next trial is the plain step, which is taken whatever it does.
+            past[:, plain] = 0.0
+            trial = trial.where(taken, point)
+        point = trial
         result[rows.places] = point.after
     return result.reshape(batch + inputs)
 

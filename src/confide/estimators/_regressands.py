@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from confide import _validate
 from confide.errors import InvalidInput, Unsupported
+from confide.estimators.plausibility import checked
 from confide.estimators.responses import unbiased_response
 from confide.lattice import Lattice
 from confide.summaries import Counts, Spectrum
@@ -40,12 +41,14 @@ def with_response(summary: Counts | Spectrum, name: str | None) -> Counts | Spec
     if name is not None:
         if isinstance(summary, Spectrum):
             raise Unsupported("Noised numbers have a public response only: leave response out.")
-        return unbiased_response(summary, name)
+        plain = unbiased_response(summary, name)
+        checked(summary)
+        return plain
     if summary.response is None:
         raise InvalidInput(
             "a summary with a response", "none", "Give response= when the reports are counted."
         )
-    return summary
+    return checked(summary) if isinstance(summary, Counts) else summary
 
 
 def limits(summary: Counts | Spectrum) -> tuple[Floats, Floats]:

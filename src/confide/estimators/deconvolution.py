@@ -18,6 +18,7 @@ from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import bandwidth as bandwidths
 from confide.estimators import inversion, kernels, waves
 from confide.estimators.bands import CellBand, WaveBand
+from confide.estimators.plausibility import checked
 from confide.summaries import Counts, Spectrum
 from confide.summaries.counts import expected
 
@@ -111,7 +112,7 @@ class Deconvolution:
         if counts.n < 2:
             raise InvalidInput("two or more reports", str(counts.n))
         kernel = kernels.named(self.kernel)
-        total = counts.total
+        total = checked(counts).total
         shares = total / total.sum()
         squares = counts.total if counts.weights is None else counts.weights[1]
 

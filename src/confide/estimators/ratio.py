@@ -15,6 +15,7 @@ from confide.estimators._em import Floats
 from confide.estimators._grids import checked_grid, coarse_edges, coarsen
 from confide.estimators._levels import TYPICAL, Levels, choose_smoothing
 from confide.estimators.linear import baseline
+from confide.estimators.plausibility import checked
 from confide.estimators.ratio_bands import RatioBand
 from confide.estimators.responses import (
     joint,
@@ -119,6 +120,7 @@ class RatioRegression:
                 "Ratio regression takes one category or one or two numbers as covariates: count "
                 "each category's reports, or drop a covariate."
             )
+        checked(counts)
         assert plain.response is not None
         low, high = plain.response.low, plain.response.high
         detail = 2 * counts.effective_n ** (1 / (2 + len(axes)))

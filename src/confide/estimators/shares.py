@@ -12,6 +12,7 @@ from confide import _validate
 from confide.curves import Proportions
 from confide.errors import InvalidInput
 from confide.estimators._convex import maximize
+from confide.estimators.plausibility import checked
 from confide.lattice import Categories
 from confide.summaries import Counts
 from confide.summaries.counts import expected
@@ -64,7 +65,8 @@ class CategoryShares:
             )
         if not counts.n:
             raise InvalidInput("at least one report", "none", "There is nothing to estimate from.")
-        reports = counts.total / counts.total.sum()
+        total = checked(counts).total
+        reports = total / total.sum()
         law = counts.mechanism.law.matrix()
         shares = np.linalg.solve(law, reports)
         if shares.min() < 0:

@@ -1,0 +1,130 @@
+"""Whether counts can be those of a mechanism's reports at all, whatever the values were."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import rel_entr
+
+from confide.errors import ConfideWarning
+from confide.mechanisms import Joint, Mechanism
+from confide.summaries import Counts
+from confide.summaries.counts import expected
+
+Floats = npt.NDArray[np.float64]
+
+PIECES = 32
+WORK = 2**20
+"""Chances that a check computes: lattices of very many cells get fewer pieces."""
+ERROR = 1e-6
+"""Chance of a false alarm, at most, whatever the population."""
+ROUNDING = 1e-12
+
+
+def checked(summary: Any, *, question: str = "") -> Counts:
+    """The counts; with a warning where no population could have given them.
+
+    Parameters
+    ----------
+    summary
+        Counts, of one question or of several together.
+    question
+        Its name for the message, where it is known.
+
+    Raises
+    ------
+    InvalidInput
+        If they are no counts.
+    """
+    counts = expected(summary)
+    mechanism = counts.mechanism
+    parts = mechanism.parts if isinstance(mechanism, Joint) else {question: mechanism}
+    for axis, (name, part) in enumerate(parts.items()):
+        others = tuple(other for other in range(len(parts)) if other != axis)
+        # What somebody else noised has a law that is nearly right only.
+        if isinstance(part, Mechanism) and not possible(part, counts.counts.sum(others)):
+            about = f" of {name!r}" if name else ""
+            warnings.warn(
+                f"Expected reports{about} by {_told(part)}, got counts that no answers whatever "
+                "would give. They may be raw values, reports of another survey, or forged: "
+                "privatize raw values first, read reports with the survey that made them, and do "
+                "not rely on an estimate from these.",
+                ConfideWarning,
+                stacklevel=3,
+            )
+    return counts
+
+
+def _told(mechanism: Mechanism) -> str:
+    epsilon = mechanism.spend.epsilon
+    return mechanism.name + (f" with epsilon = {epsilon:g}" if math.isfinite(epsilon) else "")
+
+
+def possible(mechanism: Mechanism, counts: npt.NDArray[np.int64]) -> bool:
+    """Whether some values could have given the counts of one question's reports.
+
+    Parameters
+    ----------
+    mechanism
+        What is said to have made the reports.
+    counts
+        Respondents by report; never weighted, for the noises are independent whoever is asked.
+
+    Notes
+    -----
+    The share of reports in any stretch has an expectation between the least and the largest chance
+    of it, over all values. All stretches of a few dozen pieces are held against that by Hoeffding's
+    (1963, theorem 1) bound on their tails, which needs independent reports only, not equal values,
+    and together they alarm falsely with a chance of at most one in a million. Passing proves
+    nothing: a third of "yes" may be a third of the answers or of the reports.
+
+    Examples
+    --------
+    >>> from confide import Lattice, SquareWave
+    >>> ages = np.random.default_rng(1).integers(18, 91, 500)
+    >>> mechanism = SquareWave(Lattice(low=0, high=120, size=120), epsilon=1.0)
+    >>> size = mechanism.law.outputs[0]
+    >>> possible(mechanism, np.bincount(mechanism.simulate(ages, seed=1).indices, minlength=size))
+    True
+    >>> possible(mechanism, np.bincount(ages, minlength=size))
+    False
+    """
+    edges, least, most = _chances(mechanism)
+    n = int(counts.sum())
+    if not n:
+        return True
+    below = np.append(0, counts.cumsum())[edges]
+    first, last = np.triu_indices(edges.size, 1)
+    share = (below[last] - below[first]) / n
+    # Inside its range a share is its own bound, and has the distance 0.
+    bound = np.clip(share, least, most)
+    distance = rel_entr(share, bound) + rel_entr(1 - share, 1 - bound)
+    return bool(n * distance.max() <= math.log(2 * share.size / ERROR))
+
+
+@lru_cache(maxsize=16)
+def _chances(mechanism: Mechanism) -> tuple[npt.NDArray[np.intp], Floats, Floats]:
+    """Edges of the pieces, and the least and largest chance of every stretch between two edges."""
+    law = mechanism.law
+    (outputs,) = law.outputs
+    pieces = min(PIECES, max(WORK // law.inputs[0], 3))
+    # The end cells alone too: clamped noise gathers there.
+    inner = np.linspace(1, outputs - 1, pieces - 1).round().astype(np.intp)
+    edges = np.unique([0, *inner, outputs])
+    reports = np.arange(outputs)
+    below = np.stack([law.adjoint((reports < edge).astype(np.float64)) for edge in edges])
+    least, most = [], []
+    for at in range(edges.size - 1):
+        chances = below[at + 1 :] - below[at]
+        least.append(chances.min(axis=1))
+        most.append(chances.max(axis=1))
+    return (
+        edges,
+        np.maximum(np.concatenate(least) - ROUNDING, 0.0),
+        np.minimum(np.concatenate(most) + ROUNDING, 1.0),
+    )
