@@ -284,7 +284,8 @@ class Ledger:
             raise Mismatch(
                 f"the spec, spend and group that the key {_validate.shown(key)} was charged for",
                 "others",
-                "Take another key for another release.",
+                "The number of values and the parameters belong to a key: another key (--key) "
+                "makes another release, and spends again.",
             )
         return str(text)
 
@@ -300,7 +301,8 @@ class Ledger:
         raise BudgetExhausted(
             f"a spend within what is left of the budget ({left})",
             str(cost),
-            "Nothing was charged or drawn.",
+            "Nothing was charged or drawn: spend less, or ask for a stored release by its key, "
+            "which costs nothing.",
         )
 
     def _sums(self, run: _sqlite.Run) -> dict[_costs.Group, _costs.Cost]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -186,8 +187,11 @@ class Survey:
 
 
 def _fault(error: Exception) -> str:
-    place = str(error).partition("(")[2].rstrip(")")
-    return f"something else {place}" if place else "something else"
+    """What the parser says, which quotes keys and single characters at most."""
+    words = re.fullmatch(r"(.+) \((at .+)\)", str(error))
+    return (
+        f"a mistake {words[2]} ({words[1][0].lower()}{words[1][1:]})" if words else "something else"
+    )
 
 
 def already(where: str) -> InvalidInput:

@@ -113,6 +113,7 @@ def test_surveys_come_back(tmp_path: Path, made: dict[str, Mechanism], title: st
     assert (again, again.fingerprint) == (survey, survey.fingerprint)
 
 
+@pytest.mark.filterwarnings("ignore:Expected reports")  # even ones are none
 @QUICK
 @given(made=mechanisms(), seed=st.integers(0, 99), simulated=st.booleans())
 def test_reports_and_summaries_come_back(

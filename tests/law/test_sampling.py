@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -94,6 +95,15 @@ def test_a_worse_sampler_is_told(line):
     rows[1]["kl"] = 0.48
     rows[2]["kl"] = 0.69
     assert len(sampling.shortfalls(rows)) == 2
+
+
+def test_the_page_is_made_of_the_results():
+    result = json.loads((sampling.ROOT / "evidence" / "results" / "sampling.json").read_text())
+    page = (sampling.ROOT / "docs" / "sampling.md").read_text()
+    assert sampling_page.page(result) == page
+    # Each word is told where it is first used, before any table.
+    for word in ("a nat is", "A_R, the naive sampler", "MBDE, mollified boosted", "DPB, the paper"):
+        assert page.index(word) < page.index("| |")
 
 
 def test_thin_run_writes_nothing(monkeypatch):

@@ -143,6 +143,9 @@ def test_intervals_come_from_the_estimator() -> None:
     # The fixed interval lies above the estimate, which it is made to hold.
     low, high = density.interval("quantile", 0.5, level=0.5)
     assert (low, high) == (density.quantile(0.5), 0.55)
+    for what, at in (("mean", None), ("quantile", 0.5), ("cdf", np.float64(0.5))):
+        assert [type(end) for end in density.interval(what, at)] == [float, float]
+    assert density.interval("quantile", [0.5])[0].shape == (1,)
     with pytest.raises(InvalidInput, match="quantile"):
         density.interval("median")
     with pytest.raises(InvalidInput, match="place"):

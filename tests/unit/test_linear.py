@@ -36,6 +36,14 @@ def summary(mechanism, n, seed, *, noise_sd=0.2, **options):
     return Counts.of(mechanism.simulate(x, seed=seed), response=y, **options)
 
 
+def test_an_interval_at_one_point_is_two_floats():
+    line = LinearRegression().fit(summary(MECHANISMS["laplace"], 2000, 1))
+    low, high = line.interval(0.5)
+    assert (type(low), type(high)) == (float, float)
+    assert low < line.predict(0.5) < high
+    assert line.interval([0.5])[0].tolist() == [low]
+
+
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_slope_is_not_attenuated(name):
     mechanism = MECHANISMS[name]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import pyarrow
 import typer
 
 from confide import __version__
+from confide._validate import shown
 from confide.cli.audit import audit
 from confide.cli.collect import merge, summarize
 from confide.cli.compare import compare
@@ -24,7 +26,7 @@ from confide.cli.privatize import privatize
 from confide.cli.regress import classify, regress
 from confide.cli.release import release
 from confide.cli.sample import sample
-from confide.errors import ConfideError, ConfideWarning
+from confide.errors import ConfideError, ConfideWarning, InvalidInput
 
 app = typer.Typer(
     name="confide",
@@ -47,6 +49,12 @@ OPTIONS = {
     "RatioRegression": "--method ratio",
     "KernelRegression": "--method kernel",
     "LinearRegression": "--method linear",
+}
+# How a parser calls what an option takes.
+KINDS = {
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid float": "a number",
 }
 for verb in (
     demo,
@@ -97,7 +105,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; returns the exit code, 2 with one sentence on stderr for bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings():
-        warnings.showwarning = _warn  # type: ignore[assignment]
+        warnings.showwarning = _warner()
         warnings.simplefilter("always", ConfideWarning)
         try:
             result = typer.main.get_command(app).main(
@@ -124,10 +132,32 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _usage(error: Any) -> str:
     """What is wrong with a command, and for one that lacks something how it looks."""
     message = _sentence(error.format_message())
-    verb = getattr(getattr(error, "ctx", None), "info_name", None)
+    context = getattr(error, "ctx", None)
+    verb = getattr(context, "info_name", None)
     if message.startswith("Missing") and verb in EXAMPLES:
         return f"{message} For example: {EXAMPLES[verb]}."
-    return message
+    if re.fullmatch("(Missing|No such) command.*[.]", message) and context is not None:
+        return f"{message} {context.command_path} --help lists them."
+    return _value(error, message)
+
+
+def _value(error: Any, message: str) -> str:
+    """What an option got, in our words: typer leaves it to click or to pydantic to say."""
+    invalid = re.fullmatch(r"Invalid value for (.+?): (.+)", message)
+    if invalid is None:
+        return message
+    option, fault = invalid.groups()
+    parsed = getattr(error.__cause__, "errors", None)
+    if parsed is not None:
+        found = parsed()[0]
+        expected, got = found["msg"].removeprefix("Input should be ").split(",")[0], found["input"]
+        expected = re.sub("^(?=greater|less)", "a number ", expected)
+    else:
+        told = re.fullmatch(r"(.+) is not (?:in the range )?(.+)\.", fault)
+        if told is None:
+            return message
+        got, expected = told[1].strip("'"), told[2]
+    return str(InvalidInput(f"{KINDS.get(expected, expected)} for {option}", shown(got)))
 
 
 def _sentence(message: str) -> str:
@@ -148,6 +178,14 @@ def _refuse(message: str) -> int:
     return 2
 
 
-def _warn(message: Warning | str, category: type[Warning], *where: Any) -> None:
-    if issubclass(category, ConfideWarning):
-        print(f"Warning: {_told(str(message))}", file=sys.stderr)
+def _warner() -> Callable[..., None]:
+    """What prints each of our warnings once: one command may fit twice."""
+    printed: set[str] = set()
+
+    def warn(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        line = _told(str(message))
+        if issubclass(category, ConfideWarning) and line not in printed:
+            printed.add(line)
+            print(f"Warning: {line}", file=sys.stderr)
+
+    return warn

@@ -38,5 +38,6 @@ def opened(
             f"--budget of at least {spend.epsilon:g} and --budget-delta of at least "
             f"{spend.delta:g}",
             f"{budget:g} and {delta or 0.0:g}",
+            "Give the new ledger more, or release with a smaller --epsilon.",
         )
     return Ledger(path, epsilon=budget, delta=delta or 0.0, subject=subject)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from confide import _arrow, _validate, tables
 from confide._files import expand, named, readable
-from confide.cli import documents
+from confide.cli import documents, engines
 from confide.cli.output import progress
 from confide.errors import InvalidInput, Mismatch
 from confide.reports import Files, Reports
@@ -23,11 +23,10 @@ from confide.surveys import Survey
 
 Floats = npt.NDArray[np.float64]
 
-LEAST = 5 * 10**7
-"""Rows that are worth a database: of fewer, the stream is done before DuckDB has started."""
+RAW = "Reports are what privatize has written: put raw values through it first."
 BY_ADVICE = "Summarize with --by COLUMN."
-ROWS = 10**8
-"""Rows that one query counts, about: files are taken together up to so many."""
+LISTED = 20
+"""Names in a message, at most."""
 
 
 def split(files: Sequence[Path]) -> tuple[Survey | None, Path | None, list[Path]]:
@@ -119,7 +118,7 @@ def open_reports(
 
 def tally(files: Files, public: Public = NOTHING) -> dict[str, Counts]:
     """Counts of each question, in bounded memory."""
-    if _countable(files):
+    if engines.countable(files):
         try:
             return _queried(files, public)
         except InvalidInput:
@@ -130,24 +129,29 @@ def tally(files: Files, public: Public = NOTHING) -> dict[str, Counts]:
 
 def tally_groups(files: Files, public: Public, by: Sequence[str]) -> dict[str, Groups[Counts]]:
     """Counts of each question, group by group."""
-    return _queried(files, public, by=list(by))
+    try:
+        return _queried(files, public, by=list(by))
+    except InvalidInput as error:
+        # To leave rows out is for those who write Python.
+        if "invalid=" not in error.advice:
+            raise
+        advice = RAW if "a report" in error.got else "Mend them."
+        raise InvalidInput(error.expected, error.got, advice) from None
 
 
-def _countable(files: Files) -> bool:
-    """Whether DuckDB can count these files by the rules of the stream: Parquet, plain numbers."""
-    if find_spec("duckdb") is None or find_spec("ibis") is None or (files.rows or 0) < LEAST:
-        return False
-    types = _arrow.arrow().types
-    for source in files.sources:
-        # A source of a kind of its own, which codes its cells, is for the stream.
-        if type(source) is not _arrow.Source or source.plain or not source.rows:
-            return False
-        for name in (*files.mechanisms, *files.public):
-            kind = source.kind(name)
-            number = types.is_floating(kind) or types.is_decimal(kind)
-            if not (types.is_integer(kind) or (number and name in files.public)):
-                return False
-    return True
+def batches(files: Files) -> Iterator[tuple[dict[str, Reports], dict[str, Floats]]]:
+    """Reports and public numbers, a batch at a time.
+
+    What is no report may be a raw value: nobody is shown it, and everybody is told what to do.
+    """
+    try:
+        yield from files.batches()
+    except InvalidInput as error:
+        if error.expected.startswith("reports from "):
+            raise InvalidInput(error.expected, "other numbers", RAW) from None
+        if any(f"whole numbers in column {name!r}" == error.expected for name in files.mechanisms):
+            raise InvalidInput(error.expected, error.got, RAW) from None
+        raise
 
 
 def _queried(files: Files, public: Public, **grouping: Any) -> dict[str, Any]:
@@ -155,7 +159,7 @@ def _queried(files: Files, public: Public, **grouping: Any) -> dict[str, Any]:
     counts: dict[str, Any] = {}
     many = len(files.mechanisms)
     with progress("Counting reports", files.rows and files.rows * many) as advance:
-        for paths, rows in _parts(files):
+        for paths, rows in engines.parts(files):
             for name, mechanism in files.mechanisms.items():
                 own = tables.counts(
                     paths,
@@ -172,24 +176,10 @@ def _queried(files: Files, public: Public, **grouping: Any) -> dict[str, Any]:
     return counts
 
 
-def _parts(files: Files) -> Iterator[tuple[list[Path], int]]:
-    """The files, as many at a time as are worth a query, and their rows where they know them."""
-    paths: list[Path] = []
-    rows = 0
-    for source in files.sources:
-        paths.append(source.path)
-        rows += source.rows or 0
-        if rows >= ROWS:
-            yield paths, rows
-            paths, rows = [], 0
-    if paths:
-        yield paths, rows
-
-
 def _streamed(files: Files, public: Public) -> dict[str, Counts]:
     counts: dict[str, Counts] = {}
     with progress("Counting reports", files.rows) as advance:
-        for batch, numbers in files.batches():
+        for batch, numbers in batches(files):
             for name, reports in batch.items():
                 if len(reports):
                     own = public.count(reports, numbers)
@@ -294,6 +284,13 @@ def only(names: Sequence[str], question: str | None, option: str = "--question")
     """The question that is meant: the one that an option names, or the only one there is."""
     if question is not None:
         return _validate.one_of(tuple(names), question=question)
-    if len(names) != 1:
-        raise InvalidInput(f"{option} to name one", "several", f"Known: {', '.join(names)}.")
+    if not names:
+        raise InvalidInput(f"a question or column for {option}", "none")
+    if len(names) > 1:
+        listed = ", ".join(map(repr, names[:LISTED])) + (", ..." if names[LISTED:] else "")
+        raise InvalidInput(
+            f"{option} to name one of {listed}",
+            f"no {option}",
+            f"For example: {option} {shlex.quote(names[0])}.",
+        )
     return names[0]

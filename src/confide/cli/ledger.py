@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
-from confide._files import counted, readable
+from confide._files import counted, named, readable
 from confide.accounting import odds, rounded_up
 from confide.cli import output
 from confide.cli.collect import JsonOption
+from confide.errors import InvalidInput
 from confide.ledgers import Ledger
+
+SQLITE = b"SQLite format 3\0"
+"""How every SQLite file starts, and so every ledger."""
 
 ledger = typer.Typer(help="What was released about a data set, and what is left to spend.")
 
@@ -28,6 +32,13 @@ def show(
 ) -> None:
     """Show the charges of a ledger, what they cost together and what is left."""
     readable(file)
+    with file.open("rb") as start:
+        if start.read(len(SQLITE)) != SQLITE:
+            raise InvalidInput(
+                f"a ledger at {named(file)}",
+                "a file of another kind",
+                "A ledger is what --ledger FILE of release or sample made.",
+            )
     opened = Ledger(file)
     entries, spent, left = opened.entries(), opened.spent, opened.left
     if as_json:

@@ -239,7 +239,7 @@ def _together(files: Files, x: str, y: str, public: inputs.Public) -> Counts:
     both = Joint({x: files.mechanisms[x], y: files.mechanisms[y]})
     total: Counts | None = None
     with output.progress("Counting reports", files.rows) as advance:
-        for batch, numbers in files.batches():
+        for batch, numbers in inputs.batches(files):
             if not len(batch[x]):
                 continue
             indices = np.stack([batch[x].indices, batch[y].indices], axis=1)

@@ -25,6 +25,7 @@ from confide.releases import (
     Series,
 )
 from confide.releases.base import BOUNDS, Recipe
+from confide.releases.query import KINDS as WHATS
 
 # What each kind may be told besides its bounds and epsilon, as options here and as parameters.
 KINDS: dict[str, tuple[Callable[..., Recipe], tuple[str, ...]]] = {
@@ -36,6 +37,7 @@ KINDS: dict[str, tuple[Callable[..., Recipe], tuple[str, ...]]] = {
     "kolmogorov-smirnov": (KolmogorovSmirnov, ("size", "points")),
 }
 
+COUNT = "A count is of a column of 0 and 1: write 1 for those to count, such as yes, else 0."
 JOINT = ("histogram", "gaussian-process", "bernstein")
 
 
@@ -131,6 +133,12 @@ def release(
         "size": size,
         "points": points,
     }
+    if kind in WHATS:
+        raise InvalidInput(
+            f"a kind among {', '.join(KINDS)}",
+            repr(kind),
+            f"For that: confide release query FILE --what {kind}.",
+        )
     _validate.one_of(tuple(KINDS), kind=kind)
     # Everything that can be refused is refused before a value is read, and long before a charge.
     for path, suffixes in ((plot, FORMATS), (to, _arrow.SUFFIXES)):
@@ -147,7 +155,7 @@ def release(
     budgets.check(
         ledger, budget, budget_delta, {"--subject": subject, "--key": key, "--group": group}
     )
-    raw, _ = values.read(file, column)
+    raw = _read(file, column, counted=what == "count")
     book = None
     if ledger is not None:
         book = budgets.opened(ledger, budget, budget_delta, subject, made.spend)
@@ -156,6 +164,20 @@ def release(
         found = published.fulfil(made, kind, raw, book, key=name, group=group, tell=tell)
     found.write(sample, to, plot)
     found.show(as_json=as_json)
+
+
+def _read(file: Path, column: Sequence[str] | None, *, counted: bool) -> dict[str, Any]:
+    """The columns; for a count of 0 and 1 only, which people forget who have yes and no."""
+    try:
+        raw, _ = values.read(file, column)
+    except InvalidInput as error:
+        if counted and "numbers in column" in error.expected:
+            raise InvalidInput(error.expected, error.got, COUNT) from None
+        raise
+    for name, numbers in raw.items():
+        if counted and not ((numbers == 0) | (numbers == 1)).all():
+            raise InvalidInput(f"0 and 1 in column {name!r}", "other numbers", COUNT)
+    return raw
 
 
 def recipe(kind: str, epsilon: float, given: Mapping[str, Any], bounds: Any) -> Recipe:
@@ -182,7 +204,9 @@ def _bounds(
     """The lattice of the column, or of each of several columns."""
     if kind == "query" and given["what"] == "count":
         if bounds != (None, None):
-            raise InvalidInput("no --low or --high for a count", "one", "Values are 0 and 1.")
+            named = zip(("--low", "--high"), bounds, strict=True)
+            got = " and ".join(option for option, ends in named if ends is not None)
+            raise InvalidInput("no --low or --high for a count", got, COUNT)
         return None
     columns = list(column or [""])
     low, high = (ends or [] for ends in bounds)

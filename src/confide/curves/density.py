@@ -124,7 +124,7 @@ class Density(ABC):
         Returns
         -------
         tuple
-            Lower and upper end; arrays where ``at`` is one.
+            Lower and upper end: two floats, or arrays where ``at`` is one.
         """
         if what == "median":
             raise InvalidInput("a known what", "what='median'", 'Ask for "quantile" at 0.5.')
@@ -135,17 +135,16 @@ class Density(ABC):
         if not hasattr(self.intervals, what):
             raise Unsupported(f"A joint density has no single {what}: take marginal(name) first.")
         if what == "mean":
-            ends: tuple[Any, Any] = getattr(self.intervals, what)(level)
-            return ends
+            return ends(*getattr(self.intervals, what)(level))
         if at is None:
             raise InvalidInput(f"a place for the interval of the {what}", "none", "Give at=.")
         places = np.asarray(at, dtype=np.float64)
         low, high = getattr(self.intervals, what)(places, level)
         if what == "pdf":
-            return low, high
+            return ends(low, high)
         # The interval knows no smoothing and the estimate does: it holds the estimate in any case.
         estimate = getattr(self, what)(places)
-        return np.minimum(low, estimate), np.maximum(high, estimate)
+        return ends(np.minimum(low, estimate), np.maximum(high, estimate))
 
     def sample(self, n: int, *, seed: int | None = None) -> Floats:
         """Synthetic values from the estimated distribution; they cost no further privacy."""
@@ -176,6 +175,11 @@ def keyed(fields: Any, curve: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
         if key not in fields:
             raise InvalidInput(f"the key {key!r} in a {curve}", "none")
     return fields
+
+
+def ends(low: Any, high: Any) -> tuple[Any, Any]:
+    """The ends of intervals: plain floats where there is one, which print as numbers do."""
+    return low if np.ndim(low) else float(low), high if np.ndim(high) else float(high)
 
 
 def short(value: Any) -> str:

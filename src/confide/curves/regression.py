@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
-from confide.curves.density import short
+from confide.curves.density import ends, short
 from confide.displays import RegressionDisplay
 from confide.errors import InvalidInput, Unsupported
 
@@ -60,13 +60,12 @@ class Regression(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
 
-    def interval(self, x: npt.ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Pointwise confidence intervals of the mean response at x."""
+    def interval(self, x: npt.ArrayLike, *, level: float = 0.95) -> tuple[Any, Any]:
+        """Pointwise confidence intervals of the mean response at x: two floats, or arrays."""
         level = _validate.level(level)
         if self.band is None:
             raise Unsupported("This curve came without the reports' noise: it has no intervals.")
-        low, high = self.band.interval(np.asarray(x, dtype=np.float64), level)
-        return low, high
+        return ends(*self.band.interval(np.asarray(x, dtype=np.float64), level))
 
     def plot(self, ax: Any = None, *, level: float | None = 0.95) -> RegressionDisplay:
         """Draw the curve, its band and the corrected baseline; for two covariates a map."""

@@ -171,10 +171,10 @@ class Reports:
         for axis, size in enumerate(outputs):
             column = array if len(outputs) == 1 else array[:, axis]
             if column.size and not (column.min() >= 0 and column.max() < size):
-                bad = column.min() if column.min() < 0 else column.max()
+                # Which ones is not said: raw values may have been taken for reports.
                 raise InvalidInput(
                     f"reports from 0 to {size - 1}",
-                    str(bad),
+                    "others",
                     "They are not reports of this mechanism.",
                 )
         # A copy of its own, so that what was checked stays as it was.

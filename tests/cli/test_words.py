@@ -1,0 +1,246 @@
+"""What people read who made one of the mistakes that everybody makes once."""
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+
+from confide.cli.app import _usage, run
+
+SURVEY = """
+[questions.age]
+low = 0
+high = 120
+size = 120
+epsilon = 1.0
+[questions.smokes]
+categories = ["no", "yes"]
+epsilon = 1.0
+"""
+RAW = (
+    "Warning: Expected reports{} by {} with epsilon = 1, got counts that no answers whatever would "
+    "give. They may be raw values, reports of another survey, or forged: privatize raw values "
+    "first, read reports with the survey that made them, and do not rely on an estimate from "
+    "these.\n"
+)
+FRONT = ["privatize", "summarize", "density", "audit", "plan", "release"]
+COUNT = "A count is of a column of 0 and 1: write 1 for those to count, such as yes, else 0.\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("survey.toml").write_text(SURVEY)
+    generator = np.random.default_rng(1)
+    ages = np.clip(generator.normal(45, 16, 1000).round(), 18, 90).astype(int)
+    smokes = (generator.random(1000) < 0.05).astype(int)
+    rows = list(zip(ages, smokes, ["a", "b"] * 500, strict=True))
+    Path("raw.csv").write_text(
+        "\n".join(["age,smokes,team", *(f"{a},{s},{t}" for a, s, t in rows)])
+    )
+    words = [f"{a},{'yes' if s else 'no'},{t}" for a, s, t in rows]
+    Path("values.csv").write_text("\n".join(["age,smokes,team", *words]))
+
+
+def test_the_commands_of_the_front_page_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """In order and in an empty folder, as people try them."""
+    for path in Path().iterdir():
+        path.unlink()
+    page = (Path(__file__).parents[2] / "README.md").read_text()
+    (survey,) = re.findall(r"```toml\n# survey.toml\n(.*?)```", page, re.DOTALL)
+    Path("survey.toml").write_text(survey)
+    (made,) = re.findall(r'^python -c "(.*)" > values.csv$', page, re.MULTILINE)
+    exec(made, {})
+    Path("values.csv").write_text(capsys.readouterr().out)
+    commands = [shlex.split(line) for line in re.findall(r"^confide (.*)$", page, re.MULTILINE)]
+    assert [command[0] for command in commands] == FRONT
+    for command in commands:
+        few = ["--surveys", "10"] if command[0] == "plan" else []
+        assert run([*command, *few]) == 0, command
+        assert capsys.readouterr().err == ""
+    assert Path("pay.png").stat().st_size > 1000
+
+
+def told(command: str, code: int, capsys: pytest.CaptureFixture[str]) -> str:
+    assert run(command.split()) == code
+    return capsys.readouterr().err
+
+
+class TestRawValues:
+    """Answers that were never privatized, taken for reports."""
+
+    @pytest.mark.parametrize(
+        ("command", "mechanism"),
+        [
+            ("density survey.toml raw.csv --question age", "square-wave"),
+            ("density survey.toml raw.csv --question age --json", "square-wave"),
+            ("shares survey.toml raw.csv --question smokes", "randomized-response"),
+        ],
+    )
+    def test_an_estimate_warns_and_goes_on(self, command, mechanism, capsys):
+        assert told(command, 0, capsys) == RAW.format("", mechanism)
+
+    @pytest.mark.parametrize("by", ["", " --by team"])
+    def test_a_summary_names_the_questions(self, by, capsys):
+        both = RAW.format(" of 'age'", "square-wave")
+        both += RAW.format(" of 'smokes'", "randomized-response")
+        assert told(f"summarize survey.toml raw.csv -o raw.json{by}", 0, capsys) == both
+        assert told("merge raw.json -o again.json", 0, capsys) == both
+        command = "density survey.toml again.json --question age"
+        assert told(command, 0, capsys) == RAW.format("", "square-wave")
+
+    def test_a_command_that_fits_twice_warns_once(self, capsys):
+        question = 'mechanism = "laplace"\nepsilon = 8.0'
+        Path("survey.toml").write_text(SURVEY.replace("size = 120\nepsilon = 1.0", question))
+        rows = [f"{(at % 2) * 900},{at // 2 % 2}" for at in range(2000)]
+        Path("spread.csv").write_text("\n".join(["age,smokes", *rows]))
+        command = "classify survey.toml spread.csv --x age --y smokes"
+        expected = RAW.format(" of 'age'", "laplace").replace("= 1", "= 8")
+        assert told(command, 0, capsys) == expected
+
+    @pytest.mark.parametrize(
+        "verb", ["density", "regress --y age --x smokes", "summarize -o c.json"]
+    )
+    def test_what_cannot_be_a_report_is_not_shown(self, verb, capsys):
+        raw = "Reports are what privatize has written: put raw values through it first.\n"
+        for age, fault in (
+            (31_415, "reports from 0 to 179 in column 'age' of 'pay.csv', got other numbers"),
+            (31.415, "whole numbers in column 'age', got other text in row 2 of 'pay.csv'"),
+        ):
+            Path("pay.csv").write_text(f"age,smokes\n3,1\n{age},0\n")
+            question = " --question age" if verb == "density" else ""
+            command = f"{verb} survey.toml pay.csv{question}"
+            assert told(command, 2, capsys) == f"Expected {fault}. {raw}"
+        Path("pay.csv").write_text("age,smokes,team\n31415,1,a\n")
+        printed = told("summarize survey.toml pay.csv -o c.json --by team", 2, capsys)
+        assert printed == (
+            f"Expected valid rows in 'pay.csv', got 1 row with a report out of range. {raw}"
+        )
+
+    def test_reports_do_not_warn(self, capsys):
+        told("privatize survey.toml values.csv -o reports.parquet --keep team", 0, capsys)
+        for command in (
+            "summarize reports.parquet -o counts.json",
+            "summarize reports.parquet -o teams.json --by team",
+            "density survey.toml counts.json --question age",
+            "shares reports.parquet --question smokes",
+            "compare teams.json a b --question age",
+        ):
+            assert told(command, 0, capsys) == ""
+
+
+SENTENCES = {
+    "number": ("density --level high", "Expected a number for '--level', got 'high'.\n"),
+    "whole": ("plan --n 1.5", "Expected a whole number for '--n', got '1.5'.\n"),
+    "pair": ("regress --bounds 0 x", "Expected a number for '--bounds', got 'x'.\n"),
+    "list": ("release histogram raw.csv --low x", "Expected a number for '--low', got 'x'.\n"),
+    "verb": ("bogus", "No such command 'bogus'. confide --help lists them.\n"),
+    "no-verb": ("ledger", "Missing command. confide ledger --help lists them.\n"),
+    "question": (
+        "density survey.toml raw.csv",
+        "Expected --question to name one of 'age', 'smokes', got no --question. For example: "
+        "--question age.\n",
+    ),
+    "column": (
+        "release histogram raw.csv --low 0 --high 1 --epsilon 1",
+        "Expected --column to name one of 'age', 'smokes', 'team', got no --column. For example: "
+        "--column age.\n",
+    ),
+    "no-question": (
+        "regress one.toml raw.csv --y age",
+        "Expected a question or column for --x, got none.\n",
+    ),
+    "kind": (
+        "release count raw.csv --low 0 --high 1 --epsilon 1",
+        "Expected a kind among query, histogram, series, gaussian-process, bernstein, "
+        "kolmogorov-smirnov, got 'count'. For that: confide release query FILE --what count.\n",
+    ),
+    "count-bounds": (
+        "release query raw.csv --what count --low 0 --high 1 --epsilon 1",
+        f"Expected no --low or --high for a count, got --low and --high. {COUNT}",
+    ),
+    "count-words": (
+        "release query values.csv --what count --column smokes --epsilon 1",
+        "Expected plain finite numbers in column 'smokes', got other text in row 1 of "
+        f"'values.csv'. {COUNT}",
+    ),
+    "count-numbers": (
+        "release query raw.csv --what count --column age --epsilon 1 --ledger new.db --budget 1",
+        f"Expected 0 and 1 in column 'age', got other numbers. {COUNT}",
+    ),
+    "not-a-ledger": (
+        "ledger show raw.csv",
+        "Expected a ledger at 'raw.csv', got a file of another kind. A ledger is what --ledger "
+        "FILE of release or sample made.\n",
+    ),
+    "small-budget": (
+        "release query raw.csv --column age --what mean --low 0 --high 120 --epsilon 1 "
+        "--ledger new.db --budget 0.5",
+        "Expected --budget of at least 1 and --budget-delta of at least 0, got 0.5 and 0. Give the "
+        "new ledger more, or release with a smaller --epsilon.\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("command", "sentence"), SENTENCES.values(), ids=SENTENCES)
+def test_mistakes(command: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("one.toml").write_text(SURVEY.partition("[questions.smokes]")[0])
+    before = set(Path().iterdir())
+    assert told(command, 2, capsys) == sentence
+    assert set(Path().iterdir()) == before
+
+
+def test_numbers_that_are_too_small(capsys: pytest.CaptureFixture[str]) -> None:
+    told_ = told("release histogram raw.csv --sample 0 --epsilon 1", 2, capsys)
+    assert "for '--sample', got '0'" in told_
+    assert told_.startswith("Expected a number ")
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("'1.5' is not a valid integer.", "Expected a whole number for '--n', got '1.5'."),
+        ("'x' is not a valid float.", "Expected a number for '--n', got 'x'."),
+        ("0 is not in the range x>=1.", "Expected x>=1 for '--n', got '0'."),
+        ("it is odd.", "Invalid value for '--n': it is odd."),
+    ],
+)
+def test_older_parsers_are_told_alike(fault: str, sentence: str) -> None:
+    assert _usage(typer.BadParameter(fault, param_hint="'--n'")) == sentence
+
+
+def test_many_columns_are_not_all_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("wide.csv").write_text(",".join(f"my column {at}" for at in range(30)) + "\n" + "1," * 29)
+    printed = told("release histogram wide.csv --low 0 --high 1 --epsilon 1", 2, capsys)
+    assert "'my column 19', ..., got no --column" in printed
+    assert printed.endswith("For example: --column 'my column 0'.\n")
+
+
+def test_what_to_do_about_a_ledger(capsys: pytest.CaptureFixture[str]) -> None:
+    mean = "release query raw.csv --column age --what mean --low 0 --high 120 --ledger l.db"
+    told(f"{mean} --epsilon 1 --budget 1.5", 0, capsys)
+    assert told(f"{mean} --epsilon 1 --key again", 2, capsys).endswith(
+        "got epsilon=1. Nothing was charged or drawn: spend less, or ask for a stored release by "
+        "its key, which costs nothing.\n"
+    )
+    assert told(f"{mean} --epsilon 0.25", 2, capsys).endswith(
+        "'raw.csv/age/mean' was charged for, got others. The number of values and the parameters "
+        "belong to a key: another key (--key) makes another release, and spends again.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[questions.age\n", "line 1, column 15 (expected ']' at the end of a table declaration)"),
+        ("[questions.age]\nlow = none\n", "line 2, column 7 (invalid value)"),
+        ("[questions.age]\nlow = 0\nlow = 1\n", "line 3, column 8 (cannot overwrite a value)"),
+    ],
+)
+def test_where_a_survey_is_wrong(text, fault, capsys):
+    Path("survey.toml").write_text(text)
+    printed = told("audit survey.toml", 2, capsys)
+    assert printed == f"Expected TOML in 'survey.toml', got a mistake at {fault}.\n"
