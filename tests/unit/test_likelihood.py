@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from confide import noise
 from confide.errors import InvalidInput
-from confide.estimators import _grids, likelihood
+from confide.estimators import likelihood
+from confide.estimators._convex import maximize
 from confide.estimators._em import em, log_likelihood, smooth
-from confide.estimators._grids import coarse_edges, coarsen, product
+from confide.estimators._grids import coarse_edges, coarsen
+from confide.estimators._threads import one_thread
 from confide.estimators.likelihood import Likelihood, choose_smoothing
 from confide.lattice import Lattice
 from confide.mechanisms import Joint, Laplace, RandomizedResponse, SquareWave
@@ -136,26 +139,18 @@ def test_coarse_law_is_the_law_of_evenly_spread_cells(mechanism, size):
     np.testing.assert_array_equal(binned, np.add.reduceat(counts, bins))
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 9, 57])
-@pytest.mark.parametrize("shape", [(1, 1), (3, 1), (29, 116), (256, 1024), (1024, 256)])
-def test_products_in_blocks(monkeypatch, rows, shape):
-    generator = np.random.default_rng(1)
-    values, matrix = generator.random((rows, shape[0])), generator.random(shape)
-    whole, sizes = values @ matrix, []
+def test_solvers_stay_on_one_thread():
+    def threads() -> list[int]:
+        return [each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"]
 
-    def matmul(a, b, out):
-        sizes.append((*a.shape, b.shape[1]))
-        return np.dot(a, b, out=out) if out.flags.c_contiguous else out.__setitem__(..., a @ b)
-
-    monkeypatch.setattr(_grids.np, "matmul", matmul)
-    found = product(values, matrix)
-    monkeypatch.undo()
-    np.testing.assert_allclose(found, whole, rtol=1e-12)
-    assert found.shape == whole.shape
-    # None so large that OpenBLAS would wake another thread, none a vector but of vectors.
-    assert all(np.prod(size) <= 2**18 for size in sizes)
-    assert all(size[0] > 1 for size in sizes)
-    assert all(size[2] > 1 for size in sizes) or shape[1] == 1
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        assert set(one_thread(threads)()) == {1}
+        assert threads() == before
+        with pytest.raises(ZeroDivisionError):
+            one_thread(lambda: 1 / 0)()
+        assert threads() == before
+    assert all(hasattr(solve, "__wrapped__") for solve in (em, maximize))
 
 
 @pytest.mark.parametrize("size", [257, 331, 1013])

@@ -9,12 +9,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from confide.estimators._threads import one_thread
+
 Floats = npt.NDArray[np.float64]
 
 CHUNK = 2**20
 EVEN = 1e-12
 
 
+@one_thread
 def maximize(
     law: Floats, shares: Floats, contrast: Floats | None = None, *, gap: npt.ArrayLike
 ) -> tuple[Floats, Floats]:

@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from confide.estimators._threads import one_thread
+
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
@@ -62,6 +64,7 @@ def log_likelihood(law: Channel, counts: Floats, masses: Floats) -> Floats:
     return gain
 
 
+@one_thread
 def em(
     law: Channel,
     counts: Floats,

@@ -14,10 +14,6 @@ from confide.mechanisms.laws import Law, Product
 
 FINENESS = 4
 """Bins of reports for each coarse cell, at most: so narrow that binning adds next to no blur."""
-ALONE = 2**18
-"""Multiplications that OpenBLAS does on the calling thread, whatever number of threads it has."""
-ROWS = 8
-"""Rows that a product takes at a time: fewer waste its time, more leave it too few columns."""
 
 
 def checked_grid(smoothing: float | str, size: int | str) -> tuple[float | str, int | str]:
@@ -57,35 +53,8 @@ class Reduced:
 
     def _each(self, values: Floats, matrices: Sequence[Floats]) -> Floats:
         for axis, matrix in enumerate(matrices, start=-len(matrices)):
-            values = product(values.swapaxes(axis, -1), matrix).swapaxes(axis, -1)
+            values = (values.swapaxes(axis, -1) @ matrix).swapaxes(axis, -1)
         return values
-
-
-def product(values: Floats, matrix: Floats) -> Floats:
-    """``values @ matrix`` in blocks that stay on this thread.
-
-    Thousands of small products follow each other in a fit. To wake another thread for each takes
-    many times as long as the product, the more so on a busy machine.
-    """
-    inner, columns = matrix.shape
-    rows = values.reshape(-1, inner)
-    if len(rows) == 1:
-        # A product with one vector is another routine, which wakes threads far sooner.
-        twice = product(np.repeat(rows, 2, axis=0), matrix)
-        return twice[:1].reshape(*values.shape[:-1], columns)
-    tall = max(ROWS, ALONE // (inner * columns))
-    wide = max(2, ALONE // (inner * min(tall, max(len(rows), 1))))
-    result = np.empty((len(rows), columns))
-    for down in _pieces(len(rows), tall):
-        for across in _pieces(columns, wide):
-            np.matmul(rows[down], matrix[:, across], out=result[down, across])
-    return result.reshape(*values.shape[:-1], columns)
-
-
-def _pieces(length: int, most: int) -> list[slice]:
-    """Pieces of nearly equal length, so that none of several is a single row or column."""
-    count = -(-length // most)
-    return [slice(length * at // count, length * (at + 1) // count) for at in range(count)]
 
 
 def coarsen(law: Law, counts: Floats, sizes: Sequence[int]) -> tuple[Law | Reduced, Floats]:
