@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench.peers import Peer
 
@@ -55,6 +57,15 @@ def best(*jobs: Callable[[], object], rounds: int = 5) -> list[float]:
             job()
             times[at] = min(times[at], time.perf_counter() - start)
     return times
+
+
+def peak() -> int:
+    """Peak bytes of memory of this process, without those of whoever started it."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def watch(command: Sequence[str]) -> tuple[float, int]:

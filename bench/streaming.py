@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.clock import Row
+from bench.clock import Row, peak
 from bench.peers import HOME
 from confide import streams
 from confide.surveys import Survey
@@ -68,8 +67,8 @@ def measure(n: int, folder: Path, rounds: int = 2) -> tuple[float, float, float]
     best, limit, memory = np.inf, np.inf, 0.0
     for _ in range(rounds):
         limit = min(limit, entropy(n))
-        seconds, peak = stream(path)
-        best, memory = min(best, seconds), max(memory, peak)
+        seconds, used = stream(path)
+        best, memory = min(best, seconds), max(memory, used)
     path.unlink()
     return best, limit, memory
 
@@ -91,8 +90,7 @@ def main(path: Path) -> None:
     start = time.perf_counter()
     streams.privatize(job, path.with_suffix(".out.parquet"), processes=PROCESSES)
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"seconds": seconds, "bytes": peak}))
+    print(json.dumps({"seconds": seconds, "bytes": peak()}))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +23,7 @@ import pytest
 
 from confide import _arrow, reports, streams
 from confide.cli.app import run
-from confide.errors import ConfideError
+from confide.errors import ConfideError, InvalidInput
 from confide.mechanisms import Mechanism
 from confide.streams import batches, crew
 from confide.streams.parts import MANIFEST, Parts, folder_of
@@ -283,6 +289,154 @@ def test_a_process_that_was_ended_is_told_and_the_run_goes_on(
     n, reused = streams.privatize(job, to, processes=1)
     assert n == N
     assert reused < N
+
+
+def test_a_process_that_cannot_start_is_told_and_the_run_goes_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(process: BaseProcess) -> None:
+        raise OSError("Resource temporarily unavailable")
+
+    job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")])
+    to = Path("reports.parquet")
+    with monkeypatch.context() as patched:
+        patched.setattr(BaseProcess, "start", fail)
+        with pytest.raises(ConfideError, match="one that was ended"):
+            streams.privatize(job, to, processes=2)
+    assert not to.exists()
+    assert streams.privatize(job, to, processes=1)[0] == N
+
+
+def test_nobody_waits_for_a_process_to_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = Event()
+    waits = []
+    start, write = crew._start, Parts.write
+
+    def late(process: BaseProcess, theirs: Connection) -> None:
+        waits.append(drawn.wait(20))
+        start(process, theirs)
+
+    def told(kept: Parts, number: int, tables: Iterator[pa.Table]) -> None:
+        write(kept, number, tables)
+        drawn.set()
+
+    monkeypatch.setattr(crew, "_start", late)
+    monkeypatch.setattr(Parts, "write", told)
+    job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")])
+    assert streams.privatize(job, Path("reports.parquet"), processes=2) == (N, 0)
+    assert waits == [True]
+
+
+@pytest.mark.parametrize("damage", ["zeros", "one bit", "no end", "a start", "nothing"])
+def test_a_damaged_batch_is_told(
+    folder: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")], ["id"])
+    with Parts.open(Path("reports.parquet"), job.manifest(), restart=False) as kept:
+        kept.write(0, job.reports(next(job.batches())))
+        path = kept.path(0)
+    whole = bytearray(path.read_bytes())
+    half = len(whole) // 2
+    if damage == "zeros":
+        whole[half : half + 4096] = bytes(4096)
+    elif damage == "one bit":
+        whole[half] ^= 1
+    else:
+        del whole[{"no end": -1, "a start": 3, "nothing": 0}[damage] :]
+    path.write_bytes(whole)
+    assert "got a damaged one" in refused(COMMAND, capsys)
+    assert path.read_bytes() == whole
+    assert not Path("reports.parquet").exists()
+
+
+@pytest.mark.parametrize("small", [False, True])
+def test_values_that_are_replaced_while_they_are_read(
+    folder: Path, small: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "SMALL", 10**9 if small else 0)
+    job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")])
+    pq.write_table(values(seed=2), "others.parquet", row_group_size=GROUP)
+
+    def replace(rows: int) -> None:
+        if Path("others.parquet").exists():
+            os.replace("others.parquet", "values.parquet")
+
+    with pytest.raises(InvalidInput, match="files that were changed meanwhile"):
+        streams.privatize(job, Path("reports.parquet"), processes=1, advance=replace)
+    assert sorted(path.name for path in folder.iterdir()) == ["survey.toml", "values.parquet"]
+
+
+def test_other_values_of_the_same_size_and_time(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")], ["id"])
+    with Parts.open(Path("reports.parquet"), job.manifest(), restart=False) as kept:
+        kept.write(0, job.reports(next(job.batches())))
+    shutil.copy2("values.parquet", "others.parquet")
+    os.replace("others.parquet", "values.parquet")
+    assert "--restart" in refused(COMMAND, capsys)
+
+
+def test_a_lock_that_its_holder_has_removed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")])
+    to, lock = Path("reports.parquet"), fcntl.flock
+    first = Parts.open(to, job.manifest(), restart=False)
+    others = []
+
+    def late(file: object, operation: int) -> None:
+        # The lock is open: now the run that held it ends, and another one begins.
+        monkeypatch.setattr(fcntl, "flock", lock)
+        kept.remove()
+        first.__exit__(None, None, None)
+        others.append(Parts.open(to, job.manifest(), restart=False))
+        others[0].__enter__()
+        lock(file, operation)
+
+    kept = first.__enter__()
+    monkeypatch.setattr(fcntl, "flock", late)
+    with (
+        pytest.raises(InvalidInput, match="one that is under way"),
+        Parts.open(to, job.manifest(), restart=False),
+    ):
+        pytest.fail("two runs at once")
+    others[0].__exit__(None, None, None)
+
+
+def test_compressed_values(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pa_csv.write_csv(values(), "values.csv")
+    header, *lines = Path("values.csv").read_bytes().splitlines(keepends=True)
+    # Two members, as tools write that compress in parallel.
+    whole = gzip.compress(header + b"".join(lines[:100])) + gzip.compress(b"".join(lines[100:]))
+    Path("values.csv.gz").write_bytes(whole)
+    command = [*COMMAND[:2], "values.csv.gz", *COMMAND[3:]]
+    assert run(command) == 0
+    capsys.readouterr()
+    assert pq.read_table("reports.parquet")["id"].to_pylist() == list(range(N))
+    Path("reports.parquet").unlink()
+    for cut in (20, len(whole) // 2, len(whole) - 1):
+        Path("values.csv.gz").write_bytes(whole[:cut])
+        assert "Expected a CSV file" in refused(command, capsys)
+    assert not list(folder.glob("*reports*"))
+
+
+def test_reports_are_packed_and_public_columns_are_not(folder: Path) -> None:
+    survey = Survey.from_dict({"questions": {"a.b": {"low": 0, "high": 1, "epsilon": 1.0}}})
+    table = pa.table({"a.b": np.full(N, 0.5), "a": [{"c": "x"}] * N, "region": ["north"] * N})
+    pq.write_table(table, "values.parquet", row_group_size=GROUP)
+    job = streams.Job(survey, [Path("values.parquet")], ["a", "region"])
+    streams.privatize(job, Path("reports.parquet"), processes=1)
+    group = pq.ParquetFile("reports.parquet").metadata.row_group(0)
+    found = {
+        group.column(at).path_in_schema: group.column(at).encodings
+        for at in range(group.num_columns)
+    }
+    assert "DELTA_BINARY_PACKED" in found["a.b"]
+    assert "RLE_DICTIONARY" in found["region"]
+    made = pq.read_table("reports.parquet")
+    assert made.select(["a", "region"]).equals(table.select(["a", "region"]))
+    # At 1,024 cells a report has eleven bits or so, and its packed difference one more.
+    assert group.column(0).total_compressed_size < 2 * group.num_rows
 
 
 def test_the_number_of_processes_is_checked(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import math
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from confide.errors import InvalidInput, Mismatch, Unsupported
 from confide.reports import Stamp, cells_to_arrow, to_arrow, write_cells
 from confide.summaries import CellSums, Counts, Groups
 from confide.tables import LeftOut, cell_sums, counts
-from confide.tables._rows import Grouping
+from confide.tables._rows import Grouping, narrowed
 
 LATTICE = Lattice(low=0, high=1, size=12)
 WAVE = SquareWave(LATTICE, epsilon=1.0)
@@ -300,13 +302,94 @@ def test_invalid_values_are_collapsed_before_they_reach_python(
     assert crossed == [SIZE + 1, SIZE + 1]
 
 
+@pytest.mark.parametrize("kind", ["int64", "uint64", "string"])
+def test_values_that_are_no_reports_make_few_groups(kind: str) -> None:
+    # The engine's memory is a matter of how many values the inner query tells apart.
+    numbers = np.arange(50_000)
+    hostile = {"int64": numbers - 20_000, "uint64": numbers, "string": numbers.astype(str)}[kind]
+    table = pa.table({"pay": pa.array(hostile, kind)})
+    if kind == "string":
+        words = [f"{n % 5_000:x}" for n in numbers] + ["1" * 30, "1\n", "-1", None]
+        table = pa.concat_tables([table, pa.table({"pay": words})])
+    query = ibis.memtable(table)
+    few = query.select(k=narrowed(query["pay"], SIZE)).distinct().count().execute()
+    # Texts as long as a report, of digits and a minus, are told apart later.
+    assert few <= (11**2 + 11 + 3 if kind == "string" else SIZE + 2)
+    with pytest.warns(LeftOut):
+        found = counts(table, WAVE, invalid="report")
+    good = [str(report) for report in range(SIZE)]
+    column = pd.Series(table["pay"].to_pylist()).astype(str)
+    assert found.counts.tolist() == [int((column == report).sum()) for report in good]
+
+
+def test_a_line_break_is_no_part_of_a_number(tmp_path: Path) -> None:
+    data = {"pay": ["1", "1\n", "23456789\n", "2"], "weight": ["1.5", "1", "1", "2\n"]}
+    connection = sqlite3.connect(tmp_path / "t.db")
+    connection.execute("CREATE TABLE t (pay TEXT, weight TEXT)")
+    connection.executemany("INSERT INTO t VALUES (?, ?)", zip(*data.values(), strict=True))
+    connection.commit()
+    connection.close()
+    for table in (data, ibis.sqlite.connect(tmp_path / "t.db").table("t")):
+        with pytest.warns(LeftOut) as caught:
+            found = counts(table, WAVE, column="pay", weights="weight", invalid="report")
+        assert found.n == 1
+        told = [one.message for one in caught if isinstance(one.message, LeftOut)]
+        assert [list(one.rows.values()) for one in told] == [[2, 1]]
+
+
+def test_columns_whose_names_differ_by_case(tmp_path: Path) -> None:
+    first = pa.table({"pay": [1], "Pay": [9], "region": ["a"]})
+    pq.write_table(first, tmp_path / "a.parquet")
+    pq.write_table(first.select(["Pay", "pay", "region"]), tmp_path / "b.parquet")
+    (tmp_path / "a.csv").write_text("pay,Pay,region\n1,9,a\n")
+    words = "differ by more than case, got 'pay' and 'Pay'"
+    for table in (first, ibis.memtable(first), tmp_path / "a.csv", tmp_path / "a.parquet"):
+        with pytest.raises(InvalidInput, match=words):
+            counts(table, WAVE, column="pay")
+    with pytest.raises(InvalidInput, match=words):
+        counts([tmp_path / "a.parquet", tmp_path / "b.parquet"], WAVE, column="pay", by="region")
+
+
+def test_a_table_in_memory_is_nobody_elses(tmp_path: Path) -> None:
+    ibis.set_backend(ibis.sqlite.connect(tmp_path / "mine.db"))
+    try:
+        assert counts({"pay": [1, 2, 3]}, WAVE).n == 3
+        assert ibis.get_backend().list_tables() == []
+    finally:
+        ibis.set_backend("duckdb")
+
+
+def test_a_table_in_memory_is_let_go() -> None:
+    size = 10**6
+    table = pa.table({"pay": pa.nulls(size, pa.int64()).fill_null(1)})
+    held = pa.total_allocated_bytes()
+    counts(table, WAVE)
+    del table
+    gc.collect()
+    assert pa.total_allocated_bytes() < held - 4 * size
+
+
+def test_threads_do_not_meet() -> None:
+    def count(report: int) -> bool:
+        found = counts({"pay": np.full(1_000, report)}, WAVE)
+        return bool(found.counts[report] == found.n == 1_000)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(count, [at % SIZE for at in range(40)]))
+
+
 def test_too_many_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    from confide.tables import _query, _sources
+    from confide.tables import _rows, _sources
 
     data = {"pay": np.zeros(100, int), "who": np.arange(100)}
-    monkeypatch.setattr(_query, "MAX_CELLS", 99 * SIZE)
+    monkeypatch.setattr(_rows, "MAX_CELLS", 99 * SIZE)
     with pytest.raises(InvalidInput, match="at most 99 groups"):
         counts(data, WAVE, column="pay", by="who")
+    partition = PARTITIONS[0]
+    monkeypatch.setattr(_rows, "MAX_CELLS", 9 * partition.cells.size * (2 * partition.levels + 2))
+    lists = cells_to_arrow(vectors(partition, 10)).append_column("who", pa.array(range(10)))
+    with pytest.raises(InvalidInput, match="at most 9 groups"):
+        cell_sums(lists, partition, by="who", simulated=True)
     monkeypatch.setattr(_sources, "MAX_ROWS", 99)
     with pytest.raises(InvalidInput, match="at most 99 pairs of a group and a report"):
         counts(data, WAVE, column="pay", by="who")

@@ -18,7 +18,7 @@ def privatize(
         list[Path],
         typer.Argument(
             metavar="SURVEY VALUES",
-            help="The survey (.toml), and CSV or Parquet: files, globs, folders.",
+            help="The survey (.toml), and CSV (also .csv.gz) or Parquet: files, globs, folders.",
         ),
     ],
     *,
@@ -40,7 +40,7 @@ def privatize(
     """Turn values into private reports, with fresh randomness from the operating system."""
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
-    values = expand(rest, _arrow.SUFFIXES)
+    values = expand(rest, _arrow.READABLE)
     writable(to, _arrow.SUFFIXES, [*values, *([path] if path else [])])
     job = streams.Job(survey, values, list(dict.fromkeys(keep or ())))
     with output.progress("Privatizing", job.rows) as advance:

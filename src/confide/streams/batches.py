@@ -113,14 +113,15 @@ class Job:
         survey = json.dumps(self.survey.to_dict(), sort_keys=True)
         states = [path.stat() for path in self.paths]
         return {
-            "version": 1,
+            "version": 2,
             "arrow": _arrow.arrow().__version__,
             "survey": hashlib.sha256(survey.encode()).hexdigest(),
             "fingerprint": self.survey.fingerprint,
             "keep": {name: str(kind) for name, kind in self.kinds.items()},
             "batch": [PART, BLOCKS, _arrow.BLOCK],
             "values": [
-                [str(path.resolve()), state.st_size, state.st_mtime_ns]
+                # A file put in the place of another can have its size and time.
+                [str(path.resolve()), state.st_ino, state.st_size, state.st_mtime_ns]
                 for path, state in zip(self.paths, states, strict=True)
             ],
         }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import connection, get_all_start_methods, get_context
 from multiprocessing.connection import Connection
-from typing import cast
+from threading import Thread
+from typing import Any, cast
 
 from confide.errors import ConfideError
 from confide.streams.batches import Batch, Job
@@ -122,29 +124,41 @@ def _crew(job: Job, parts: Parts) -> Iterator[Callable[[], Connection]]:
     context = get_context("forkserver") if FORKS else get_context("spawn")
     # What the processes need is then imported once, not by each of them.
     context.set_forkserver_preload([__name__])
+    # Here and now: what a job computes for later use grows while processes start.
+    work = pickle.dumps((job, parts))
     hired = []
 
     def hire() -> Connection:
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, job, parts), daemon=True)
-        process.start()
-        theirs.close()
-        hired.append((process, ours))
+        process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        # Starting waits for what is imported, long enough to draw a few batches here.
+        starting = Thread(target=_start, args=(process, theirs))
+        starting.start()
+        hired.append((starting, process, ours))
         return ours
 
     try:
         yield hire
     finally:
-        for process, ours in hired:
+        for starting, process, ours in hired:
+            starting.join()
             ours.close()
-            process.terminate()
-            process.join()
+            if process.pid is not None:
+                process.terminate()
+                process.join()
 
 
-def _serve(worker: Connection, job: Job, parts: Parts) -> None:
+def _start(process: Any, theirs: Connection) -> None:
+    # A process that cannot be started leaves a closed pipe, as one does that was ended.
+    with suppress(OSError), theirs:
+        process.start()
+
+
+def _serve(worker: Connection, work: bytes) -> None:
     _keep_memory()
     # Whoever interrupts the run ends it through the first process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    job, parts = pickle.loads(work)
     while True:
         try:
             batch: Batch = worker.recv()

@@ -2,7 +2,7 @@
 
 A batch that was drawn stays drawn: its reports are written, flushed to the disk and only then given
 their name, and whoever goes on with the run takes them as they are. A batch without its name was
-seen by nobody and may be drawn anew.
+seen by nobody and may be drawn anew. A checksum ends each file, so that damage is told, not read.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import contextlib
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from confide._arrow import arrow
 from confide._files import load_json, named
@@ -22,6 +23,8 @@ from confide.errors import InvalidInput, Mismatch
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
+CHECKSUM = 4
+"""Bytes of the checksum at the end of a batch."""
 OWN = (MANIFEST, LOCK, "*.arrow", "*.tmp", ".output.*")
 RESTART = "Run it as before to go on, or add --restart to throw away what it did."
 
@@ -96,18 +99,31 @@ class Parts:
         return self.folder / f"{self.key}-{number:08d}.arrow"
 
     def has(self, number: int) -> bool:
-        """Whether a batch is finished."""
-        return self.path(number).exists()
+        """Whether a batch is finished; it must be as it was written."""
+        path = self.path(number)
+        if not path.exists():
+            return False
+        try:
+            with arrow().memory_map(str(path)) as file:
+                whole = file.read_buffer()
+        except (arrow().ArrowException, OSError):
+            raise self._damaged(number) from None
+        body = whole[: max(0, whole.size - CHECKSUM)]
+        if _bytes(zlib.crc32(body)) != whole[body.size :].to_pybytes():
+            raise self._damaged(number)
+        return True
 
     def write(self, number: int, tables: Iterator[Any]) -> None:
         """Keep the tables of a batch, all or none."""
         ipc = arrow("pyarrow.ipc")
         with self._written(self.path(number)) as temporary, temporary.open("wb") as file:
             first = next(tables)
-            with ipc.new_stream(file, first.schema) as stream:
+            summed = _Summed(file)
+            with ipc.new_stream(summed, first.schema) as stream:
                 stream.write_table(first)
                 for table in tables:
                     stream.write_table(table)
+            file.write(_bytes(summed.checksum))
 
     def read(self, number: int, rows: int, metadata: Mapping[bytes, bytes]) -> Iterator[Any]:
         """The tables of a finished batch, which must have so many rows and say what made them."""
@@ -121,11 +137,14 @@ class Parts:
         except (pa.ArrowException, OSError):
             seen = -1
         if seen != rows:
-            raise Mismatch(
-                f"batch {number + 1} in {named(self.folder)} as it was written",
-                "a damaged one",
-                "Add --restart to throw away what the interrupted run did.",
-            )
+            raise self._damaged(number)
+
+    def _damaged(self, number: int) -> Mismatch:
+        return Mismatch(
+            f"batch {number + 1} in {named(self.folder)} as it was written",
+            "a damaged one",
+            "Add --restart to throw away what the interrupted run did.",
+        )
 
     @contextlib.contextmanager
     def _written(self, path: Path) -> Iterator[Path]:
@@ -144,14 +163,37 @@ class Parts:
     def remove(self) -> None:
         """Throw the batches away, and the folder unless somebody else put something into it."""
         self._clear()
-        (self.folder / LOCK).unlink(missing_ok=True)
+        # Where the lock cannot go while it is held, it stays, and the folder with it.
         with contextlib.suppress(OSError):
+            (self.folder / LOCK).unlink(missing_ok=True)
             self.folder.rmdir()
 
     def _clear(self) -> None:
         for pattern in OWN:
             for path in self.folder.glob(pattern) if pattern != LOCK else ():
                 path.unlink(missing_ok=True)
+
+
+class _Summed:
+    """A file that adds up a checksum of what is written to it."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.checksum = 0
+
+    def write(self, data: bytes) -> int:
+        """Write and add up."""
+        self.checksum = zlib.crc32(data, self.checksum)
+        return self.file.write(data)
+
+    def flush(self) -> None:
+        """Nothing stays here."""
+
+
+def _bytes(checksum: int) -> bytes:
+    return checksum.to_bytes(CHECKSUM, "big")
 
 
 def _private(folder: Path) -> None:
@@ -167,16 +209,21 @@ def _private(folder: Path) -> None:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder while a run lasts; the lock of a killed run is gone with it."""
-    with (folder / LOCK).open("ab") as file:
+    path = folder / LOCK
+    with path.open("ab") as file:
         try:
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held it may have removed it meanwhile, and others have another one.
+            held = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
         except ImportError:
             # Elsewhere two runs at once would still share their batches, not draw them twice.
-            pass
+            held = True
         except BlockingIOError:
+            held = False
+        if not held:
             raise InvalidInput(
                 f"no other run that writes through {named(folder)}", "one that is under way"
-            ) from None
+            )
         yield

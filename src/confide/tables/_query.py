@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +17,6 @@ from confide.tables._rows import GOOD, Grouping, Numbers
 from confide.tables._sources import ibis
 
 SUMS = ("sw", "sww", "sy", "syy")
-MAX_CELLS = 2**27
-"""Groups times reports at most: summaries are dense, this many counts take a gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +52,15 @@ class Query:
     def over(self, table: Any, grouping: Grouping) -> Any:
         """The query: one row for each group and report, and one for each kind of bad row.
 
-        Two levels. The inner one groups by the bare columns, which costs what any GROUP BY does;
-        the outer one sees distinct values only, and collapses all that are no reports.
+        Two levels. The inner one groups by the columns with little done to them, which costs what
+        any GROUP BY does; the outer one sees distinct values only, and tells what they are.
         """
-        keys = {f"k{at}": table[name] for at, name in enumerate(self.columns)}
+        keys = {
+            f"k{at}": _rows.narrowed(table[name], size)
+            for at, (name, size) in enumerate(
+                zip(self.columns, self.mechanism.law.outputs, strict=True)
+            )
+        }
         kept = grouping.columns(table) | keys
         row_kinds = []
         if self.weights is not None:
@@ -118,15 +122,9 @@ class Query:
         found = {kind: int(numbers[kinds == kind].sum()) for kind in np.unique(kinds).tolist()}
         _rows.settle(found, invalid=invalid, where=where)
         rows = rows.filter(compute.equal(rows.column("kind"), GOOD))
-        keys, group = grouping.keys(rows)
         outputs = self.mechanism.law.outputs
-        size = int(np.prod(outputs))
-        if len(keys) * size > MAX_CELLS:
-            raise InvalidInput(
-                f"at most {MAX_CELLS // size:,} groups of {size:,} reports each",
-                f"{len(keys):,}",
-                "Take columns with fewer values in by=.",
-            )
+        size = math.prod(outputs)
+        keys, group = grouping.keys(rows, size)
         places = tuple(rows.column(f"k{at}").to_numpy() for at in range(len(outputs)))
         for place, end in zip(places, outputs, strict=True):
             # An engine takes a file's word for its least and greatest value; we do not.

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from confide import _cells, _validate
 from confide._files import counted
 from confide.errors import ConfideWarning, InvalidInput
-from confide.summaries.counts import MAX_WEIGHT
 from confide.summaries.groups import Key
+from confide.summaries.tallies import MAX_WEIGHT
 from confide.tables._sources import ibis
 
 GOOD = 0
@@ -33,6 +33,10 @@ KINDS = {
 NO_GROUP, NO_REPORT, NOT_WHOLE, OUTSIDE = 1, 2, 3, 4
 NO_WEIGHT, BAD_WEIGHT, NO_RESPONSE, BAD_RESPONSE, OUT_OF_BOUNDS, BAD_VECTOR = 5, 6, 7, 8, 9, 10
 CHOICES = ("refuse", "report")
+OTHERS = "[^-0-9]"
+"""Letters that no whole number has."""
+MAX_CELLS = 2**27
+"""Groups times numbers at most: summaries are dense, this many counts take a gigabyte."""
 LARGEST_WHOLE = 2**53
 """Floats beyond need not be whole numbers that anybody meant."""
 
@@ -81,6 +85,22 @@ def settle(found: Mapping[int, int], *, invalid: str, where: str) -> None:
         warnings.warn(LeftOut(rows), stacklevel=4)
 
 
+def narrowed(column: Any, size: int) -> Any:
+    """Reports with one value for all that are none, so that those do not make groups without end.
+
+    Floats stay as they are: what a file states of them is not to be relied on, see `odd`.
+    """
+    engine, kind = ibis(), column.type()
+    if kind.is_integer():
+        missing = (column.isnull(), engine.null())
+        return engine.cases((column.between(0, size - 1), column), missing, else_=size)
+    if kind.is_string():
+        long = column.length() > len(str(size - 1))
+        outside = _spells(column, _cells.WHOLE, OTHERS).ifelse(str(size), "")
+        return engine.cases((long, outside), (column.re_search(OTHERS), ""), else_=column)
+    return column
+
+
 def whole(column: Any, size: int, name: str) -> tuple[Any, Any]:
     """The kind of a report, 0 where it is good, and the report as an integer."""
     engine, kind = ibis(), column.type()
@@ -100,11 +120,18 @@ def whole(column: Any, size: int, name: str) -> tuple[Any, Any]:
         code = engine.cases((strange, NOT_WHOLE), inside, *other, else_=NO_REPORT)
         return code, (code == GOOD).ifelse(safe, 0).cast("int64")
     if kind.is_string():
-        digits = column.re_search(_cells.WHOLE)
+        digits = _spells(column, _cells.WHOLE, OTHERS)
         number = digits.ifelse(column, "0").cast("int64")
         inside = (digits & number.between(0, size - 1), GOOD)
         return engine.cases(missing, inside, (digits, OUTSIDE), else_=NOT_WHOLE), number
     raise InvalidInput(f"whole numbers in column {name!r}", f"the type {kind}")
+
+
+def _spells(column: Any, pattern: str, others: str) -> Any:
+    """Whether a text has a pattern to its very end: $ stands before a last line break too, in
+    some engines, and casts pass over it.
+    """
+    return column.re_search(pattern) & ~column.re_search(others)
 
 
 def odd(column: Any) -> Any:
@@ -147,7 +174,7 @@ class Numbers:
         """
         kind = column.type()
         if kind.is_string():
-            plain = column.re_search(_cells.NUMBER)
+            plain = _spells(column, _cells.NUMBER, "[^-+.0-9eE]")
             return cls(
                 column.isnull().ifelse(None, plain.ifelse(column, "0")).cast("float64"), ~plain
             )
@@ -225,14 +252,23 @@ class Grouping:
         missing = [table[name].isnull() for name in self.names]
         return [ibis().cases((gone, NO_GROUP), else_=GOOD) for gone in missing]
 
-    def keys(self, rows: Any) -> tuple[list[Key], npt.NDArray[np.int64]]:
-        """The groups of an Arrow table in order, and the number of the one in each row."""
-        codes = np.zeros(rows.num_rows, dtype=np.int64)
+    def keys(self, rows: Any, size: int) -> tuple[list[Key], npt.NDArray[np.int64]]:
+        """The groups of an Arrow table in order, and the number of the one in each row.
+
+        Refused where they are too many for summaries of so many numbers each.
+        """
+        codes, first = np.zeros(rows.num_rows, dtype=np.int64), np.zeros(1, dtype=np.int64)
         for name in self.names:
             column = rows.column(name).combine_chunks().dictionary_encode()
             codes = codes * len(column.dictionary) + column.indices.to_numpy()
             # Numbered anew, so that many columns do not overflow.
             _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+        if len(first) * size > MAX_CELLS:
+            raise InvalidInput(
+                f"at most {MAX_CELLS // size:,} groups of {size:,} numbers each",
+                f"{len(first):,}",
+                "Take columns with fewer values in by=.",
+            )
         if not self.by:
             return [()], codes
         parts = [rows.column(name).take(first).to_pylist() for name in self.names]

@@ -55,12 +55,36 @@ def opened(data: Any, columns: Sequence[str]) -> Opened:
     elif isinstance(data, engine.expr.types.Table):
         found = Opened(data, (), "the table")
     else:
-        bare = _arrow.table_of(data)
-        found = Opened(engine.memtable(bare), ((bare.schema.metadata, "the table"),), "the table")
-    for name in columns:
-        if name not in found.table.columns:
-            raise _arrow.no_column(list(found.table.columns), name, found.where)
+        found = _in_memory(_arrow.table_of(data), columns)
+    _require(found.table.columns, columns, found.where)
     return found
+
+
+def _require(names: Sequence[str], columns: Sequence[str], where: str) -> None:
+    """Refuse a table that lacks a column, or has one that an engine may take for it."""
+    for name in columns:
+        if name not in names:
+            raise _arrow.no_column(list(names), name, where)
+        for other in names:
+            if other != name and other.lower() == name.lower():
+                raise InvalidInput(
+                    f"column names in {where} that differ by more than case",
+                    f"{_validate.shown(name)} and {_validate.shown(other)}",
+                    "Rename one of them.",
+                )
+
+
+def _in_memory(table: Any, columns: Sequence[str]) -> Opened:
+    """An Arrow table for a database of our own, whichever one Ibis uses by default."""
+    names = table.schema.names
+    _require(names, columns, "the table")
+    connection = _duckdb()
+    wanted = table.select(list(dict.fromkeys(columns)) or names)
+    with _told("the table"):
+        connection.con.register("rows", wanted)
+        schema = ibis().Schema.from_pyarrow(wanted.schema)
+        found = connection.sql("SELECT * FROM rows", schema=schema)
+    return Opened(found, ((table.schema.metadata, "the table"),), "the table")
 
 
 @cache
@@ -87,6 +111,7 @@ def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
     sources = [_arrow.Source(path) for path in found]
     for source in sources:
         source.require(columns)
+        _require(source.names, columns, source.where)
     connection = _duckdb()
     if plain == {True}:
         with _told(where):

@@ -157,9 +157,9 @@ def _summaries(
         found[kind] = found.get(kind, 0) + n
     _rows.settle(found, invalid=invalid, where=where)
     rows = rows.filter(compute.equal(rows.column("kind"), GOOD))
-    keys, group = grouping.keys(rows)
-    part, n = (rows.column(name).to_numpy() for name in ("part", "n"))
     size, levels = partition.cells.size, partition.levels
+    keys, group = grouping.keys(rows, size * (2 * levels + 2))
+    part, n = (rows.column(name).to_numpy() for name in ("part", "n"))
     respondents = np.zeros(len(keys), dtype=np.int64)
     first = part == RESPONDENTS
     respondents[group[first]] = n[first]
