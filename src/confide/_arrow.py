@@ -177,6 +177,23 @@ class Source:
             metadata = self._parquet.metadata
             return [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
 
+    def states(self, name: str, low: int, high: int) -> bool:
+        """Whether a Parquet file says that a column of whole numbers keeps to bounds.
+
+        It may lie, and it may have nothing to say.
+        """
+        if not arrow().types.is_integer(self.kind(name)):
+            return False
+        with _told(self.where):
+            metadata = self._parquet.metadata
+            paths = [metadata.schema.column(at).path for at in range(metadata.num_columns)]
+            at = paths.index(name)
+            for group in range(metadata.num_row_groups):
+                said = metadata.row_group(group).column(at).statistics
+                if said is None or not said.has_min_max or said.min < low or said.max > high:
+                    return False
+        return True
+
     @cached_property
     def _schema(self) -> Any:
         return self._parquet.schema_arrow

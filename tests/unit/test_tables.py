@@ -27,6 +27,7 @@ from confide.reports import Stamp, cells_to_arrow, to_arrow, write_cells
 from confide.summaries import CellSums, Counts, Groups
 from confide.tables import LeftOut, cell_sums, counts
 from confide.tables._rows import Grouping, narrowed
+from confide.tables._sources import opened
 
 LATTICE = Lattice(low=0, high=1, size=12)
 WAVE = SquareWave(LATTICE, epsilon=1.0)
@@ -320,6 +321,27 @@ def test_values_that_are_no_reports_make_few_groups(kind: str) -> None:
     good = [str(report) for report in range(SIZE)]
     column = pd.Series(table["pay"].to_pylist()).astype(str)
     assert found.counts.tolist() == [int((column == report).sum()) for report in good]
+
+
+def test_files_say_where_bare_columns_will_do(tmp_path: Path) -> None:
+    small = pa.table({"pay": pa.array([0, 3, None, 99], "int32"), "w": [[1], [2], [3], [4]]})
+    for name, table, told in (
+        ("small", small, {"pay"}),
+        ("wide", pa.table({"pay": [0, 2**40]}), set()),
+        ("negative", pa.table({"pay": [-1, 3]}), set()),
+        ("float", pa.table({"pay": [1.0, 2.0]}), set()),
+    ):
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+        assert opened(tmp_path / f"{name}.parquet", ["pay"]).small == told
+    pq.write_table(small, tmp_path / "silent.parquet", write_statistics=False)
+    assert opened(tmp_path / "silent.parquet", ["pay", "w"]).small == set()
+    assert opened(tmp_path / "small.parquet", ["pay", "w"]).small == {"pay"}
+    # One that is wide makes all of them so.
+    pq.write_table(pa.table({"pay": pa.array([70_000], "int32")}), tmp_path / "other.parquet")
+    both = [tmp_path / "small.parquet", tmp_path / "other.parquet"]
+    assert opened(both, ["pay"]).small == set()
+    with pytest.warns(LeftOut):
+        assert counts(both, WAVE, column="pay", invalid="report").n == 2
 
 
 def test_a_line_break_is_no_part_of_a_number(tmp_path: Path) -> None:

@@ -104,9 +104,9 @@ def counts(
     )
     source = opened(table, [*query.columns, *query.public, *grouping.by])
     stamped = checked(source, query, simulated)
-    rows = grouped(query.over(source.table, grouping), source.where)
+    rows = grouped(query.over(source, grouping), source.where)
     if query.unsure(rows):
-        rows = grouped(replace(query, careful=True).over(source.table, grouping), source.where)
+        rows = grouped(replace(query, careful=True).over(source, grouping), source.where)
     made = query.summaries(rows, grouping, stamped, invalid=invalid, where=source.where)
     if by is None:
         return made[()]

@@ -14,7 +14,7 @@ from confide.summaries import Counts, Response
 from confide.summaries.groups import Key
 from confide.tables import _rows
 from confide.tables._rows import GOOD, Grouping, Numbers
-from confide.tables._sources import ibis
+from confide.tables._sources import Opened, ibis
 
 SUMS = ("sw", "sww", "sy", "syy")
 
@@ -49,18 +49,19 @@ class Query:
         """Public columns that go along."""
         return [name for name in (self.weights, self.response) if name is not None]
 
-    def over(self, table: Any, grouping: Grouping) -> Any:
+    def over(self, source: Opened, grouping: Grouping) -> Any:
         """The query: one row for each group and report, and one for each kind of bad row.
 
         Two levels. The inner one groups by the columns with little done to them, which costs what
         any GROUP BY does; the outer one sees distinct values only, and tells what they are.
         """
-        keys = {
-            f"k{at}": _rows.narrowed(table[name], size)
-            for at, (name, size) in enumerate(
-                zip(self.columns, self.mechanism.law.outputs, strict=True)
-            )
-        }
+        table, keys = source.table, {}
+        for at, (name, size) in enumerate(
+            zip(self.columns, self.mechanism.law.outputs, strict=True)
+        ):
+            # A bare column is the fastest key. Files that lie about it cost memory, no more.
+            column = table[name]
+            keys[f"k{at}"] = column if name in source.small else _rows.narrowed(column, size)
         kept = grouping.columns(table) | keys
         row_kinds = []
         if self.weights is not None:

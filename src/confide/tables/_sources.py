@@ -17,6 +17,8 @@ from confide import _arrow, _validate
 from confide._files import expand, named
 from confide.errors import InvalidInput, Unsupported, extra
 
+SMALL = 2**16
+"""Values of a column that no engine minds to tell apart."""
 MAX_ROWS = 2**24
 """Grouped rows that may come to Python at most: half a gigabyte or so."""
 
@@ -38,11 +40,14 @@ class Opened:
         Metadata of the schema of each file or table, and how to call it in a message.
     where
         How to call the whole in a message.
+    small
+        Columns that files say to hold few different whole numbers.
     """
 
     table: Any
     stamps: tuple[tuple[Any, str], ...]
     where: str
+    small: frozenset[str] = frozenset()
 
 
 def opened(data: Any, columns: Sequence[str]) -> Opened:
@@ -132,7 +137,11 @@ def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
                 )
     with _told(where):
         table = connection.read_parquet(names, hive_partitioning=False)
-    return Opened(table, tuple((source.metadata, source.where) for source in sources), where)
+    small = frozenset(
+        name for name in columns if all(source.states(name, 0, SMALL) for source in sources)
+    )
+    stamps = tuple((source.metadata, source.where) for source in sources)
+    return Opened(table, stamps, where, small)
 
 
 @contextlib.contextmanager
