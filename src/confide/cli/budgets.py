@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from confide._files import readable
 from confide.accounting import Spend
 from confide.errors import BudgetExhausted, InvalidInput
 from confide.ledgers import Ledger
+
+LedgerOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The budget to charge; --budget makes a new one."),
+]
+BudgetOption = Annotated[
+    float | None, typer.Option(help="Epsilon that a new ledger may spend in all.")
+]
+SubjectOption = Annotated[
+    str | None, typer.Option(help="Whose budget it is; a ledger of another is refused.")
+]
+KeyOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Name in the ledger; asking again returns what is stored.",
+        show_default="made of the file, the columns and the kind",
+    ),
+]
 
 
 def check(

@@ -82,26 +82,13 @@ def release(
         int | None, typer.Option(help="kolmogorov-smirnov: number of synthetic points.")
     ] = None,
     points: Annotated[int | None, typer.Option(help="kolmogorov-smirnov: cells.")] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The budget to charge; --budget makes a new one."),
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="Epsilon that a new ledger may spend in all.")
-    ] = None,
+    ledger: budgets.LedgerOption = None,
+    budget: budgets.BudgetOption = None,
     budget_delta: Annotated[
         float | None, typer.Option(help="Delta that a new ledger may spend in all.")
     ] = None,
-    subject: Annotated[
-        str | None, typer.Option(help="Whose budget it is; a ledger of another is refused.")
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            help="Name in the ledger; asking again returns what is stored.",
-            show_default="file/columns/kind",
-        ),
-    ] = None,
+    subject: budgets.SubjectOption = None,
+    key: budgets.KeyOption = None,
     group: Annotated[
         tuple[str, str] | None,
         typer.Option(

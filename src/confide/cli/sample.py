@@ -74,23 +74,10 @@ def sample(
             show_default="kde up to 3 columns",
         ),
     ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The budget to charge; --budget makes a new one."),
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="Epsilon that a new ledger may spend in all.")
-    ] = None,
-    subject: Annotated[
-        str | None, typer.Option(help="Whose budget it is; a ledger of another is refused.")
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            help="Name in the ledger; asking again returns what is stored.",
-            show_default="file/columns/sample",
-        ),
-    ] = None,
+    ledger: budgets.LedgerOption = None,
+    budget: budgets.BudgetOption = None,
+    subject: budgets.SubjectOption = None,
+    key: budgets.KeyOption = None,
     to: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The samples, CSV or Parquet."),
