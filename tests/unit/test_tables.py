@@ -359,6 +359,18 @@ def test_a_line_break_is_no_part_of_a_number(tmp_path: Path) -> None:
         assert [list(one.rows.values()) for one in told] == [[2, 1]]
 
 
+def test_cells_of_another_type_than_their_column(tmp_path: Path) -> None:
+    # SQLite keeps what it is given, whatever a column is declared as.
+    connection = sqlite3.connect(tmp_path / "t.db")
+    connection.execute("CREATE TABLE t (pay INTEGER)")
+    connection.executemany("INSERT INTO t VALUES (?)", [(1,), (3.5,), ("x",)])
+    connection.commit()
+    connection.close()
+    with pytest.raises(InvalidInput, match="types that columns have in the table") as refused:
+        counts(ibis.sqlite.connect(tmp_path / "t.db").table("t"), WAVE, column="pay")
+    assert "3.5" not in str(refused.value)
+
+
 def test_columns_whose_names_differ_by_case(tmp_path: Path) -> None:
     first = pa.table({"pay": [1], "Pay": [9], "region": ["a"]})
     pq.write_table(first, tmp_path / "a.parquet")

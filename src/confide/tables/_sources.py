@@ -157,9 +157,9 @@ def _told(where: str) -> Iterator[None]:
             f"The engine that holds {where} has no {operation}, which this needs: give the paths "
             "of its files, and DuckDB reads them."
         ) from error
-    except ibis("duckdb").Error:
+    except (ibis("duckdb").Error, _arrow.arrow().ArrowException):
         raise InvalidInput(
-            f"rows that DuckDB can read in {where}", "something else, or not all of them"
+            f"rows of the types that columns have in {where}", "something else, or not all of them"
         ) from None
 
 
