@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from threading import Barrier, Thread
 
 import numpy as np
 import pytest
@@ -149,6 +150,14 @@ def test_solvers_stay_on_one_thread():
         assert threads() == before
         with pytest.raises(ZeroDivisionError):
             one_thread(lambda: 1 / 0)()
+        assert threads() == before
+        # Several at a time: the last one out puts back what the first one found.
+        meet = Barrier(3)
+        crew = [Thread(target=one_thread(meet.wait)) for _ in range(3)]
+        for thread in crew:
+            thread.start()
+        for thread in crew:
+            thread.join()
         assert threads() == before
     assert all(hasattr(solve, "__wrapped__") for solve in (em, maximize))
 

@@ -53,6 +53,24 @@ def test_populations_agree_however_they_are_told():
         assert population.quantile(0.3) == pytest.approx(law.ppf(0.3), abs=10 * tolerance)
 
 
+def test_pilots_put_nobody_into_gaps():
+    generator = np.random.default_rng(3)
+    groups = [
+        generator.normal(middle, 1, size) for middle, size in ((20, 300), (50, 90), (80, 300))
+    ]
+    population = Population.of_values(np.concatenate(groups))
+    empty = population.outside(24, 46) + population.outside(54, 76) - 1
+    assert population.weights.sum() == pytest.approx(1)
+    assert 1 - empty < 0.003
+    # Each group keeps its people, and is not much wider than it was.
+    for middle, size in ((20, 300), (50, 90), (80, 300)):
+        own = np.abs(population.points - middle) < 10
+        share = population.weights[own]
+        assert share.sum() == pytest.approx(size / 690)
+        spread = np.sqrt(share @ (population.points[own] - middle) ** 2 / share.sum())
+        assert 0.9 < spread < 1.25
+
+
 def test_pilot_values_that_repeat_stay_and_others_spread():
     values = np.array([0.0, 0.0, 0.0, 1.0, 2.0, 4.0])
     population = Population.of_values(values)

@@ -84,9 +84,8 @@ def difference(
     for groups that have no respondent in common. The interval of a mean is built around the
     unbiased mean of the reports, so its middle stands for t.
 
-    Intervals of quantiles cover more than their level says, and their differences more still: at
-    95 %, in 99.5 % of simulated surveys or more (square wave and Laplace, epsilon 2, groups of 400
-    to 6,000 respondents). A difference of quantiles that is certain is so with room to spare.
+    Intervals of quantiles cover more than their level says, and their differences more still: a
+    difference of quantiles that is certain is so with room to spare.
 
     Examples
     --------

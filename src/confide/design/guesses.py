@@ -74,10 +74,10 @@ class Population:
         """The population that pilot values come from.
 
         A value that occurs once stands for a stretch around it (a triangle), as far as its
-        n**(8/9)/4-th neighbour on the nearer side; one that occurs more often stands for itself,
-        so that zeros and round numbers stay where they are. The mean stays what it is. The pilot
-        must be public, or an estimate from private reports that were paid for: raw private values
-        leak through whatever is chosen with them.
+        n**(8/9)/4-th neighbour on the nearer side but not across a gap; one that occurs more often
+        stands for itself, so that zeros and round numbers stay where they are. The mean stays what
+        it is. The pilot must be public, or an estimate from private reports that were paid for: raw
+        private values leak through whatever is chosen with them.
 
         Parameters
         ----------
@@ -90,12 +90,8 @@ class Population:
         if numbers.size < 2:
             raise InvalidInput("two or more pilot values", str(numbers.size))
         known, counts = np.unique(numbers, return_counts=True)
-        at = np.arange(known.size)
-        # Errors of estimates depend on how a density bends, and bends of a pilot are mostly chance
-        # unless it is smoothed for its second derivative: n**(-1/9), wider than for a density.
-        steps = np.minimum(round(numbers.size ** (8 / 9) / 4), np.minimum(at, at[::-1]))
-        half = np.minimum(known - known[at - steps], known[at + steps] - known)
         alone = counts == 1
+        half = _stretches(known, int(alone.sum()))
         parts = max(1, POINTS // numbers.size)
         u = (np.arange(parts) + 0.5) / parts
         spots = np.where(u < 0.5, np.sqrt(2 * u) - 1, 1 - np.sqrt(2 * (1 - u)))
@@ -202,6 +198,23 @@ def guess(
         start, end = (low, high) if reach is None else reach
         return Population.of_density(what, low=start, high=end)
     return Population.of_values(what)
+
+
+def _stretches(known: Floats, single: int) -> Floats:
+    """How far each of some ascending pilot values is spread, ``single`` of which occur once."""
+    at = np.arange(known.size)
+    near = np.minimum(max(round(single**0.4), 1), np.minimum(at, at[::-1]))
+    own = np.minimum(known - known[at - near], known[at + near] - known)
+    # A gap is wider than what a value's near neighbours take on either side of it. Groups with
+    # gaps between them are smoothed alone, or people would be put where nobody is.
+    gaps = np.diff(known) > np.maximum(own[1:], own[:-1])
+    group = np.append(0, gaps.cumsum())
+    first, last = np.searchsorted(group, group), np.searchsorted(group, group, "right") - 1
+    # Errors of estimates depend on how a density bends, and bends of a pilot are mostly chance
+    # unless it is smoothed for its second derivative: n**(-1/9), wider than for a density.
+    wide = (single / known.size * (last - first + 1)) ** (8 / 9) / 4
+    steps = np.minimum(wide.round().astype(np.intp), np.minimum(at - first, last - at))
+    return np.asarray(np.minimum(known - known[at - steps], known[at + steps] - known))
 
 
 def _shares() -> Floats:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import cache, wraps
+from threading import Lock
 from typing import ParamSpec, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -21,12 +23,35 @@ def one_thread(solve: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(solve)
     def solved(*args: P.args, **kwargs: P.kwargs) -> R:
-        with _libraries().limit(limits=1, user_api="blas"):
+        with LIMIT:
             return solve(*args, **kwargs)
 
     return solved
 
 
+class _Limit:
+    """BLAS counts threads for the whole process, so the first solver sets and the last resets."""
+
+    def __init__(self) -> None:
+        self.lock, self.inside, self.held = Lock(), 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.inside:
+                self.held.enter_context(_libraries().limit(limits=1, user_api="blas"))
+            self.inside += 1
+
+    def __exit__(self, *what: object) -> None:
+        with self.lock:
+            self.inside -= 1
+            if not self.inside:
+                self.held.close()
+
+
+LIMIT = _Limit()
+
+
 @cache
 def _libraries() -> ThreadpoolController:
+    # To look for them takes as long as many a problem, and solvers use those of numpy only.
     return ThreadpoolController()

@@ -142,7 +142,8 @@ def choose_smoothing(law: Channel, counts: Floats, typical: float) -> float:
         return float(candidates[best])
     held, kept = held[usable, None], kept[usable, None]
     scores: dict[int, float] = {}
-    # Scores rise to one peak and fall, so the search climbs it: most candidates are never fitted.
+    # Scores nearly always rise to one peak and fall, so the search climbs it; where they have two,
+    # the other gains little. Most candidates are never fitted.
     steps = range(candidates.size)
     while around := [at for at in steps[max(best - 1, 0) : best + 2] if at not in scores]:
         smoothing = np.broadcast_to(candidates[around], (len(kept), len(around)))

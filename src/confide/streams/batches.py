@@ -120,8 +120,9 @@ class Job:
             "keep": {name: str(kind) for name, kind in self.kinds.items()},
             "batch": [PART, BLOCKS, _arrow.BLOCK],
             "values": [
-                # A file put in the place of another can have its size and time.
-                [str(path.resolve()), state.st_ino, state.st_size, state.st_mtime_ns]
+                # A file put in the place of another can have its size and time, but was put there
+                # later. (Numbers of files would tell too, but not all mounts keep them.)
+                [str(path.resolve()), state.st_size, state.st_mtime_ns, state.st_ctime_ns]
                 for path, state in zip(self.paths, states, strict=True)
             ],
         }

@@ -210,17 +210,18 @@ def _private(folder: Path) -> None:
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder while a run lasts; the lock of a killed run is gone with it."""
     path = folder / LOCK
-    with path.open("ab") as file:
+    with contextlib.ExitStack() as stack:
         try:
+            file = stack.enter_context(path.open("ab"))
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever held it may have removed it meanwhile, and others have another one.
-            held = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
+            held = os.path.samestat(os.fstat(file.fileno()), path.stat())
         except ImportError:
             # Elsewhere two runs at once would still share their batches, not draw them twice.
             held = True
-        except BlockingIOError:
+        except (BlockingIOError, FileNotFoundError):
             held = False
         if not held:
             raise InvalidInput(
