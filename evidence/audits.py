@@ -68,6 +68,7 @@ def subjects() -> list[Case]:
         "Laplace, 1024 cells on a log scale": Laplace(
             Lattice(low=1, high=1e6, size=1024, scale="log"), epsilon=2.0
         ),
+        "Laplace, 4096 cells": Laplace(Lattice(low=0, high=1, size=4096), epsilon=1.0),
         "SquareWave": wave,
         "SquareWave, 1024 cells": SquareWave(Lattice(low=0, high=1, size=1024), epsilon=0.5),
         "TwoSidedGamma": TwoSidedGamma(SMALL, shape=0.8, scale=70.0),

@@ -23,7 +23,8 @@ from confide.mechanisms.base import Reports
 from confide.mechanisms.finite_mollifier import FiniteMollifier
 from confide.mechanisms.laws import Clamped, Dense
 from confide.randomness import FEW, Entropy, Inversion, weighted
-from confide.releases import Choice, Histogram
+from confide.releases import Choice, GaussianProcess, Histogram
+from confide.releases.gaussian_noise import DiscreteGaussian
 from confide.releases.noise import DiscreteLaplace
 
 LATTICE = Lattice(low=0, high=100, size=101)
@@ -108,6 +109,23 @@ class TwoFaced(FiveHidden):
         return Clamped(
             laplace_table(short, M), lambda: laplace_weights(laplace_parameter(EPSILON, M), M)
         )
+
+
+class LargeTwoFaced(Laplace):
+    """Half the noise in draws and floats on a large lattice, the whole in integers."""
+
+    @cached_property
+    def law(self) -> Clamped:
+        right, m = super().law, self.lattice.size - 1
+        return Clamped(laplace_table(self.half, m), right.exact)
+
+    @cached_property
+    def sampler(self) -> Inversion:
+        return laplace_sampler(self.half, self.lattice.size - 1)
+
+    @property
+    def half(self) -> int:
+        return laplace_parameter(2 * self.epsilon, self.lattice.size - 1)
 
 
 class ThousandthHidden(Hidden):
@@ -289,6 +307,18 @@ class FiveShort(FewCells):
         return (self.counts(prepared) + noise.draw(entropy, 4)).tolist()
 
 
+class ShortGaussian(DiscreteGaussian):
+    """A right variance, and draws of a deviation that is 1 % less."""
+
+    def draw(self, entropy: Entropy, n: int) -> np.ndarray:
+        return DiscreteGaussian(self.variance * 9801 // 10_000).draw(entropy, n)
+
+
+class ShortProcess(GaussianProcess):
+    def noise(self, n: int) -> DiscreteGaussian:
+        return ShortGaussian(super().noise(n).variance)
+
+
 class Hasty(Inversion):
     """Does not refine: a word that decides nothing counts as the lower outcome."""
 
@@ -378,6 +408,8 @@ def cases() -> list[Case]:
     both = SharedNoise(TWO)
     half = HalfHistogram(LATTICE, epsilon=EPSILON, cells=4)
     halves = [HalfHistogram(LATTICE, epsilon=0.8, cells=cells) for cells in (4, 8)]
+    process = ShortProcess(LATTICE, epsilon=EPSILON, delta=1e-6)
+    large = LargeTwoFaced(Lattice(low=0, high=100, size=1025), epsilon=EPSILON)
     own = Unmollified({"said": ANSWERS}, epsilon=EPSILON)
     ends = [(0.0, 100.0)]
     sampled, joint = frozenset(["sampled"]), frozenset(["joint"])
@@ -387,6 +419,8 @@ def cases() -> list[Case]:
         mutant("5 % short, stated", FiveStated, "exact"),
         mutant("5 % short, hidden", FiveHidden, "grid"),
         mutant("5 % short, stated in floats only", TwoFaced, "grid"),
+        Case("half the noise, in floats only, 1025 cells", large,
+             frozenset(["grid", "fit", "sampled", "joint"])),
         mutant("1 % short, stated", OneStated, "exact"),
         mutant("1 % short, hidden", OneHidden, "grid"),
         mutant("0.1 % short, hidden", ThousandthHidden, "grid"),
@@ -418,6 +452,8 @@ def cases() -> list[Case]:
         release("release: one count without noise", Forgetful, "grid sampled"),
         release("release: the same noise on all counts", OneNoise, "grid sampled"),
         release("release: 5 % short, hidden", FiveShort, "grid"),
+        Case("release: Gaussian noise 1 % short, hidden", process, frozenset(["grid"]), [SETS],
+             None, 100, RELEASE),
         Case("sampler: the records' own shares", own, sampled | {"grid"}, [RECORDS], None, 20_000,
              RELEASE),
     ]  # fmt: skip

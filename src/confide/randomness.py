@@ -236,7 +236,7 @@ def _settled(x: Fraction, rounded: Callable[[int, int, int], tuple[int, int]]) -
 
 
 def log_ceiling(ratio: Fraction) -> float:
-    """The smallest float that is at least ln(ratio), for ratio >= 1."""
+    """The smallest float that is at least ln(ratio >= 1), as it is and as it is written."""
     if ratio == 1:
         return 0.0
     shift = max(0, ratio.numerator.bit_length() - ratio.denominator.bit_length() - 1)
@@ -244,7 +244,9 @@ def log_ceiling(ratio: Fraction) -> float:
     for _ in range(4):
         candidate = math.nextafter(candidate, 0)
     while True:
-        lower, _ = exp_enclosure(Fraction(candidate), 256)
+        # Ledgers count what is written, which may be the smaller one.
+        least = min(Fraction(candidate), Fraction(repr(candidate)))
+        lower, _ = exp_enclosure(least, 256)
         if ratio.numerator << 256 <= lower * ratio.denominator:
             return candidate
         candidate = math.nextafter(candidate, math.inf)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from functools import cache
 from pathlib import Path
 
 MODULES = {
@@ -42,14 +43,26 @@ ATTRIBUTES = {
     "fromkeys", "get", "items", "join", "kind", "max", "min", "ndim", "numerator", "pop", "ravel",
     "reshape", "shape", "size", "sum", "tobytes", "tolist", "values", "view", "writeable",
     "__setattr__",
-    "_entropy", "count_parameter", "far", "high", "inputs", "low", "near", "value_parameter",
+    "_entropy", "count_parameter", "far", "inputs", "near", "value_parameter",
 }  # fmt: skip
-"""Of arrays, fractions and Python's own containers; then of public laws and lattices."""
-TYPES = {"bool", "int", "int8", "int32", "int64", "uint16", "uint64"}
+"""Of arrays, fractions and Python's own containers; then of public laws."""
+TYPES = {"bool", "int", "np.int8", "np.int32", "np.int64", "np.uint16", "np.uint64"}
+KEPT = {"np", *(each.removeprefix("np.") for each in TYPES)}
+"""Names that may not be given another meaning."""
+PLACES = {
+    "astype": 0, "view": 0, "array": 1, "ascontiguousarray": 1, "empty": 1, "frombuffer": 1,
+    "ones": 1, "ones_like": 1, "sum": 1, "zeros": 1, "cumsum": 2, "full": 2, "prod": 2,
+    "arange": 3,
+}  # fmt: skip
+"""Functions that can be told a type, and at which place."""
+BARRED = {"casting", "sig", "signature", "weights"}
+"""Arguments of arrays' functions that make floats, or hide a type."""
 TYPED = {"zeros", "ones", "empty"}
 """They make floats unless they are told a type."""
 PARAMETERS = {"float", "float | None"}
 """Fields declared so are public parameters, which must become fractions before they are used."""
+BOUNDS = {"low", "high"}
+"""Of a lattice: floats too."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Definition = Function | ast.Assign | ast.AnnAssign
@@ -97,18 +110,25 @@ class Module:
                         self.defined.setdefault(part.id, []).append(node)
 
 
+@cache
+def looked_at(source: str) -> Module:
+    """The same for the many times that one module is read."""
+    return Module(source)
+
+
 def body(node: ast.AST) -> Iterator[ast.AST]:
-    """What runs: neither annotations nor what is raised, but defaults and decorators."""
+    """What runs: neither annotations nor what is raised, but names, defaults and decorators."""
     stack: list[ast.AST] = [node]
     while stack:
         part = stack.pop()
         yield part
-        if isinstance(part, ast.Raise):
+        if isinstance(part, (ast.Raise, ast.arg)):
             continue
         if isinstance(part, FUNCTIONS):
             stack += [*part.body, *part.decorator_list, part.args]
         elif isinstance(part, ast.arguments):
             stack += [*part.defaults, *(each for each in part.kw_defaults if each is not None)]
+            stack += [each for each in ast.iter_child_nodes(part) if isinstance(each, ast.arg)]
         elif isinstance(part, ast.AnnAssign):
             stack += [each for each in (part.target, part.value) if each is not None]
         else:
@@ -142,6 +162,37 @@ def made_exact(part: ast.AST) -> list[ast.expr]:
     return []
 
 
+def constant(node: Definition) -> str:
+    """The name of what is assigned."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def in_place(part: ast.AST) -> list[ast.AST]:
+    """The object where its attribute is read or set, and functions of arrays where called."""
+    if isinstance(part, ast.Attribute):
+        return [part.value]
+    if not isinstance(part, ast.Call):
+        return []
+    return [part.func, *(part.args[:1] if ast.unparse(part.func) == "object.__setattr__" else [])]
+
+
+def needs_place(part: ast.AST) -> bool:
+    """By another name the object, or a function that takes a type, would not be known again."""
+    if isinstance(part, ast.Attribute):
+        return part.attr in PLACES
+    return isinstance(part, ast.Name) and part.id in ("self", "cls")
+
+
+def meant(part: ast.AST) -> str:
+    """The name that is given a meaning here."""
+    if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+        return part.id
+    if isinstance(part, ast.arg):
+        return part.arg
+    return part.name if isinstance(part, (*FUNCTIONS, ast.ClassDef)) else ""
+
+
 class Guard:
     """All that a draw can come to, and what it may not come to.
 
@@ -155,6 +206,8 @@ class Guard:
         Names that need not be looked at, written as module.name.
     rational
         Functions whose divisions are between fractions.
+    powers
+        Exponents that are no literals and never negative, written as module.name: exponent.
     """
 
     def __init__(
@@ -163,9 +216,11 @@ class Guard:
         drawing: Collection[str],
         public: Collection[str],
         rational: Collection[str],
+        powers: Collection[str],
     ) -> None:
-        self.modules = {name: Module(source) for name, source in sources.items()}
-        self.public, self.rational = public, rational
+        self.modules = {name: looked_at(source) for name, source in sources.items()}
+        self.public, self.rational, self.powers = public, rational, powers
+        self.parameters = BOUNDS.union(*(each.parameters for each in self.modules.values()))
         self.names = {
             f"confide.{name.removesuffix('.py').replace('/', '.')}": name for name in sources
         }
@@ -193,10 +248,13 @@ class Guard:
             return set()
         mine, ahead, parts = local(node), set(), list(body(node))
         exact = {id(each) for part in parts for each in made_exact(part)}
+        plain = {id(each) for part in parts for each in in_place(part)}
         for part in parts:
-            if own(part) in self.modules[module].parameters and id(part) not in exact:
-                self.violations.append(f"{module}: {name}: the parameter {own(part)}, a float")
-            for fault in self._faults(module, name, part):
+            if id(part) not in exact and self._parameter(module, part):
+                self.violations.append(f"{module}: {name}: the parameter {ast.unparse(part)}")
+            if id(part) not in plain and needs_place(part):
+                self.violations.append(f"{module}: {name}: {ast.unparse(part)} by another name")
+            for fault in self._faults(module, name or constant(node), part):
                 where = f"{module}: {name or 'a constant'}, line {getattr(part, 'lineno', '?')}"
                 self.violations.append(f"{where}: {fault}")
             if isinstance(part, ast.Name) and part.id not in mine:
@@ -204,6 +262,19 @@ class Guard:
             elif isinstance(part, ast.Attribute):
                 ahead |= self._attribute(module, part, mine)
         return ahead
+
+    def _parameter(self, module: str, part: ast.AST) -> bool:
+        """Whether it reads a float parameter, of the object itself or of any other."""
+        if not isinstance(part, ast.Attribute):
+            return False
+        if own(part):
+            return part.attr in self.modules[module].parameters
+        # Elsewhere the same name may be a function, which is read itself, or belong to arrays.
+        read = any(
+            part.attr in known.defined and f"{Path(each).stem}.{part.attr}" not in self.public
+            for each, known in self.modules.items()
+        )
+        return part.attr in self.parameters - ATTRIBUTES and not read
 
     def _faults(self, module: str, name: str, part: ast.AST) -> Iterator[str]:
         if isinstance(part, ast.Constant) and isinstance(part.value, (float, complex)):
@@ -214,8 +285,12 @@ class Guard:
             if isinstance(part.op, ast.Div) and name not in self.rational:
                 yield "a true division"
             power = part.right if isinstance(part, ast.BinOp) else part.value
-            if isinstance(part.op, ast.Pow) and isinstance(power, ast.UnaryOp):
-                yield "a negative power"
+            where = f"{Path(module).stem}.{name}: {ast.unparse(power)}"
+            whole = isinstance(power, ast.Constant) or where in self.powers
+            if isinstance(part.op, ast.Pow) and not whole:
+                yield f"the power {ast.unparse(power)}, which may be negative"
+        if meant(part) in KEPT:
+            yield f"another meaning of {meant(part)}"
         if isinstance(part, ast.Call):
             yield from self._call(part)
 
@@ -223,14 +298,20 @@ class Guard:
         """Types are given as those of whole numbers, and where floats are usual they are given."""
         called = part.func.attr if isinstance(part.func, ast.Attribute) else ""
         types = [each.value for each in part.keywords if each.arg == "dtype"]
-        if called in ("astype", "view"):
-            types += part.args[:1]
-        elif called in TYPED:
-            types += part.args[1:2]
-            if not types:
+        if called in PLACES:
+            types += part.args[PLACES[called] : PLACES[called] + 1]
+            hidden = any(isinstance(each, ast.Starred) for each in part.args)
+            if hidden or any(each.arg is None for each in part.keywords):
+                yield f"{called} with arguments that cannot be read"
+            if called in TYPED and not types:
                 yield f"{called} without a type"
+        for each in part.keywords:
+            if each.arg in BARRED:
+                yield f"the argument {each.arg}"
+        if called == "ndarray" or (called == "bincount" and len(part.args) > 1):
+            yield f"{called}, which makes floats"
         for each in types:
-            text = ast.unparse(each).removeprefix("np.")
+            text = ast.unparse(each)
             whole = isinstance(each, ast.JoinedStr) and text[1:].startswith(("'<u", '"<u'))
             if text not in TYPES and not whole:
                 yield f"the type {text}"

@@ -20,13 +20,19 @@ from scipy import stats
 from confide import Joint, Laplace, Lattice, RandomizedResponse, Survey, audits
 from confide.accounting import Spend
 from confide.audits.fits import chi_square
-from confide.audits.grids import inputs_of
+from confide.audits.grids import inputs_of, pmf_of
 from confide.audits.losses import _every_pair, _short
+from confide.audits.noise_grids import noise_gaps
+from confide.discrete import laplace_parameter
+from confide.errors import InvalidInput
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.laws import Band, Clamped, Dense, Product
 from confide.mechanisms.samples import Sampler
-from confide.releases import Histogram, Holdout, Query, ranks
+from confide.randomness import Entropy, Inversion
+from confide.releases import GaussianProcess, Histogram, Holdout, Query, ranks
 from confide.releases.base import Recipe
+from confide.releases.gaussian_noise import DiscreteGaussian
+from confide.releases.noise import DiscreteLaplace
 
 
 def concrete(kind: type) -> Iterator[type]:
@@ -99,6 +105,55 @@ def test_short_cuts_read_what_is_stated() -> None:
     assert not found.holds
 
 
+@pytest.mark.parametrize(("size", "epsilon"), [(9, 0.1), (200, 1.1), (600, 1.1)])
+def test_a_claim_is_what_is_written(size: int, epsilon: float) -> None:
+    lattice = Lattice(low=0, high=1, size=size)
+    right, mechanism = (Laplace(lattice, epsilon=epsilon) for _ in range(2))
+    assert audits.exact(right).holds
+    # The float lies above the decimal, and noise that is made for it costs more.
+    assert Fraction(epsilon) > Fraction(str(epsilon))
+    parameter = laplace_parameter(Fraction(epsilon), size - 1)
+    assert parameter < right._parameter
+    object.__setattr__(mechanism, "_parameter", parameter)
+    assert not audits.exact(mechanism).holds
+
+
+def test_parts_cost_what_is_written() -> None:
+    class Given(Joint):
+        """Says what all its questions cost."""
+
+        epsilon = 0.5
+
+        @property
+        def spend(self) -> Spend:
+            return Spend(self.epsilon)
+
+    few, many = (RandomizedResponse(["no", "yes"], epsilon=epsilon) for epsilon in (0.1, 0.4))
+    assert Fraction(0.1) + Fraction(0.4) > 0.5
+    for kind in (Given, Joint):
+        assert audits.exact(kind({"a": few, "b": many})).holds
+    more = RandomizedResponse(["no", "yes"], epsilon=math.nextafter(0.1, 1))
+    assert not audits.exact(Given({"a": more, "b": many})).holds
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 40.0])
+def test_large_laws_in_closed_form_are_those_of_the_integers(epsilon: float) -> None:
+    mechanism = Laplace(Lattice(low=0, high=1, size=520), epsilon=epsilon)
+    for at in (0, 1, 260, 519):
+        expected = pmf_of(mechanism.law, (at,))
+        np.testing.assert_allclose(pmf_of(mechanism, (at,)), expected, rtol=1e-12)
+    parts = {"a": mechanism, "b": RandomizedResponse(["no", "yes"], epsilon=1.0)}
+    both = Joint(parts)
+    np.testing.assert_allclose(pmf_of(both, (3, 1)), pmf_of(both.law, (3, 1)), rtol=1e-12)
+
+
+def test_draws_from_a_large_lattice_are_compared_with_what_is_certified() -> None:
+    subject = mutants.LargeTwoFaced(Lattice(low=0, high=1, size=1025), epsilon=1.0)
+    assert audits.exact(subject).holds
+    assert not audits.grid(subject).holds
+    assert not audits.fit(subject, seed=1).holds
+
+
 def test_a_band_the_wrong_way_round_is_no_less_of_a_loss() -> None:
     band = Band(200, 0, 2**40, 3 * 2**40)
     assert _short(band) == _every_pair(band) == 3
@@ -144,6 +199,61 @@ def test_a_grid_follows_a_quantile_and_the_ends_of_its_interval(
     assert not audits.grid(query).holds
 
 
+class OtherCoin(DiscreteGaussian):
+    """Coins a thousandth too sure."""
+
+    def _coin(self, x: Fraction) -> Inversion:
+        return super()._coin(x * Fraction(999, 1000))
+
+
+class OtherBlocks(DiscreteGaussian):
+    @cached_property
+    def _levels(self) -> Inversion:
+        return DiscreteLaplace(Fraction(1001, 1000), 1)._above
+
+
+class OtherCentre(DiscreteGaussian):
+    @property
+    def _shift(self) -> int:
+        return super()._shift + 1
+
+
+class ShortLaplace(DiscreteLaplace):
+    def draw(self, entropy: Entropy, n: int) -> np.ndarray:
+        return DiscreteLaplace(self.epsilon * Fraction(1000, 999), self.sensitivity).draw(
+            entropy, n
+        )
+
+
+@pytest.mark.parametrize(
+    ("noise", "holds"),
+    [
+        (DiscreteGaussian(1), True),
+        (DiscreteGaussian(10**4), True),
+        (DiscreteGaussian(10**14), True),
+        (DiscreteGaussian(2**92), True),
+        (DiscreteLaplace(Fraction(1), 1), True),
+        (DiscreteLaplace(Fraction(1, 3), 2**40), True),
+        (OtherCoin(10**14), False),
+        (OtherBlocks(10**14), False),
+        (OtherCentre(10**4), False),
+        (mutants.ShortGaussian(10**14), False),
+        (ShortLaplace(Fraction(1), 1000), False),
+    ],
+)
+def test_noise_is_made_of_parts_that_are_on_the_grid(noise: Any, holds: bool) -> None:
+    found = dict(noise_gaps(noise, 2**14))
+    assert len(found) > 1
+    assert (max(found.values()) <= 1) is holds
+
+
+def test_gaussian_noise_that_hides_less_is_found() -> None:
+    small = Lattice(low=0, high=1, size=16)
+    right = GaussianProcess(small, epsilon=1.0, delta=1e-6)
+    assert audits.grid(right).holds
+    assert not audits.grid(mutants.ShortProcess(small, epsilon=1.0, delta=1e-6)).holds
+
+
 def test_what_has_nothing_to_look_at_says_so() -> None:
     sampler = {case.name: case for case in study.subjects()}["MBDE"].subject
     for check in (audits.grid, audits.index, audits.fit):
@@ -170,8 +280,34 @@ def test_an_audit_tells_machines_what_it_tells_people(audit: audits.SurveyAudit)
     assert found["epsilon"] == 13.0
     assert found["lower_bound"] == audit.together.lower_bound
     assert found["faults"] == []
-    assert [text.split(":")[0] for text in found["untested"]] == ["age"]
+    assert [text.split(":")[0] for text in found["untested"]] == ["age", "all questions"]
     assert set(found["unseen"]) == {*mutants.LAYERS, "outside"}
+
+
+def test_all_questions_together_may_cost_more_than_an_attack_can_prove() -> None:
+    pay = {"low": 0, "high": 9, "epsilon": 2.0, "size": 8}
+    four = Survey.from_dict({"questions": dict.fromkeys("abcd", pay)})
+    found = audits.joint(four, n=4000, seed=1)
+    assert found.holds
+    assert found.claimed == 8
+    assert found.evidence["reach"] < 8
+    assert not found.looked
+    assert "not put to the test" in found.unseen
+    assert "on another day" in found.unseen
+    # What is found all the same is found.
+    shared = audits.joint(mutants.SharedNoise(mutants.TWO), claimed=50.0, n=4000, seed=1)
+    assert not shared.holds
+    assert shared.looked
+
+
+def test_the_smallest_alpha_is_one_that_can_be_given(survey: Survey) -> None:
+    assert audits.joint(RIGHT, n=1000, alpha=1e-12, seed=1).evidence["alpha"] == 1e-12
+    assert audits.survey(survey, n=1000, alpha=1e-12, seed=1).holds
+    for check in (audits.joint, audits.sampled, audits.fit):
+        with pytest.raises(InvalidInput, match="alpha"):
+            check(RIGHT, alpha=1e-13)
+    with pytest.raises(InvalidInput, match="alpha"):
+        audits.survey(survey, alpha=1e-13)
 
 
 @pytest.mark.parametrize("layer", ["exact", "grid", "index"])

@@ -38,7 +38,6 @@ DRAWING = {"draw", "_draw", "_run", "added", "choice.exponents", "gaussian_proce
 PUBLIC = {
     "partition.index": "floats may appear up to the index",
     "naive.shape": "public sizes",
-    "noise.scale": "for people",
     "gamma._weights": "the public table of the noise: its integers are the law",
     "mollification._bounds": "public bounds, cut to the band by integers in the last line",
     "finite_mollifier.band": "made of public parameters",
@@ -49,6 +48,8 @@ PUBLIC = {
     "square_wave.law": "made of public parameters",
     "partition.law": "made of public parameters",
     "histogram.size": "a public number of cells",
+    "histogram.grids": "public bounds",
+    "tables.grids": "public bounds",
     "series.size": "a public number of terms",
     "mollifier.size": "a public number of atoms",
     "series.table": "a public table of coefficients",
@@ -65,12 +66,28 @@ PUBLIC = {
 """What is made of public parameters alone, or cannot change a law, and why it may use floats."""
 RATIONAL = {"exp_enclosure", "exponents", "parameter", "parts", "rank_weights", "_samplers"}
 """Functions whose divisions are between fractions."""
+POWERS = {
+    "mollification.TOTAL: BITS",
+    "randomness._guide: min(self.bits, 16)",
+    "randomness._guide: shift",
+    "randomness._search: self.bits",
+    "randomness._thresholds: self.bits",
+    "randomness.exp_enclosure: halvings",
+    "gaussian_noise._propose: HALF",
+    "gaussian_noise._propose: HALF + 1",
+    "gaussian_noise._survive: j",
+    "noise._samplers: digits",
+}
+"""Exponents that are sizes of words, or counted up from 0."""
 
 
 def guard(
-    sources: dict[str, str], public: Collection[str] = PUBLIC, rational: Collection[str] = RATIONAL
+    sources: dict[str, str],
+    public: Collection[str] = PUBLIC,
+    rational: Collection[str] = RATIONAL,
+    powers: Collection[str] = POWERS,
 ) -> Guard:
-    return Guard(sources, DRAWING, public, rational)
+    return Guard(sources, DRAWING, public, rational, powers)
 
 
 def violations(sources: dict[str, str], public: Collection[str] = PUBLIC) -> list[str]:
@@ -108,6 +125,11 @@ def test_every_exception_is_needed(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(RATIONAL))
 def test_every_division_of_fractions_is_one(name: str) -> None:
     assert guard(SOURCES, rational=RATIONAL - {name}).violations
+
+
+@pytest.mark.parametrize("name", sorted(POWERS))
+def test_every_power_is_needed(name: str) -> None:
+    assert guard(SOURCES, powers=POWERS - {name}).violations
 
 
 @pytest.mark.parametrize(
@@ -191,6 +213,35 @@ def test_violations_are_caught(module: str, line: str, broken: str) -> None:
         ("noise = np.array(noise, dtype='float32')", ""),
         ("noise = noise + np.zeros(indices.size)", ""),
         ("noise = noise + np.ones(indices.size)", ""),
+        ("noise = np.array(noise, 'd')", ""),
+        ("noise = noise + np.full(indices.size, 1, 'd')", ""),
+        ("noise = np.frombuffer(noise.tobytes(), 'f8')", ""),
+        ("noise = np.cumsum(noise, 0, 'd')", ""),
+        ("noise = noise * np.prod([noise], 0, 'd')", ""),
+        ("noise = noise + np.arange(0, indices.size, 1, 'd')", ""),
+        ("noise = noise + noise.sum(0, 'd')", ""),
+        ("noise = np.array(*[noise, 'd'])", ""),
+        ("noise = np.array(noise, **{'dtype': 'd'})", ""),
+        ("noise = np.abs(noise, signature='d->d')", ""),
+        ("noise = np.bincount(indices, indices)", ""),
+        ("noise = np.ndarray(indices.size)", ""),
+        ("make = np.array; noise = make(noise, 'd')", ""),
+        ("make = noise.astype; noise = make('d')", ""),
+        ("k = -1; noise = noise * 2**k", ""),
+        ("k = -1; noise = 2; noise **= k", ""),
+        ("shift = -1; noise = noise * 2**shift", ""),
+        ("int64 = 'd'; noise = noise.astype(int64)", ""),
+        ("noise = noise.astype(int64)", "int64 = 'd'"),
+        ("int = 'd'; noise = noise.astype(int)", ""),
+        ("noise = noise.astype(int)", "int = 'd'"),
+        ("noise = (lambda x, int: x.astype(int))(noise, 'd')", ""),
+        ("noise = other(noise, 'd')", "def other(x, int):\n    return x.astype(int)"),
+        ("me = self; noise = noise * me.epsilon", ""),
+        ("me, _ = self, 0; noise = noise * me.shape", ""),
+        ("noise = other(self) * noise", "def other(x):\n    return x.epsilon"),
+        ("noise = other(self) * noise", "def other(x):\n    return x.shape"),
+        ("noise = noise * self.lattice.low", ""),
+        ("noise = noise + self.lattice.high", ""),
         ("noise = SeededEntropy(1).words(9, 8)", "from confide.randomness import SeededEntropy"),
     ],
 )

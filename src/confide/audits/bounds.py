@@ -68,9 +68,26 @@ def sampled(
     >>> found.holds, found.lower_bound > 2, found.evidence["event"]
     (False, True, 'lowest bits')
     """
+    alpha = checked_alpha(alpha)
+    return attacked(
+        subject, pairs, claimed=claimed, delta=delta, n=n, alpha=alpha, seed=seed, layer=layer
+    )
+
+
+def attacked(
+    subject: Any,
+    pairs: Pairs | None = None,
+    *,
+    claimed: float | None = None,
+    delta: float | None = None,
+    n: int,
+    alpha: float,
+    seed: int | None = None,
+    layer: str = "sampled",
+) -> Finding:
+    """The same, with an alpha that may be a share of one that was given."""
     runs = subject if isinstance(subject, Runs) else Runs(subject, seed)
     n = _validate.integer(100, n=n)
-    alpha = checked_alpha(alpha)
     spend = getattr(runs.subject, "spend", None)
     if claimed is None:
         if spend is None:

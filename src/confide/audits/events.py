@@ -7,7 +7,7 @@ nothing that is learned here can raise a false alarm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -27,6 +27,7 @@ MOST_ATOMS = 4096
 BINS = 128
 THRESHOLDS = 256
 MOST_COLUMNS = 64
+"""Of more columns than this those are taken that differ most."""
 MOST_PAIRED = 5
 """Up to so many columns are also looked at in pairs."""
 HUGE = 1e300
@@ -110,15 +111,16 @@ def _scores(one: Outputs, other: Outputs) -> Iterator[tuple[str, Score]]:
         yield "words that are likelier", _atoms(lambda outputs: outputs, one, other)
         return
     width = 1 if one.ndim == 1 else one.shape[1]
-    columns = [_column(at) for at in range(min(width, MOST_COLUMNS))]
+    places = range(width) if width <= MOST_COLUMNS else _telling(one, other)
     parts = []
-    for at, column in enumerate(columns):
+    for at in places:
+        column = _column(at)
         where = "" if width == 1 else f" in column {at}"
         yield f"large numbers{where}", _size(column)
         yield f"small numbers{where}", _negative(_size(column))
         likelier = _atoms(_pattern(column), one, other)
         yield f"numbers that are likelier{where}", likelier
-        if np.unique(column(np.concatenate([one, other]))).size > MOST_ATOMS:
+        if _many(column, one, other):
             likelier = _bins(_size(column), one, other)
             yield f"stretches that are likelier{where}", likelier
         parts.append(likelier)
@@ -127,13 +129,34 @@ def _scores(one: Outputs, other: Outputs) -> Iterator[tuple[str, Score]]:
             yield f"lowest bits{where}", _atoms(bits, one, other)
     if width > 1:
         yield "rows that are likelier", lambda outputs: sum_of(parts, outputs)
-        mean = _mean(len(columns))
+        yield "whole rows that are likelier", _atoms(_row, one, other)
+        mean = _mean(places)
         yield "large means", mean
         yield "small means", _negative(mean)
     if 1 < width <= MOST_PAIRED:
         for a, b in combinations(range(width), 2):
             apart = _difference(a, b)
             yield f"differences of columns {a} and {b}", _atoms(_pattern(apart), one, other)
+
+
+def _many(column: Code, one: Outputs, other: Outputs) -> bool:
+    """Whether there are too many different numbers to learn anything of each."""
+    return np.unique(column(np.concatenate([one, other]))).size > MOST_ATOMS
+
+
+def _telling(one: Outputs, other: Outputs) -> list[int]:
+    """Columns that tell the two apart best: learned on one half, compared on the other."""
+    half = len(one) // 2
+    learning, trying = (one[:half], other[:half]), (one[half:], other[half:])
+    gains = []
+    for at in range(one.shape[1]):
+        column = _column(at)
+        many = _many(column, *learning)
+        score = (_bins(_size(column), *learning) if many
+                 else _atoms(_pattern(column), *learning))  # fmt: skip
+        gains.append(float(score(trying[0]).mean() - score(trying[1]).mean()))
+    best = np.argsort(gains, kind="stable")[-MOST_COLUMNS:]
+    return [int(at) for at in best[::-1]]
 
 
 def sum_of(parts: list[Score], outputs: Outputs) -> Floats:
@@ -172,9 +195,18 @@ def _negative(score: Score) -> Score:
     return lambda outputs: -score(outputs)
 
 
-def _mean(width: int) -> Score:
+def _row(outputs: Outputs) -> Outputs:
+    """One whole number for each different row: a random sum, so that rows hardly ever share one."""
+    factors = np.random.default_rng(0).integers(2**63, size=outputs.shape[1]) | 1
+    exact = np.float64 if outputs.dtype.kind == "f" else np.int64
+    rows = np.ascontiguousarray(outputs, dtype=exact).view(np.int64)
+    row: Outputs = (rows * factors).sum(axis=1)
+    return row
+
+
+def _mean(places: Sequence[int]) -> Score:
     def mean(outputs: Outputs) -> Floats:
-        numbers = [_size(_column(at))(outputs) for at in range(width)]
+        numbers = [_size(_column(at))(outputs) for at in places]
         means: Floats = np.clip(np.stack(numbers), -HUGE, HUGE).mean(axis=0)
         return means
 

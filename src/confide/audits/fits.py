@@ -29,13 +29,14 @@ Floats = npt.NDArray[np.float64]
 POOL = 10
 """Outcomes that are expected fewer times are counted together."""
 COARSE = 10_000
+DRAWS = 60_000
 UNSEEN = (
     "It compares with the law that is stated, right or wrong, and is blind to errors below a few "
     "per cent of the noise."
 )
 
 
-def fit(subject: Any, *, n: int = 60_000, alpha: float = 1e-6, seed: int | None = None) -> Finding:
+def fit(subject: Any, *, n: int = DRAWS, alpha: float = 1e-6, seed: int | None = None) -> Finding:
     """Chi-square fit of draws against the law, at several inputs.
 
     Parameters
@@ -56,8 +57,12 @@ def fit(subject: Any, *, n: int = 60_000, alpha: float = 1e-6, seed: int | None 
     >>> fit(Laplace(Lattice(low=0, high=1, size=64), epsilon=1.0), seed=1).holds
     True
     """
+    return fitted(subject, n=n, alpha=checked_alpha(alpha), seed=seed)
+
+
+def fitted(subject: Any, *, n: int = DRAWS, alpha: float, seed: int | None) -> Finding:
+    """The same, with an alpha that may be a share of one that was given."""
     n = _validate.integer(100, n=n)
-    alpha = checked_alpha(alpha)
     found = [chi_square(counts, expected) for counts, expected in _tables(subject, n, seed)]
     least = min(found, default=1.0)
     return Finding(
@@ -130,7 +135,7 @@ def _mechanism(subject: Mechanism, n: int, runs: Runs) -> Iterator[tuple[npt.NDA
             flat = np.full(len(reports), -1)
             flat[inside] = np.ravel_multi_index(tuple(reports[inside].T), law.outputs)
             reports = flat
-        yield _counted(reports, pmf_of(law, place))
+        yield _counted(reports, pmf_of(subject, place))
 
 
 def _counted(outcomes: npt.NDArray[Any], pmf: Floats) -> tuple[npt.NDArray[Any], Floats]:

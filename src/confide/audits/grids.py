@@ -13,10 +13,13 @@ import numpy.typing as npt
 
 from confide import _validate
 from confide.audits.findings import Finding
-from confide.audits.release_grids import Grid, apart, gaps
+from confide.audits.losses import LARGE, usual
+from confide.audits.release_grids import gaps
+from confide.audits.words import Grid, apart
+from confide.discrete import ONE
 from confide.errors import InvalidInput
-from confide.mechanisms import Joint, Mechanism, Partition
-from confide.mechanisms.laws import Clamped, Law, Product
+from confide.mechanisms import Joint, Laplace, Mechanism, Partition
+from confide.mechanisms.laws import Law, Product
 from confide.mechanisms.mollification import TOTAL, Mollification
 from confide.mechanisms.samples import Sampler
 from confide.randomness import FEW as FEW_DRAWS
@@ -28,8 +31,6 @@ Floats = npt.NDArray[np.float64]
 SLACK = 1e-6
 SHORT, BITS = 8, 11
 """Bits of a short word, and of the grid that is read in such words."""
-LARGE = 1024
-"""Integers of larger lattices have very many digits."""
 FEW = 12
 """Laws of at most so many inputs are run for each of them."""
 UNSEEN = (
@@ -73,28 +74,45 @@ def grid(subject: Any, *, n: int = 2**17, indices: Sequence[int] | None = None) 
 
 def deviation(mechanism: Mechanism, index: int, n: int) -> float:
     """Largest |count - n pmf| of the real draw code fed with the grid."""
-    law = mechanism.law
     reports = mechanism.draw(np.full(n, index, dtype=np.int32), Grid())
-    return apart(reports, pmf_of(law, (index,)))
+    return apart(reports, pmf_of(mechanism, (index,)))
 
 
-def pmf_of(law: Law, place: tuple[int, ...]) -> Floats:
+def pmf_of(stated: Mechanism | Law, place: tuple[int, ...]) -> Floats:
     """Probabilities of all reports of one input, flattened: from the integers that are certified.
 
-    Of a very large lattice from the floats that estimators use, since its integers take too long.
+    They are never those that estimators use, which are floats of their own.
     """
+    if isinstance(stated, Laplace) and usual(stated, Laplace) and stated.lattice.size > LARGE:
+        return _geometric(stated._parameter, stated.lattice.size - 1, *place)
+    if isinstance(stated, Joint) and usual(stated, Joint):
+        return _outer(tuple(stated.parts.values()), place)
+    law = stated.law if isinstance(stated, Mechanism) else stated
     if isinstance(law, Product):
-        pmf = np.ones(1)
-        for part, at in zip(law.laws, place, strict=True):
-            pmf = np.multiply.outer(pmf, pmf_of(part, (at,))).ravel()
-        return pmf
-    if isinstance(law, Clamped) and law.outputs[0] > LARGE:
-        masses = np.zeros(law.inputs)
-        masses[place] = 1.0
-        return np.maximum(law.forward(masses), 0.0)
+        return _outer(law.laws, place)
     weights = law.weights(*place)
     total = sum(weights)
     return np.array([weight / total for weight in weights])
+
+
+def _outer(parts: Sequence[Mechanism | Law], place: tuple[int, ...]) -> Floats:
+    """Of independent reports."""
+    pmf = np.ones(1)
+    for part, at in zip(parts, place, strict=True):
+        pmf = np.multiply.outer(pmf, pmf_of(part, (at,))).ravel()
+    return pmf
+
+
+def _geometric(parameter: int, m: int, index: int) -> Floats:
+    """(1-p)/(1+p) p**|k - index|, and at either end all that lies beyond it: p**k / (1+p).
+
+    The integers of so large a lattice have very many digits; all of them are made of P.
+    """
+    p, gap = parameter / ONE, (ONE - parameter) / ONE
+    log_p = np.log1p(-gap) if gap < 0.5 else np.log(p)
+    pmf: Floats = np.exp(log_p * np.abs(np.arange(m + 1) - index)) / (1 + p)
+    pmf[1:-1] *= gap
+    return pmf
 
 
 class Digits(Entropy):
@@ -121,7 +139,7 @@ def few_at_a_time(mechanism: Mechanism, index: int, n: int) -> float:
         mechanism.draw(np.full(min(FEW_DRAWS, n), index, dtype=np.int32), Grid(n, start))
         for start in range(0, n, FEW_DRAWS)
     ]
-    return apart(np.concatenate(reports)[:n], pmf_of(mechanism.law, (index,)))
+    return apart(np.concatenate(reports)[:n], pmf_of(mechanism, (index,)))
 
 
 def refined(mechanism: Mechanism, index: int, bits: int) -> float:
@@ -130,7 +148,7 @@ def refined(mechanism: Mechanism, index: int, bits: int) -> float:
     short.__dict__["sampler"] = replace(mechanism.sampler, bits=SHORT)  # type: ignore[attr-defined]
     places = np.full(1, index, dtype=np.int32)
     reports = [short.draw(places, Digits(2 * at + 1, bits + 1)) for at in range(2**bits)]
-    return apart(np.concatenate(reports), pmf_of(mechanism.law, (index,)))
+    return apart(np.concatenate(reports), pmf_of(mechanism, (index,)))
 
 
 def _gaps(

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _arrow, _validate
-from confide.audits.bounds import ALPHA, sampled
+from confide.audits.bounds import ALPHA, attacked
 from confide.audits.findings import Finding, checked_alpha
 from confide.audits.fits import chi_square
 from confide.audits.grids import pmf_of
@@ -56,23 +56,38 @@ def joint(
     >>> joint(Joint({"pay": one, "age": one}), n=8000, seed=1).holds
     True
     """
+    alpha = checked_alpha(alpha)
+    return seen_together(subject, pairs, claimed=claimed, n=n, alpha=alpha, seed=seed)
+
+
+def seen_together(
+    subject: Any,
+    pairs: Pairs | None = None,
+    *,
+    claimed: float | None = None,
+    n: int,
+    alpha: float,
+    seed: int | None,
+) -> Finding:
+    """The same, with an alpha that may be a share of one that was given."""
     several: _Mechanism
     if isinstance(subject, Survey):
         several = _Questions(subject)
     elif isinstance(subject, Mechanism):
         several = _Mechanism(subject)
     elif callable(subject):
-        found = sampled(subject, pairs, claimed=claimed, n=n, alpha=alpha, seed=seed, layer="joint")
-        return replace(found, unseen=UNSEEN) if found.looked else found
+        found = attacked(
+            subject, pairs, claimed=claimed, n=n, alpha=alpha, seed=seed, layer="joint"
+        )
+        return replace(found, unseen=_unseen(found))
     else:
         raise InvalidInput(
             "a survey, a mechanism or a function of a value", _validate.shown(subject)
         )
     n = _validate.integer(1000, n=n)
-    alpha = checked_alpha(alpha)
     least, tables = several.together(n, seed)
     apart = min(1.0, least * max(tables, 1))
-    found = sampled(
+    found = attacked(
         _Seeded(several, seed),
         several.pairs() if pairs is None else pairs,
         claimed=several.claimed if claimed is None else claimed,
@@ -80,14 +95,20 @@ def joint(
         alpha=alpha / 2,
         layer="joint",
     )
+    holds = found.holds and apart > alpha / 2
     return replace(
         found,
         subject=repr(subject),
-        holds=found.holds and apart > alpha / 2,
-        looked=True,
-        unseen=UNSEEN,
+        holds=holds,
+        looked=found.looked or not holds,
+        unseen=_unseen(found),
         evidence={**found.evidence, "smallest_p": least, "tables": tables, "alpha": alpha},
     )
+
+
+def _unseen(found: Finding) -> str:
+    """What this check cannot see, and where the attack could not have failed, that."""
+    return UNSEEN if found.looked else f"{found.unseen} {UNSEEN}"
 
 
 class _Seeded(Runs):
@@ -181,8 +202,7 @@ def _independent(reports: Outputs, one: Mechanism, other: Mechanism) -> float:
     places: list[Outputs] = []
     masses: list[Floats] = []
     for column_, mechanism in zip(reports.T, (one, other), strict=True):
-        law = mechanism.law
-        pmf = pmf_of(law, (law.inputs[0] // 2,))
+        pmf = pmf_of(mechanism, (mechanism.law.inputs[0] // 2,))
         group = np.minimum((np.cumsum(pmf) - pmf / 2) * GROUPS, GROUPS - 1).astype(np.int64)
         places.append(group[np.clip(column_, 0, pmf.size - 1)])
         mass = np.bincount(group, weights=pmf, minlength=GROUPS)

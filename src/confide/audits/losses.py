@@ -57,9 +57,9 @@ def exact(subject: Any, *, n: int = 1000) -> Finding:
             "Foreign code has no law to read: audits.sampled takes it.",
         )
     claimed = subject.spend.epsilon
-    if isinstance(subject, Laplace) and _usual(subject, Laplace) and subject.lattice.size > LARGE:
+    if isinstance(subject, Laplace) and usual(subject, Laplace) and subject.lattice.size > LARGE:
         return _laplace(subject)
-    if isinstance(subject, Joint) and _usual(subject, Joint):
+    if isinstance(subject, Joint) and usual(subject, Joint):
         return _parts(subject, list(subject.parts.values()))
     if isinstance(inner := getattr(subject, "mechanism", None), Mechanism):
         # A sampler whose law is a mixture of the mechanism's.
@@ -74,7 +74,7 @@ def exact(subject: Any, *, n: int = 1000) -> Finding:
         )  # fmt: skip
     return Finding(
         "exact", repr(subject), claimed,
-        holds=within(ratio, claimed), certified=log_ceiling(ratio), unseen=UNSEEN,
+        holds=within(ratio, promised(subject)), certified=log_ceiling(ratio), unseen=UNSEEN,
         evidence=evidence,
     )  # fmt: skip
 
@@ -83,12 +83,11 @@ def _parts(subject: Any, parts: list[Mechanism]) -> Finding:
     """Independent parts: their ratios multiply, so that their losses add."""
     found = [exact(part) for part in parts]
     claimed = subject.spend.epsilon
-    finite = all(math.isfinite(part.claimed) for part in found)
-    whole = sum(Fraction(part.claimed) for part in found) if finite else math.inf
+    whole = sum(promised(part) for part in parts)
     losses = sum((Spend(part.certified or 0.0) for part in found), start=Spend(0.0))
     return Finding(
         "exact", repr(subject), claimed,
-        holds=whole <= claimed and all(part.holds for part in found),
+        holds=whole <= promised(subject) and all(part.holds for part in found),
         certified=losses.epsilon, unseen=UNSEEN,
         evidence={"losses": [part.certified for part in found]},
     )  # fmt: skip
@@ -98,7 +97,7 @@ def _laplace(subject: Laplace) -> Finding:
     """The largest ratio is p**-m, so that p >= e**(-epsilon/m) decides, however large m is."""
     m = subject.lattice.size - 1
     parameter, claimed = subject._parameter, subject.spend.epsilon
-    _, upper = exp_enclosure(-Fraction(claimed) / m, BITS)
+    _, upper = exp_enclosure(-Fraction(promised(subject)) / m, BITS)
     certified = math.nextafter(m * log_ceiling(Fraction(ONE, parameter)), math.inf)
     holds = parameter << BITS >= upper * ONE
     return Finding(
@@ -108,14 +107,25 @@ def _laplace(subject: Laplace) -> Finding:
     )  # fmt: skip
 
 
-def _usual(subject: Mechanism, kind: type[Mechanism]) -> bool:
+def usual(subject: Mechanism, kind: type[Mechanism]) -> bool:
     """Whether it states the law of this kind: a subclass may state another."""
     return type(subject).law is kind.law
 
 
-def within(ratio: Fraction, epsilon: float) -> bool:
+def promised(subject: Any) -> Fraction | float:
+    """What may be lost: the epsilon that was given, as it is written, or infinity.
+
+    A claim that was computed, from the law or as a sum, was never written: it is its float.
+    """
+    claimed = subject.spend.epsilon
+    if math.isinf(claimed):
+        return math.inf
+    return written(claimed) if hasattr(subject, "epsilon") else Fraction(claimed)
+
+
+def within(ratio: Fraction, epsilon: Fraction | float) -> bool:
     """Whether ratio <= e**epsilon, decided in integers."""
-    if math.isinf(epsilon):
+    if epsilon == math.inf:
         return True
     bits = BITS
     while True:

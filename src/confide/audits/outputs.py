@@ -19,13 +19,19 @@ KINDS = (bool, int, float)
 def tables(first: list[Any], second: list[Any]) -> tuple[Outputs, Outputs]:
     """Outputs of two inputs, one row a run, in one form for both.
 
-    Numbers stay numbers. Where they are of several types or rows of several lengths, a last column
-    tells which; all else becomes words.
+    Numbers stay numbers. Where rows are of several lengths or outputs of several types, a last
+    column tells which; all else becomes words.
     """
-    plain = [_plain(each) for each in [*first, *second]]
+    outputs = [*first, *second]
+    plain = [_plain(each) for each in outputs]
+    kinds = [_kind(each) for each in outputs]
+    code_of = {kind: code for code, kind in enumerate(sorted(set(kinds)))}
+    codes = [code_of[kind] for kind in kinds]
     rows = _numbers(plain)
     if rows is None:
-        rows = np.array([repr(each) for each in plain])
+        rows = np.array([f"{each!r} {code}" for each, code in zip(plain, codes, strict=True)])
+    elif len(code_of) > 1:
+        rows = np.column_stack([rows, codes])
     return rows[: len(first)], rows[len(first) :]
 
 
@@ -46,19 +52,26 @@ def _plain(output: Any) -> Any:
     )
 
 
+def _kind(output: Any) -> str:
+    """The types in an output, those of a list once where all are the same."""
+    name = f"{type(output).__module__}.{type(output).__qualname__}"
+    if isinstance(output, np.ndarray):
+        return f"{name} {output.dtype.str} {output.ndim}"
+    if isinstance(output, dict):
+        return f"{name} {[_kind(each) for each in output.values()]}"
+    if isinstance(output, list | tuple):
+        kinds = [_kind(each) for each in output]
+        return f"{name} {kinds if len(set(kinds)) > 1 else kinds[:1]}"
+    return name
+
+
 def _numbers(plain: list[Any]) -> Outputs | None:
     """One row of numbers a run; None where there is something else, or a float would be too short.
 
     Nested lists are numbers if they all have one shape.
     """
     if not all(isinstance(each, list) for each in plain):
-        if not all(type(each) in KINDS for each in plain):
-            return None
-        types = np.array([KINDS.index(type(each)) for each in plain])
-        column = _array(plain)
-        if column is None or (types == types[0]).all():
-            return column
-        return np.stack([column, types], axis=1)
+        return _array(plain) if all(type(each) in KINDS for each in plain) else None
     lengths = np.array([len(row) for row in plain])
     if (lengths == lengths[0]).all():
         found = _array(plain)

@@ -6,19 +6,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from confide.audits.losses import noises_of
-from confide.discrete import ONE
-from confide.randomness import Entropy, SeededEntropy, Words
+from confide.audits.noise_grids import noise_gaps
+from confide.audits.words import Grid, Silence, apart
+from confide.randomness import SeededEntropy
 from confide.releases._columns import named
 from confide.releases.base import Recipe
 from confide.releases.choice import Choice, exponential
-from confide.releases.noise import DiscreteLaplace
 from confide.releases.query import Query
 from confide.releases.ranks import distances
-
-Floats = npt.NDArray[np.float64]
 
 RUNS = 256
 """Draws of a release that is made one word at a time."""
@@ -30,48 +27,10 @@ FEW = 3
 """Records, so that a variance needs no fourth moment, which takes words of its own."""
 
 
-class Grid(Entropy):
-    """Deterministic words: the midpoints of n equal parts of [0, 1), one for each draw.
-
-    Parameters
-    ----------
-    n
-        How many parts; by default as many as words are asked for at a time.
-    start
-        Number of the first.
-    """
-
-    def __init__(self, n: int | None = None, start: int = 0) -> None:
-        self._n, self._start = n, start
-
-    def words(self, n: int, bits: int) -> Words:
-        """The same n words at every call."""
-        step = 2**bits // (self._n or n)
-        at = np.arange(self._start, self._start + n, dtype=np.uint64)
-        return at * np.uint64(step) + np.uint64(step // 2)
-
-
-class Silence(Entropy):
-    """Words that are all zero: noise made of them is zero."""
-
-    def words(self, n: int, bits: int) -> Words:
-        """Zeros."""
-        return np.zeros(n, dtype=np.uint64)
-
-
-def apart(outcomes: npt.NDArray[Any], pmf: Floats) -> float:
-    """Largest |count - n pmf|."""
-    n = outcomes.size
-    if outcomes.dtype.kind not in "iu" or outcomes.min() < 0 or outcomes.max() >= pmf.size:
-        return float(n)
-    return float(np.abs(np.bincount(outcomes, minlength=pmf.size) - n * pmf).max())
-
-
 def gaps(recipe: Recipe, n: int) -> Iterator[tuple[str, float]]:
     """Each part of a release, and how far it is from what it should be."""
     for at, noise in enumerate(noises_of(recipe, 1000)):
-        if isinstance(noise, DiscreteLaplace):
-            yield from ((f"noise {at}, {where}", gap) for where, gap in _laplace(noise, n))
+        yield from ((f"noise {at}, {where}", gap) for where, gap in noise_gaps(noise, n))
     if noises_of(recipe, FEW):
         yield "what the noise is added to", 0.0 if _additive(recipe) else float(n)
     elif isinstance(recipe, Choice):
@@ -117,18 +76,3 @@ def _quantile(recipe: Query) -> Iterator[tuple[str, float]]:
         if 0 <= rank <= n:
             weights = np.exp(-float(part) / 2 * distances(prepared, ranks.size, rank))
             yield f"rank {at}", apart(drawn[:, at], weights / weights.sum())
-
-
-def _laplace(noise: DiscreteLaplace, n: int) -> Iterator[tuple[str, float]]:
-    """Each binary digit and what lies above them, against the formula of a geometric law."""
-    p = noise.parameter / ONE
-    gap = (ONE - noise.parameter) / ONE
-    log_p = float(np.log1p(-gap)) if gap < 0.5 else float(np.log(p))
-    for j, digit in enumerate(noise._samplers):
-        q = np.exp(log_p * 2.0**j)
-        yield f"digit {j}", apart(digit.draw(Grid(), n), np.array([1, q]) / (1 + q))
-    sampler = noise._above
-    levels = len(sampler.enclosure(64)[0])
-    q = np.exp(log_p * 2.0 ** len(noise._samplers))
-    rest = (1 - q) * q ** np.arange(levels)
-    yield "rest", apart(sampler.draw(Grid(), n), np.append(rest, q**levels))

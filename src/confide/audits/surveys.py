@@ -9,13 +9,13 @@ from typing import Any
 
 from confide import _validate
 from confide.audits import bounds, fits, grids, indices, joints, losses
-from confide.audits.bounds import ALPHA, sampled
+from confide.audits.bounds import ALPHA, attacked
 from confide.audits.displays import ClaimDisplay
 from confide.audits.findings import Finding, checked_alpha, plain
-from confide.audits.fits import fit
+from confide.audits.fits import fitted
 from confide.audits.grids import grid
 from confide.audits.indices import index
-from confide.audits.joints import joint
+from confide.audits.joints import seen_together
 from confide.audits.losses import exact
 from confide.errors import InvalidInput
 from confide.surveys import Survey
@@ -163,8 +163,8 @@ def survey(
             lambda mechanism=mechanism: exact(mechanism),  # type: ignore[misc]
             lambda mechanism=mechanism: grid(mechanism),  # type: ignore[misc]
             lambda mechanism=mechanism: index(mechanism),  # type: ignore[misc]
-            lambda mechanism=mechanism: fit(mechanism, alpha=own, seed=seed),  # type: ignore[misc]
-            lambda mechanism=mechanism: sampled(mechanism, n=n, alpha=own, seed=seed),  # type: ignore[misc]
+            lambda mechanism=mechanism: fitted(mechanism, alpha=own, seed=seed),  # type: ignore[misc]
+            lambda mechanism=mechanism: attacked(mechanism, n=n, alpha=own, seed=seed),  # type: ignore[misc]
         ]
         found = []
         for check in checks:
@@ -173,7 +173,7 @@ def survey(
             if tell is not None:
                 tell(done / steps)
         findings[name] = tuple(found)
-    together = joint(questions, n=max(1000, n // 4), alpha=own, seed=seed)
+    together = seen_together(questions, n=max(1000, n // 4), alpha=own, seed=seed)
     if tell is not None:
         tell(1.0)
     return SurveyAudit(findings, together)
