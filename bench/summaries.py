@@ -28,14 +28,13 @@ GIBIBYTE = 2**30
 def write(folder: Path, n: int) -> None:
     """Files of n reports in all, with a public column of regions and one of responses."""
     generator = np.random.default_rng(1)
-    size = MECHANISM.law.outputs[0]
     stamp = Stamp({"pay": MECHANISM}).metadata()
     for at in range(FILES):
         rows = n * (at + 1) // FILES - n * at // FILES
-        shares = generator.random(rows) ** 2
+        pay = LATTICE.high * generator.random(rows) ** 2
         table = pa.table(
             {
-                "pay": (shares * size).astype(np.int32),
+                "pay": MECHANISM.simulate(pay, seed=at).indices,
                 "region": generator.integers(0, REGIONS, rows, dtype=np.int32),
                 "rate": generator.integers(0, 1000, rows, dtype=np.int32).astype(np.float32),
             }

@@ -79,6 +79,10 @@ class ConfideWarning(UserWarning):
     """A result stands, but somebody should know how it came about."""
 
 
+class Implausible(ConfideWarning):
+    """Counts that no values could have given; the command line refuses them."""
+
+
 def extra(module: str, name: str) -> ModuleType:
     """Import an optional module, or say which extra brings it.
 

@@ -26,7 +26,7 @@ from confide.cli.privatize import privatize
 from confide.cli.regress import classify, regress
 from confide.cli.release import release
 from confide.cli.sample import sample
-from confide.errors import ConfideError, ConfideWarning, InvalidInput
+from confide.errors import ConfideError, ConfideWarning, Implausible, InvalidInput
 
 app = typer.Typer(
     name="confide",
@@ -107,6 +107,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _warner()
         warnings.simplefilter("always", ConfideWarning)
+        # Nobody who types a command wants estimates from raw values; who knows better has Python.
+        warnings.simplefilter("error", Implausible)
         try:
             result = typer.main.get_command(app).main(
                 args=given or ["--help"],
@@ -124,7 +126,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         except OSError as error:
             where = f" {str(error.filename)!r}" if error.filename else ""
             return _refuse(f"Expected to read or write{where}, got: {error.strerror or error}.")
-        except (ConfideError, UnicodeDecodeError, pyarrow.ArrowException) as error:
+        except (ConfideError, Implausible, UnicodeDecodeError, pyarrow.ArrowException) as error:
             return _refuse(str(error))
     return result if isinstance(result, int) else 0
 

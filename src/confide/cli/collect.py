@@ -10,6 +10,7 @@ import typer
 
 from confide._files import counted, expand, writable
 from confide.cli import documents, inputs, output
+from confide.cli.public import Public
 from confide.errors import Mismatch
 from confide.summaries import Groups
 
@@ -58,7 +59,7 @@ def summarize(
 ) -> None:
     """Count reports: all that an estimate needs, in a file that no longer grows with them."""
     survey, path, rest = inputs.split(files)
-    public = inputs.Public(weights, response, bounds)
+    public = Public(weights, response, bounds)
     chosen = None if question is None else [question]
     groups = list(dict.fromkeys(by or ()))
     opened = inputs.open_reports(survey, rest, chosen, [*public.columns, *groups])

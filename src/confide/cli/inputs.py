@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from confide import _arrow, _validate, tables
 from confide._files import expand, named, readable
 from confide.cli import documents, engines
 from confide.cli.output import progress
+from confide.cli.public import NOTHING, Public, carried
 from confide.errors import InvalidInput, Mismatch
 from confide.reports import Files, Reports
 from confide.summaries import Counts, Groups
@@ -48,56 +48,6 @@ def needed(survey: Survey | None) -> Survey:
     return survey
 
 
-@dataclass(frozen=True)
-class Public:
-    """Public columns that go into a summary.
-
-    Parameters
-    ----------
-    weights
-        Column of survey weights, or None.
-    response
-        Column of a response, or None.
-    bounds
-        Bounds of the response, or None for those that are observed.
-    """
-
-    weights: str | None = None
-    response: str | None = None
-    bounds: tuple[float, float] | None = None
-
-    def __post_init__(self) -> None:
-        if self.bounds is not None:
-            if self.response is None:
-                raise InvalidInput("--response to go with --bounds", "none")
-            low, high = (_validate.finite(bounds=end) for end in self.bounds)
-            if not low < high:
-                raise InvalidInput("--bounds LOW HIGH with LOW < HIGH", f"{low:g} and {high:g}")
-
-    @property
-    def columns(self) -> list[str]:
-        """Their names, each once."""
-        return list(dict.fromkeys(name for name in (self.weights, self.response) if name))
-
-    def count(self, reports: Reports, numbers: Mapping[str, Floats]) -> Counts:
-        """Counts of some reports with what goes along."""
-        try:
-            return Counts.of(
-                reports,
-                weights=None if self.weights is None else numbers[self.weights],
-                response=None if self.response is None else numbers[self.response],
-                bounds=self.bounds,
-            )
-        except InvalidInput as error:
-            columns = " and ".join(map(repr, self.columns))
-            raise InvalidInput(
-                f"{error.expected} in column {columns}", error.got, error.advice
-            ) from None
-
-
-NOTHING = Public()
-
-
 def open_reports(
     survey: Survey | None,
     paths: Sequence[Path],
@@ -108,12 +58,13 @@ def open_reports(
     if survey is not None:
         for question in questions or ():
             _validate.one_of(tuple(survey.questions), question=question)
-    return Files.open(
-        paths,
-        mechanisms=None if survey is None else survey.mechanisms,
-        columns=questions,
-        public=public,
-    )
+    with carried(public):
+        return Files.open(
+            paths,
+            mechanisms=None if survey is None else survey.mechanisms,
+            columns=questions,
+            public=public,
+        )
 
 
 def tally(files: Files, public: Public = NOTHING) -> dict[str, Counts]:
@@ -130,7 +81,8 @@ def tally(files: Files, public: Public = NOTHING) -> dict[str, Counts]:
 def tally_groups(files: Files, public: Public, by: Sequence[str]) -> dict[str, Groups[Counts]]:
     """Counts of each question, group by group."""
     try:
-        return _queried(files, public, by=list(by))
+        with carried(by):
+            return _queried(files, public, by=list(by))
     except InvalidInput as error:
         # To leave rows out is for those who write Python.
         if "invalid=" not in error.advice:

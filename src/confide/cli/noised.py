@@ -34,7 +34,7 @@ def read(
         for option, value in bounds.items():
             if value is None:
                 raise InvalidInput(f"--{option}, a bound of the true values", "none")
-    sources = [_arrow.Source(found) for found in expand([path], _arrow.SUFFIXES)]
+    sources = [_arrow.Source(found) for found in expand([path], _arrow.READABLE)]
     column = column or inputs.only(sources[0].names, None, "--column")
     for source in sources:
         source.require([column])

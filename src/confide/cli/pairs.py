@@ -13,6 +13,7 @@ import numpy as np
 from confide._files import counted, named
 from confide.cli import inputs, output
 from confide.cli.labels import Label, coded
+from confide.cli.public import Public
 from confide.errors import InvalidInput, Mismatch
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism
@@ -145,12 +146,10 @@ class Wanted:
         if private:
             self._no_bounds()
             categories = _categories(mechanisms[self.y], self.y, self.two)
-            files = inputs.open_reports(
-                survey, paths, [x, self.y], inputs.Public(self.weights).columns
-            )
-            counts = _together(files, x, self.y, inputs.Public(self.weights))
+            files = inputs.open_reports(survey, paths, [x, self.y], Public(self.weights).columns)
+            counts = _together(files, x, self.y, Public(self.weights))
             return Pair(x, self.y, counts, True, categories, _missing(survey, files))
-        public = inputs.Public(self.weights, self.y, self.bounds)
+        public = Public(self.weights, self.y, self.bounds)
         files = inputs.open_reports(survey, paths, [x], public.columns)
         labels: tuple[Label, Label] | None = None
         if self.two:
@@ -234,7 +233,7 @@ def _categories(mechanism: Mechanism, name: str, two: bool) -> tuple[str, str] |
     return low, high
 
 
-def _together(files: Files, x: str, y: str, public: inputs.Public) -> Counts:
+def _together(files: Files, x: str, y: str, public: Public) -> Counts:
     """Counts of two questions together, in bounded memory."""
     both = Joint({x: files.mechanisms[x], y: files.mechanisms[y]})
     total: Counts | None = None

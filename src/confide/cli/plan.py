@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from confide import _validate
+from confide.accounting import rounded_up
 from confide.cli import output, values
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption, plottable
@@ -25,10 +26,13 @@ PRINTED = tuple(name + INTERVAL for name in METRICS[2:5])
 MEANINGS = {
     "w1": "how far, on average, the estimated curve puts people from where they are",
     "ks": "the largest error of a share of people below some value",
-    "mean": "half-width of the mean's interval",
+    "mean": "half-width of the mean's 95 % interval",
     "mse": "mean squared error of the regression's curve",
 }
-HALF = "half of the range around the truth that holds 95 % of estimates"
+HALF = (
+    "half of the range around the truth that holds 95 % of estimates; the intervals that are "
+    "printed with them are wider, see --intervals"
+)
 PRINTED_HALF = "half-width of the interval that an estimate will print"
 
 
@@ -41,7 +45,10 @@ def plan(
     size: Annotated[int, typer.Option(help="Cells of the lattice.")] = 1024,
     scale: Annotated[str, typer.Option(help="Of the lattice: linear or log.")] = "linear",
     population: Annotated[
-        str | None, typer.Option(help=f"Stretched over the bounds: {', '.join(NAMES)}.")
+        str | None,
+        typer.Option(
+            help=f"Stretched over the bounds: {', '.join(NAMES)}.", show_default="lognormal"
+        ),
     ] = None,
     pilot: Annotated[
         Path | None,
@@ -105,7 +112,7 @@ def plan(
     table = None
     if bounds:
         with output.progress("Comparing bounds", None):
-            table = made.bounds(metric="mean" if metric == "mean" else "w1")
+            table = made.bounds(metric=_bounds_metric(metric))
     if plot is not None:
         with output.shares("Drawing") as told:
             display = made.plot(metric=metric, told=told)
@@ -117,7 +124,7 @@ def plan(
     if wanted is not None and answers is not None:
         _show_answers(made, metric, wanted, answers)
     if table is not None:
-        _show_bounds(table)
+        _show_bounds(table, _bounds_metric(metric))
     if plot is not None:
         output.say(f"Picture: {plot}")
 
@@ -236,17 +243,23 @@ def _show_answers(
             )
         else:
             output.say(
-                f"{goal} with {made.n:,} respondents: epsilon about {answer.epsilon:.2g}, by "
-                f"{answer.mechanism}."
+                f"{goal} with {made.n:,} respondents: epsilon about "
+                f"{rounded_up(answer.epsilon, 2)}, by {answer.mechanism}."
             )
 
 
 def _round(n: int) -> int:
-    """Two digits are all that a simulation can vouch for."""
-    return int(float(f"{n:.1e}"))
+    """Two digits are all that a simulation can vouch for; rounded up, to be enough."""
+    step: int = 10 ** max(len(str(n)) - 2, 0)
+    return -(-n // step) * step
 
 
-def _show_bounds(table: tuple[BoundsRow, ...]) -> None:
+def _bounds_metric(metric: str) -> str:
+    """What clipping costs is known for these two."""
+    return "mean" if metric == "mean" else "w1"
+
+
+def _show_bounds(table: tuple[BoundsRow, ...], metric: str) -> None:
     best = best_bounds(table)
     rows = [
         (
@@ -257,7 +270,9 @@ def _show_bounds(table: tuple[BoundsRow, ...]) -> None:
         )
         for row in table
     ]
-    output.table("What bounds cost", ("bounds", "outside", "clipping", "noise", "total"), rows)
+    output.table(
+        f"What bounds cost, by {metric}", ("bounds", "outside", "clipping", "noise", "total"), rows
+    )
     output.say(
         f"* Least total: {output.number(best.low)} .. {output.number(best.high)}, for this "
         "population. Clipping costs the same however many answer; noise grows with the range."

@@ -130,7 +130,7 @@ def release(
     # Everything that can be refused is refused before a value is read, and long before a charge.
     for path, suffixes in ((plot, FORMATS), (to, _arrow.SUFFIXES)):
         if path is not None:
-            sources = expand([file], _arrow.SUFFIXES)
+            sources = expand([file], _arrow.READABLE)
             writable(path, suffixes, [*sources, *([ledger] if ledger else [])])
     if plot is not None:
         extra("matplotlib", "plot")

@@ -92,15 +92,15 @@ def sample(
     budgets.check(ledger, budget, None, {"--subject": subject, "--key": key})
     for path, suffixes in ((plot, FORMATS), (to, _arrow.SUFFIXES)):
         if path is not None:
-            read = expand([file, *([public] if public else [])], _arrow.SUFFIXES)
+            read = expand([file, *([public] if public else [])], _arrow.READABLE)
             writable(path, suffixes, [*read, *([ledger] if ledger else [])])
     given = {"mean": mean, "sd": sd, "low": low, "high": high, "public": public}
     for option, value in given.items():
         if value is not None and option not in REFERENCES[reference]:
             raise InvalidInput(f"no --{option} for {reference}", f"--{option}")
     if public is not None:
-        own = expand([file], _arrow.SUFFIXES)
-        for known in expand([public], _arrow.SUFFIXES):
+        own = expand([file], _arrow.READABLE)
+        for known in expand([public], _arrow.READABLE):
             if any(known.samefile(private) for private in own):
                 raise InvalidInput(
                     "--public records in a file of their own",

@@ -22,7 +22,7 @@ def read(path: Path, columns: Sequence[str] | None) -> tuple[dict[str, Floats], 
 
     Without names it is the only column there is.
     """
-    sources = [_arrow.Source(found) for found in expand([path], _arrow.SUFFIXES)]
+    sources = [_arrow.Source(found) for found in expand([path], _arrow.READABLE)]
     names = list(columns or [inputs.only(sources[0].names, None, "--column")])
     for name in names:
         if names.count(name) > 1:

@@ -33,6 +33,8 @@ class PlanDisplay:
 
     def plot(self, axes: Sequence[Any] | None = None) -> PlanDisplay:
         """Draw into two axes, or new ones."""
+        from matplotlib.ticker import LogLocator
+
         if axes is None:
             first = new_axes(9.0, 3.8)
             figure = first.figure
@@ -48,6 +50,7 @@ class PlanDisplay:
             ax.set_yscale("log")
             ax.set_xlabel(LABELS[along])
             ax.set_xticks(next(curve.x for curve in self.curves if curve.along == along))
+            ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             for axis in (ax.xaxis, ax.yaxis):
                 commas(axis)
                 axis.set_minor_formatter("")

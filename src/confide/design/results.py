@@ -150,9 +150,10 @@ class GammaDesign:
             f"Two-sided gamma noise of shape {self.shape:.3g}{' (Laplace)' * (self.shape == 1)} "
             f"and scale {self.scale:.4g}, {spread:.3g} times as spread out as the values."
             + interval,
-            f"It gives: whoever sees a noised value, to the width {self.resolution:.3g}, and knows "
-            f"how the values are distributed, finds the true one within {distance:.4g} of it "
-            f"({self.mu:g} standard deviations) with a probability of at most {self.certainty:g}.",
+            f"It gives: given a noised value, to the width {self.resolution:.3g}, and how values "
+            f"are distributed, the true one lies within {distance:.4g} ({self.mu:g} standard "
+            f"deviations) of the noised one with a probability of at most {self.certainty:g}. A "
+            "guess other than the noised value can do better.",
             "It does not give differential privacy: mu bounds one kind of guess, by somebody who "
             "knows nothing else about the person, and standard deviations grow with outliers.",
             self._epsilon(),

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import rel_entr
 
-from confide.errors import ConfideWarning
+from confide.errors import Implausible
 from confide.mechanisms import Joint, Mechanism
 from confide.summaries import Counts
 from confide.summaries.counts import expected
@@ -54,7 +54,7 @@ def checked(summary: Any, *, question: str = "") -> Counts:
                 "would give. They may be raw values, reports of another survey, or forged: "
                 "privatize raw values first, read reports with the survey that made them, and do "
                 "not rely on an estimate from these.",
-                ConfideWarning,
+                Implausible,
                 stacklevel=3,
             )
     return counts

@@ -1,0 +1,82 @@
+"""Public columns that go along with reports."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _validate
+from confide.errors import InvalidInput
+from confide.reports import Reports
+from confide.summaries import Counts
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Public:
+    """Public columns that go into a summary.
+
+    Parameters
+    ----------
+    weights
+        Column of survey weights, or None.
+    response
+        Column of a response, or None.
+    bounds
+        Bounds of the response, or None for those that are observed.
+    """
+
+    weights: str | None = None
+    response: str | None = None
+    bounds: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.bounds is not None:
+            if self.response is None:
+                raise InvalidInput("--response to go with --bounds", "none")
+            low, high = (_validate.finite(bounds=end) for end in self.bounds)
+            if not low < high:
+                raise InvalidInput("--bounds LOW HIGH with LOW < HIGH", f"{low:g} and {high:g}")
+
+    @property
+    def columns(self) -> list[str]:
+        """Their names, each once."""
+        return list(dict.fromkeys(name for name in (self.weights, self.response) if name))
+
+    def count(self, reports: Reports, numbers: Mapping[str, Floats]) -> Counts:
+        """Counts of some reports with what goes along."""
+        try:
+            return Counts.of(
+                reports,
+                weights=None if self.weights is None else numbers[self.weights],
+                response=None if self.response is None else numbers[self.response],
+                bounds=self.bounds,
+            )
+        except InvalidInput as error:
+            columns = " and ".join(map(repr, self.columns))
+            raise InvalidInput(
+                f"{error.expected} in column {columns}", error.got, error.advice
+            ) from None
+
+
+NOTHING = Public()
+
+
+@contextmanager
+def carried(public: Sequence[str]) -> Iterator[None]:
+    """Say of a public column that reports lack how it comes to be there."""
+    try:
+        yield
+    except InvalidInput as error:
+        for name in public:
+            if error.expected.startswith(f"a column {name!r} in ") and error.got == "none":
+                advice = f"To carry it along: confide privatize ... --keep {shlex.quote(name)}."
+                advice = f"{error.advice} {advice}".strip()
+                raise InvalidInput(error.expected, error.got, advice) from None
+        raise
