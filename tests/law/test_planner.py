@@ -58,6 +58,7 @@ def test_the_study_is_of_twelve_cases_and_writes_every_one():
             "mechanism": name,
             "metric": "w1",
             "predicted": predicted,
+            "predicted_error": 0.1,
             "measured": 1.0,
             "ratio": 1 / predicted,
             "preset": "beta",
@@ -71,4 +72,8 @@ def test_the_study_is_of_twelve_cases_and_writes_every_one():
     best = planner.headline(rows)
     assert len(best) == 12
     assert {row["mechanism"] for row in best} == {"square-wave"}
-    assert planner.page(rows, 200).count("**1.25**") == 12
+    text = planner.page(rows, 200)
+    assert text.count("**1.25**") == 12
+    assert "12 of 24 ratios lie within 25 %." in text
+    assert text.count("laplace, n = ") == 12
+    assert [planner.kept(row) for row in rows] == 12 * [True, False]
