@@ -325,8 +325,8 @@ def page(rows: list[dict[str, Any]], surveys: int) -> str:
         "Both sides scatter: the planner simulates until its standard errors, which a plan states, "
         "are a twentieth, or for 200 surveys (16 for printed intervals). A pilot is smoothed, and "
         "may be smoother or rougher than its population. Quantiles next to a gap, as those of "
-        "hours are, depend on shares that a pilot of 1,000 does not know well: this one has 17 % where "
-        "there are 20 %, and the planner overstates them.",
+        "hours are, depend on shares that a pilot of 1,000 does not know well: this one has 17 % "
+        "where there are 20 %, and the planner overstates them.",
         "",
         "![Predicted and measured](images/planner.png)",
     ]
