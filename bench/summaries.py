@@ -82,12 +82,12 @@ def rows(n: int = 10**8) -> list[Row]:
         by, yard_by = best(
             lambda: cf.tables.counts(files, MECHANISM, column="pay", by="region"),
             lambda: bare(folder, "region, pay"),
-            rounds=3,
+            rounds=7,
         )
         answered, yard_answered = best(
             lambda: cf.tables.counts(files, MECHANISM, column="pay", response="rate"),
             lambda: bare(folder, "pay", sums),
-            rounds=3,
+            rounds=7,
         )
         same = (cf.tables.counts(files, MECHANISM, column="pay").counts == counted(folder)).all()
         if not same:

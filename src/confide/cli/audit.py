@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from confide import audits
 from confide._files import counted
 from confide.accounting import odds, rounded_up
-from confide.audits.surveys import UNSEEN
 from confide.cli import output
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption, plottable
 from confide.surveys import Survey
+
+if TYPE_CHECKING:
+    from confide.audits import SurveyAudit
 
 WORDS = {
     "exact": "the formulas, worked out without rounding, for all answers and all reports",
@@ -36,6 +37,9 @@ def audit(
     as_json: JsonOption = False,
 ) -> None:
     """Check that every question of a survey keeps the epsilon that it claims."""
+    # Imported here, since every other verb would wait for it.
+    from confide import audits
+
     questions = Survey.read(survey)
     plottable(plot, [survey])
     with output.shares("Auditing") as tell:
@@ -52,7 +56,7 @@ def audit(
         raise typer.Exit(1)
 
 
-def _tell(found: audits.SurveyAudit, path: Path) -> None:
+def _tell(found: SurveyAudit, path: Path) -> None:
     rows = found.rows()
     lines = [
         (
@@ -90,4 +94,4 @@ def _tell(found: audits.SurveyAudit, path: Path) -> None:
         )
     else:
         output.say("Do not collect with this survey until the faults are understood.")
-    output.say(UNSEEN["outside"])
+    output.say(found.to_dict()["unseen"]["outside"])

@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 Waves = npt.NDArray[np.complex128]
 
 MAX_AXES = 3
-DIRECT = 2**21
+DIRECT = 2**17
 """Products of sizes up to which a plain sum is as quick as a non-uniform FFT, and exact."""
 CHUNK = 2**20
 PRECISION = 1e-14
