@@ -55,7 +55,9 @@ class Finding:
 
     def words(self) -> str:
         """The finding in a sentence, and what the check cannot see."""
-        verdict = "FAILS" if not self.holds else "holds" if self.looked else "was not tested"
+        # Only a certificate proves; whatever else passes has found nothing.
+        passed = "holds" if self.certified is not None else "is not refuted"
+        verdict = "FAILS" if not self.holds else passed if self.looked else "was not tested"
         parts = [f"{self.layer}: the claim of epsilon = {figure(self.claimed)} {verdict}"]
         if self.certified is not None:
             parts.append(f"certified {figure(self.certified)}")
