@@ -1,5 +1,6 @@
 """What people read who made one of the mistakes that everybody makes once."""
 
+import gzip
 import json
 import re
 import shlex
@@ -64,6 +65,28 @@ def test_the_commands_of_the_front_page_run(capsys: pytest.CaptureFixture[str]) 
         assert run([*command, *few]) == 0, command
         assert capsys.readouterr().err == ""
     assert Path("pay.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "release query {} --what mean --column age --low 0 --high 120 --epsilon 1",
+        "design gamma {} --column age --protection 0.75 --certainty 0.9",
+        "plan --n 200 --epsilon 2 --low 0 --high 120 --size 32 --surveys 4 --pilot {} --column age",
+        "sample {} --column age --reference gaussian --mean 45 --sd 20 --epsilon 1",
+        "density --noised {} --column age --noise laplace --scale 5 --low 0 --high 120",
+    ],
+)
+def test_compressed_values_are_values(command, capsys):
+    Path("packed.csv.gz").write_bytes(gzip.compress(Path("raw.csv").read_bytes()))
+    keys = []
+    for name in ("raw.csv", "packed.csv.gz"):
+        assert run([*command.format(name).split(), "--json"]) == 0
+        keys.append(json.loads(capsys.readouterr().out).keys())
+    assert keys[0] == keys[1]
+    Path("packed.csv.gz").write_bytes(Path("packed.csv.gz").read_bytes()[:-20])
+    assert run(command.format("packed.csv.gz").split()) == 2
+    assert capsys.readouterr().err.startswith("Expected ")
 
 
 def told(command: str, code: int, capsys: pytest.CaptureFixture[str]) -> str:

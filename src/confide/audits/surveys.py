@@ -102,6 +102,11 @@ class SurveyAudit:
         )
         return ClaimDisplay(list(rows), *columns).plot()
 
+    @property
+    def unseen(self) -> Mapping[str, str]:
+        """What each check cannot see, and under "outside" what none can."""
+        return UNSEEN
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
@@ -111,7 +116,7 @@ class SurveyAudit:
             "lower_bound": plain(self.together.lower_bound),
             "faults": [_sentence(*each) for each in self.faults],
             "untested": [_sentence(*each) for each in self.untested],
-            "unseen": UNSEEN,
+            "unseen": dict(self.unseen),
         }
 
 

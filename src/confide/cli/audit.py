@@ -94,4 +94,4 @@ def _tell(found: SurveyAudit, path: Path) -> None:
         )
     else:
         output.say("Do not collect with this survey until the faults are understood.")
-    output.say(found.to_dict()["unseen"]["outside"])
+    output.say(found.unseen["outside"])
