@@ -228,6 +228,28 @@ def test_numbers_noised_elsewhere(
     assert found["mean"] == pytest.approx(7.3, abs=0.1)
 
 
+@pytest.mark.parametrize("n", [500, 3000])
+def test_gaussian_noise_from_elsewhere(
+    n: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    generator = np.random.default_rng(n)
+    values = generator.gamma(4, 10_000, n).clip(0, 200_000)
+    z = values + generator.normal(0, 15_000, n)
+    command = (
+        "density --noised z.csv --column z --noise gaussian --scale 15000 --low 0 --high 200000"
+    )
+    Path("z.csv").write_text("z\n" + "\n".join(map(str, z)) + "\n")
+    found = machine(command, capsys)
+    error = np.sqrt((values.var() + 15_000**2) / n)
+    assert abs(found["mean"] - values.mean()) < 3 * error
+    low, high = found["intervals"]["mean"]
+    assert low - error < values.mean() < high + error
+    z[5] = -999_999
+    Path("z.csv").write_text("z\n" + "\n".join(map(str, z)) + "\n")
+    assert run(command.split()) == 2
+    assert f"1 of {n:,} that lie too far out" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
 def test_plots(suffix: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ran(PRIVATIZE, capsys)

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import rel_entr
 
-from confide.errors import Implausible
-from confide.mechanisms import Joint, Mechanism
+from confide.errors import Implausible, InvalidInput
+from confide.mechanisms import Joint, Mechanism, Noised
 from confide.summaries import Counts
 from confide.summaries.counts import expected
 
@@ -29,6 +29,9 @@ ROUNDING = 1e-12
 def checked(summary: Any, *, question: str = "") -> Counts:
     """The counts; with a warning where no population could have given them.
 
+    Numbers that somebody else noised come with a law that is nearly right only, so they are held
+    to less: they are refused if some lie further out than the stated noise can have taken them.
+
     Parameters
     ----------
     summary
@@ -39,14 +42,22 @@ def checked(summary: Any, *, question: str = "") -> Counts:
     Raises
     ------
     InvalidInput
-        If they are no counts.
+        If they are no counts, or if noise from elsewhere cannot have the law that was stated.
     """
     counts = expected(summary)
     mechanism = counts.mechanism
+    if isinstance(mechanism, Noised) and (lost := mechanism.unreachable(counts.counts)):
+        sd = math.sqrt(mechanism.noise.variance)
+        raise InvalidInput(
+            f"numbers that noise with a standard deviation of {sd:g} can make of true values from "
+            f"{mechanism.lattice.low:g} to {mechanism.lattice.high:g}",
+            f"{lost:,} of {counts.n:,} that lie too far out",
+            "Give bounds that hold the true values and the scale that the noise really had, and "
+            "leave out codes such as -999 that stand for no answer.",
+        )
     parts = mechanism.parts if isinstance(mechanism, Joint) else {question: mechanism}
     for axis, (name, part) in enumerate(parts.items()):
         others = tuple(other for other in range(len(parts)) if other != axis)
-        # What somebody else noised has a law that is nearly right only.
         if isinstance(part, Mechanism) and not possible(part, counts.counts.sum(others)):
             about = f" of {name!r}" if name else ""
             warnings.warn(

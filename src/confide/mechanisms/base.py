@@ -23,6 +23,10 @@ from confide.randomness import Entropy, SeededEntropy, SystemEntropy
 
 Indices = npt.NDArray[np.int32]
 
+NEGLIGIBLE = 1e-7
+"""A function of the report whose root mean square is this much smaller than that of others is
+taken to be zero. For the indicator of one report that is a chance of 1e-14."""
+
 
 class Channel(ABC):
     """Anything that turns a value into a report by a known law: all that an estimator needs.
@@ -190,14 +194,27 @@ class Reports:
         return f"<{len(self)} {kind} reports of {self.mechanism!r}>"
 
 
+def polynomials(positions: Floats, degree: int) -> Floats:
+    """Legendre polynomials of ascending positions up to a degree, one a row, none above 1."""
+    unit = 2 * (positions - positions[0]) / (positions[-1] - positions[0]) - 1
+    return np.polynomial.legendre.legvander(unit, degree).T
+
+
 def polynomial_scores(law: Law, basis: Floats, target: Floats) -> Floats:
     """Scores in the span of ``basis`` (rows, over reports) whose expectation is ``target``.
 
     Used where the law maps the span of the basis onto functions of the same kind, so that the
-    small system has an exact solution.
+    small system has an exact solution. Of several solutions it takes the one that varies least
+    when all indices are equally likely: the basis is made orthonormal under that distribution of
+    reports, and the shortest solution is the answer. A function that is zero on every report that
+    can occur (the indicator of an end cell that the noise never reaches) tells nothing about the
+    value and is left out; the score of such a cell is then that of the polynomial there. Rows of
+    the basis should be at most about 1.
     """
-    expectations = law.adjoint(basis)
-    size = np.abs(expectations).max(axis=1, keepdims=True)
-    coefficients, *_ = np.linalg.lstsq((expectations / size).T, target, rcond=None)
-    scores: Floats = (coefficients / size[:, 0]) @ basis
+    chances = law.forward(np.full(law.inputs, 1 / law.inputs[0]))
+    left, lengths, _ = np.linalg.svd(basis * np.sqrt(chances), full_matrices=False)
+    known = lengths > NEGLIGIBLE * lengths.max()
+    rows = (left[:, known] / lengths[known]).T @ basis
+    coefficients, *_ = np.linalg.lstsq(law.adjoint(rows).T, target, rcond=None)
+    scores: Floats = coefficients @ rows
     return scores

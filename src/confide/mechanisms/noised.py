@@ -13,11 +13,13 @@ import numpy.typing as npt
 from confide import _validate
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import MAX_SIZE, Categories, Indices, Lattice
-from confide.mechanisms.base import Channel, polynomial_scores
+from confide.mechanisms.base import Channel, polynomial_scores, polynomials
 from confide.mechanisms.laws import Floats, Law, fast_length
 from confide.noise import Noise, from_dict
 
 DEGREE = 7
+IMPOSSIBLE = 1e-9
+"""Chance below which noise is taken not to have the law that was stated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,19 +165,31 @@ class Noised(Channel):
         tails = 1 - self.noise.mean_cdf((edges[:, None] - nodes / 2) * step) @ (weights / 2)
         return Toeplitz(size, margin, tails)
 
+    def unreachable(self, counts: npt.NDArray[np.int64]) -> int:
+        """How many reports lie further outside the bounds than this noise can have taken any.
+
+        Such a report has no likelihood, whatever the true values within the bounds: a noise with
+        this law takes even one of as many values so far with a chance below one in a billion.
+        """
+        edges, (seen,) = self.wide.edges, np.nonzero(counts)
+        beyond = np.maximum(edges[seen] - self.lattice.high, self.lattice.low - edges[seen + 1])
+        # One cell less, for numbers on an edge may round to either side of it.
+        nearest = np.maximum(beyond - (edges[1] - edges[0]), 0.0)
+        chances = self.noise.mean_cdf(-nearest)
+        return int(counts[seen[counts.sum() * chances < IMPOSSIBLE]].sum())
+
     def unbiased(self, power: int) -> Floats:
         """Polynomials of the noised value, and the two end cells, that undo noise and binning.
 
         Refused where the margin gathers so much in the end cells that nothing undoes it.
         """
         wide, target = self.wide, self.lattice.centers**power
-        unit = 2 * (wide.centers - wide.low) / (wide.high - wide.low) - 1
-        basis = np.polynomial.legendre.legvander(unit, DEGREE).T
+        basis = polynomials(wide.centers, DEGREE)
         ends = np.zeros((2, wide.size))
         ends[0, 0] = ends[1, -1] = 1.0
         scores = polynomial_scores(self.law, np.concatenate([basis, ends]), target)
         missed = np.abs(self.law.adjoint(scores) - target).max()
-        size = np.abs(target).max()
+        size = max(float(np.ptp(target)), (self.lattice.high - self.lattice.low) ** power)
         if missed > 1e-6 * size:
             raise Unsupported(
                 "So much noise is gathered beyond the outermost cells that no score of a noised "

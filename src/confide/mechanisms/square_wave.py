@@ -12,7 +12,7 @@ import numpy as np
 from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import InvalidInput
 from confide.lattice import Lattice
-from confide.mechanisms.base import Indices, Numeric, polynomial_scores
+from confide.mechanisms.base import Indices, Numeric, polynomial_scores, polynomials
 from confide.mechanisms.laws import Band, Floats
 from confide.randomness import Entropy, Inversion, exp_floor, weighted
 
@@ -115,8 +115,8 @@ class SquareWave(Numeric):
     def unbiased(self, power: int) -> Floats:
         """Powers of a report's position, which the law maps onto powers of the value."""
         positions = self.lattice.position(np.arange(self.law.outputs[0]) - self.reach)
-        basis = np.stack([positions**k for k in range(power + 1)])
-        return polynomial_scores(self.law, basis, self.lattice.centers**power)
+        target = self.lattice.centers**power
+        return polynomial_scores(self.law, polynomials(positions, power), target)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, with the public weights that the noise really has."""
