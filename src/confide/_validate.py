@@ -19,6 +19,12 @@ from confide.errors import InvalidInput
 
 Floats = npt.NDArray[np.float64]
 
+steady = np.errstate(all="ignore")
+"""For functions that take private values: they do the same whatever numpy's error state is.
+
+Where that state is "raise" or "warn", an underflow would tell that somebody's value is tiny. What
+floats may do to a value is checked by us, and refused without quoting it."""
+
 
 def _only(named: dict[str, Any]) -> tuple[str, Any]:
     ((name, value),) = named.items()
@@ -117,6 +123,7 @@ def known_keys(given: Iterable[str], known: Sequence[str], where: str) -> None:
             raise InvalidInput(f"known keys in {where}", shown(key), nearest(key, known))
 
 
+@steady
 def array(**named: Any) -> npt.NDArray[Any]:
     """Whatever numpy can view as an array; masked and ragged input is refused."""
     name, value = _only(named)
@@ -132,6 +139,7 @@ def array(**named: Any) -> npt.NDArray[Any]:
         raise InvalidInput(f"{name} as a plain array", "rows of different lengths") from None
 
 
+@steady
 def vector(**named: Any) -> Floats:
     """A one-dimensional array of finite numbers, as float64.
 

@@ -100,6 +100,7 @@ class Cells:
         grid = np.meshgrid(*middles, indexing="ij")
         return np.stack([axis.ravel() for axis in grid], axis=1)
 
+    @_validate.steady
     def index(self, points: npt.ArrayLike) -> Numbers:
         """Number of each point's cell, or -1 outside the box.
 

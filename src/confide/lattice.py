@@ -88,6 +88,7 @@ class Lattice:
         """Width of each cell."""
         return np.diff(self.edges)
 
+    @_validate.steady
     def index(self, values: npt.ArrayLike) -> Indices:
         """Cell number of each value; values outside the bounds go to the end cells.
 

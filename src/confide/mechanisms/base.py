@@ -93,6 +93,7 @@ class Mechanism(Channel):
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """Reports of indices: integers and fair words only, one independent draw each."""
 
+    @_validate.steady
     def privatize(self, values: Any) -> Reports:
         """Private reports of values, drawn from the operating system's entropy.
 
@@ -105,6 +106,7 @@ class Mechanism(Channel):
             )
         return Reports(self._run(values, SystemEntropy()), self, simulated=False)
 
+    @_validate.steady
     def simulate(self, values: Any, *, seed: int) -> Reports:
         """Repeatable reports with the same law, stamped as simulated. Not private."""
         seed = _validate.integer(0, seed=seed)

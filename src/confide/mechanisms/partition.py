@@ -229,6 +229,7 @@ class Partition:
         """Exact draws of the noise of Z, shifted by 2 J."""
         return laplace_sampler(self.law.value_parameter, 2 * self.levels)
 
+    @_validate.steady
     def _checked(self, points: Any, responses: Any) -> tuple[Numbers, Floats]:
         cell = self.cells.index(points)
         y = _validate.vector(responses=responses)
@@ -240,6 +241,7 @@ class Partition:
         # A copy: batches are drawn later, and the caller's array is the caller's.
         return cell, y.copy()
 
+    @_validate.steady
     def _rounded(self, y: Floats, entropy: Entropy) -> Numbers:
         """Random rounding to the levels next to y, with mean y to 2**-51 of the bound."""
         at = (np.clip(y, -self.limit, self.limit) / self.limit + 1) * self.levels

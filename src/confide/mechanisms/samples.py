@@ -97,6 +97,7 @@ class Sampler(ABC):
         """What k samples cost together, at most: k times epsilon as it is written down."""
         return Spend(float(k * Fraction(repr(self.epsilon))))
 
+    @_validate.steady
     def privatize(
         self, records: Any, k: int = 1, *, ledger: Charges | None = None, key: str | None = None
     ) -> Samples:
@@ -134,6 +135,7 @@ class Sampler(ABC):
         document = ledger.charge(key, spec, self.cost(k), make)
         return Samples(np.array(document["numbers"]), self._reopened(document), simulated=False)
 
+    @_validate.steady
     def simulate(self, records: Any, k: int = 1, *, seed: int) -> Samples:
         """Repeatable samples with the same law, stamped as simulated. Not private."""
         k = _validate.integer(1, k=k)

@@ -166,6 +166,7 @@ class Recipe(ABC):
         """What one release costs, at most."""
         return Spend(self.epsilon, self.delta)
 
+    @_validate.steady
     def release(
         self,
         values: Any,
@@ -225,6 +226,7 @@ class Recipe(ABC):
                 raise Mismatch("the stored release of this key", "one of other parameters")
         return self._open(spec, tuple(document["noisy"]), simulated=False)
 
+    @_validate.steady
     def simulate(self, values: Any, *, seed: int) -> Release:
         """A repeatable release with the same law, stamped as simulated. Not private."""
         entropy = SeededEntropy(_validate.integer(0, seed=seed))

@@ -273,14 +273,13 @@ def _records(**named: Any) -> Array:
     return _validate.frozen(found)
 
 
+@_validate.steady
 def _answers(query: Ask, records: Array) -> npt.NDArray[np.int64]:
     """What each record answers, as an integer 0 .. UNIT."""
-    # A warning would tell of the values as an error does.
-    with np.errstate(all="ignore"):
-        found = np.asarray(query(records))
-        if found.shape != (len(records),) or found.dtype.kind not in "biuf":
-            raise InvalidInput("a number for each record from the query", f"shape {found.shape}")
-        numbers = np.nan_to_num(found.astype(np.float64), nan=0.0)
+    found = np.asarray(query(records))
+    if found.shape != (len(records),) or found.dtype.kind not in "biuf":
+        raise InvalidInput("a number for each record from the query", f"shape {found.shape}")
+    numbers = np.nan_to_num(found.astype(np.float64), nan=0.0)
     units: npt.NDArray[np.int64] = np.rint(UNIT * np.clip(numbers, 0, 1)).astype(np.int64)
     return units
 

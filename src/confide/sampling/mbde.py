@@ -136,6 +136,7 @@ class MBDE(Sampler):
         """The largest ratio of two probabilities of a sample, over all inputs whatsoever."""
         return Fraction(TOTAL, self.least) ** 2
 
+    @_validate.steady
     def fit(self, records: Any) -> BoostedLaw:
         """The law of one sample of these records, for study by whoever holds them. Private."""
         return BoostedLaw(self, self._prepare(records))

@@ -120,6 +120,7 @@ class Mollifier(Sampler):
         points.flags.writeable = False
         return points
 
+    @_validate.steady
     def fit(self, records: Any) -> SampleLaw:
         """The law of one sample of these records, for study by whoever holds them. Private."""
         log_ratio = self.ratio(self.reference.held(records), self.reference)
