@@ -1,13 +1,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from confide.curves import CellDensity, Proportions, WaveDensity
+from confide import Laplace, Lattice
+from confide.cells import Cells
+from confide.curves import (
+    CellDensity,
+    CellRegression,
+    Line,
+    Proportions,
+    WaveDensity,
+    WaveRegression,
+)
 from confide.errors import InvalidInput, Unsupported
+from confide.estimators import (
+    Deconvolution,
+    KernelRegression,
+    PartitionClassification,
+    PartitionRegression,
+    RatioRegression,
+)
+from confide.mechanisms import Partition
+from confide.summaries import Counts
 
 EDGES = np.linspace(0, 1, 201)
 BETA = CellDensity((EDGES,), np.diff(stats.beta(2, 5).cdf(EDGES)))
@@ -32,6 +52,76 @@ def test_a_fine_histogram_is_its_distribution() -> None:
     assert abs(BETA.std() - truth.std()) < 1e-4
     assert BETA.pdf([-1, 2]).tolist() == [0, 0]
     assert BETA.cdf([-1, 2]).tolist() == [0, pytest.approx(1)]
+
+
+def curves(columns: int) -> dict[str, Callable[[npt.ArrayLike], object]]:
+    """Every curve of so many columns, as the functions that take places."""
+    edges = tuple(np.linspace(0, 1, 5 + axis) for axis in range(columns))
+    shape = [edge.size - 1 for edge in edges]
+    names = ("x", "y", "z")[:columns] if columns > 1 else ("",)
+    masses = np.random.default_rng(1).random(shape)
+    waves = np.random.default_rng(2).normal(size=(3, columns))
+    ones, ends = np.ones((2, 3)), ((0.0,) * columns, (1.0,) * columns)
+    cells = Cells(low=[0] * columns, high=[1] * columns, shape=shape)
+    x = np.random.default_rng(3).random((400, columns))
+    sums = Partition(cells, bound=1.0, epsilon=4.0).simulate_sums(x, x[:, 0], seed=4)
+    labels = Partition(cells, epsilon=4.0, classify=True)
+    signs = labels.simulate_sums(x, np.where(x[:, 0] > 0.5, 1, -1), seed=5)
+    partition = PartitionRegression().fit(sums)
+    classes = PartitionClassification().fit(signs)
+    line = Line(0.0, (1.0,) * columns, lambda: np.eye(columns + 1), *ends, names)
+    wave = WaveRegression(waves, ones, ones, *ends, floor=0.1, reach=ends[0], names=names)
+    density = CellDensity(edges, masses / masses.sum(), names)
+    half = np.zeros(columns)
+    linear = WaveDensity(
+        waves, ones[0], ones[0], half, half + 1, (half, half), half, names, {}, None
+    )
+    found: dict[str, Callable[[npt.ArrayLike], object]] = {
+        "cell regression": CellRegression(edges, masses, names).predict,
+        "partition": partition.predict,
+        "partition's interval": lambda at: partition.interval(at)[0],
+        "classes": classes.predict,
+        "line": line.predict,
+        "line's interval": lambda at: line.interval(at)[1],
+        "wave regression": wave.predict,
+        "cell density": density.pdf,
+        "cell distribution": density.cdf,
+        "wave density": linear.pdf,
+    }
+    if columns == 1:
+        reports = Laplace(Lattice(low=0, high=1, size=32), epsilon=4.0).simulate(x[:, 0], seed=6)
+        fitted = Deconvolution().fit(Counts.of(reports))
+        fit = KernelRegression().fit(Counts.of(reports, response=x[:, 0]))
+        ratio = RatioRegression().fit(Counts.of(reports, response=x[:, 0]))
+        found |= {
+            "wave distribution": linear.cdf,
+            "density's interval": lambda at: fitted.interval("pdf", at)[0],
+            "distribution's interval": lambda at: fitted.interval("cdf", at)[0],
+            "kernel": fit.predict,
+            "kernel's interval": lambda at: fit.interval(at)[0],
+            "ratio": ratio.predict,
+            "ratio's interval": lambda at: ratio.interval(at)[0],
+        }
+    return found
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_every_curve_answers_one_row_a_point_with_one_number_a_point(columns: int) -> None:
+    rows = np.random.default_rng(1).random((5, columns))
+    for name, ask in curves(columns).items():
+        answers = np.asarray(ask(rows))
+        assert answers.shape == (5,), name
+        assert np.shape(ask(rows[:1])) == (1,), name
+        assert np.shape(ask(rows.reshape(5, 1, columns))) == (5, 1), name
+        for wrong in (np.zeros((5, columns + 1)), np.zeros((columns, 5, columns + 1))):
+            with pytest.raises(InvalidInput, match=f"points of {columns} column"):
+                ask(wrong)
+        if columns == 1:
+            # A number or a list of numbers will do where a point is one number.
+            np.testing.assert_array_equal(answers, ask(rows[:, 0]), name)
+            np.testing.assert_array_equal(answers[0], ask(rows[0, 0]), name)
+            assert np.shape(ask(0.5)) == (), name
+            assert np.shape(ask([0.5])) == (1,), name
 
 
 def test_quantiles_skip_empty_cells() -> None:

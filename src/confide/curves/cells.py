@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
-from confide.curves.density import Density, Floats, Intervals, JointIntervals, keyed
+from confide.curves.density import Density, Floats, Intervals, JointIntervals, keyed, points
 from confide.displays import DensityDisplay
 from confide.errors import InvalidInput, Unsupported
 
@@ -71,14 +71,6 @@ class CellDensity(Density):
                 f"{', '.join(self.names)} first."
             )
 
-    def _points(self, x: npt.ArrayLike) -> Floats:
-        points = np.asarray(x, dtype=np.float64)
-        if self.masses.ndim == 1:
-            return points[..., None]
-        if points.shape[-1:] != (self.masses.ndim,):
-            raise InvalidInput(f"points of {self.masses.ndim} columns", f"shape {points.shape}")
-        return points
-
     def pdf(self, x: npt.ArrayLike) -> Floats:
         """Density at x, zero outside the cells."""
         at, volume = self.locate(x)
@@ -90,11 +82,11 @@ class CellDensity(Density):
 
         Outside the cells the number is that of the nearest, and the volume infinite.
         """
-        points = self._points(x)
-        volume = np.ones(points.shape[:-1])
+        places = points(x, self.masses.ndim)
+        volume = np.ones(places.shape[:-1])
         at = []
         for axis, edges in enumerate(self.edges):
-            column = points[..., axis]
+            column = places[..., axis]
             cell = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, edges.size - 2)
             inside = (column >= edges[0]) & (column <= edges[-1])
             volume = volume * np.where(inside, edges[cell + 1] - edges[cell], np.inf)
@@ -110,19 +102,19 @@ class CellDensity(Density):
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
         """P(value <= x), linear between the edges."""
-        points = self._points(x)
+        places = points(x, self.masses.ndim)
         if self.masses.ndim == 1:
-            return np.interp(points[..., 0], self.edges[0], self._cumulative)[()]
+            return np.interp(places[..., 0], self.edges[0], self._cumulative)[()]
         # Multilinear: interpolate the corner sums along one column after another.
-        result = np.zeros(points.shape[:-1])
+        result = np.zeros(places.shape[:-1])
         cells, parts = [], []
         for axis, edges in enumerate(self.edges):
-            column = np.clip(points[..., axis], edges[0], edges[-1])
+            column = np.clip(places[..., axis], edges[0], edges[-1])
             cell = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, edges.size - 2)
             cells.append(cell)
             parts.append((column - edges[cell]) / (edges[cell + 1] - edges[cell]))
         for corner in np.ndindex(*(2,) * len(cells)):
-            weight = np.ones(points.shape[:-1])
+            weight = np.ones(places.shape[:-1])
             for step, part in zip(corner, parts, strict=True):
                 weight = weight * (part if step else 1 - part)
             at = tuple(cell + step for cell, step in zip(cells, corner, strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -52,10 +52,13 @@ class Density(ABC):
 
     Attributes
     ----------
+    names
+        Names of the columns; ``("",)`` for a single number.
     facts
         How it came about: method, n, epsilon, smoothing or bandwidth.
     """
 
+    names: tuple[str, ...]
     facts: Mapping[str, Any]
     intervals: Intervals | JointIntervals | None
 
@@ -66,7 +69,7 @@ class Density(ABC):
 
     @abstractmethod
     def pdf(self, x: npt.ArrayLike) -> Floats:
-        """Density at x; for several columns x has one row a point."""
+        """Density at x: one row a point; for one column a number or a list will do."""
 
     @abstractmethod
     def cdf(self, x: npt.ArrayLike) -> Floats:
@@ -139,7 +142,11 @@ class Density(ABC):
         if at is None:
             raise InvalidInput(f"a place for the interval of the {what}", "none", "Give at=.")
         places = np.asarray(at, dtype=np.float64)
-        low, high = getattr(self.intervals, what)(places, level)
+        interval = getattr(self.intervals, what)
+        if what == "quantile":
+            low, high = interval(places, level)
+        else:
+            low, high = asked(interval, at, len(self.names), level)
         if what == "pdf":
             return ends(low, high)
         # The interval knows no smoothing and the estimate does: it holds the estimate in any case.
@@ -175,6 +182,37 @@ def keyed(fields: Any, curve: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
         if key not in fields:
             raise InvalidInput(f"the key {key!r} in a {curve}", "none")
     return fields
+
+
+def points(x: npt.ArrayLike, columns: int) -> Floats:
+    """Places where a curve is asked, with their coordinates along the last axis.
+
+    One rule for all curves: x has one row a point, with a number for each column, and the answer
+    has one number a point. For a curve of one column a number or a list of numbers will do.
+
+    Examples
+    --------
+    >>> points([0.5, 0.7], 1).shape, points([[0.5], [0.7]], 1).shape
+    ((2, 1), (2, 1))
+    """
+    places = np.asarray(x, dtype=np.float64)
+    if columns == 1 and places.ndim < 2:
+        return places[..., None]
+    if places.shape[-1:] != (columns,):
+        wanted = f"points of {columns} column{'s' if columns > 1 else ''}"
+        raise InvalidInput(wanted, f"shape {places.shape}")
+    return places
+
+
+def asked(
+    interval: Callable[[Floats, float], Any], x: npt.ArrayLike, columns: int, level: float
+) -> tuple[Floats, Floats]:
+    """Ends of intervals at places: bands take a list of them, numbers where there is one column."""
+    places = points(x, columns)
+    flat = places.reshape(-1, columns)
+    low, high = interval(flat[:, 0] if columns == 1 else flat, level)
+    shape = places.shape[:-1]
+    return np.reshape(low, shape), np.reshape(high, shape)
 
 
 def ends(low: Any, high: Any) -> tuple[Any, Any]:

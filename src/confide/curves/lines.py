@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from confide.curves.density import points
 from confide.curves.regression import Band, Floats, Regression
-from confide.errors import InvalidInput
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,13 +68,8 @@ class Straight(Regression):
 
     def design(self, x: npt.ArrayLike) -> Floats:
         """One and the covariates, along a new last axis."""
-        points = np.asarray(x, dtype=np.float64)
-        d = len(self.slope)
-        if d == 1:
-            points = points[..., None]
-        elif points.shape[-1:] != (d,):
-            raise InvalidInput(f"points of {d} columns", f"shape {points.shape}")
-        return np.concatenate([np.ones((*points.shape[:-1], 1)), points], axis=-1)
+        places = points(x, len(self.slope))
+        return np.concatenate([np.ones((*places.shape[:-1], 1)), places], axis=-1)
 
     def predict(self, x: npt.ArrayLike) -> Floats:
         """Mean response at x."""

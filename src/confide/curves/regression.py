@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
-from confide.curves.density import ends, short
+from confide.curves.density import asked, ends, points, short
 from confide.displays import RegressionDisplay
-from confide.errors import InvalidInput, Unsupported
+from confide.errors import Unsupported
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class Regression(ABC):
 
     @abstractmethod
     def predict(self, x: npt.ArrayLike) -> Floats:
-        """Mean response at x; for two covariates x has one row a point."""
+        """Mean response at x: one row a point; for one covariate a number or a list will do."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Regression(ABC):
         level = _validate.level(level)
         if self.band is None:
             raise Unsupported("This curve came without the reports' noise: it has no intervals.")
-        return ends(*self.band.interval(np.asarray(x, dtype=np.float64), level))
+        return ends(*asked(self.band.interval, x, len(self.low), level))
 
     def plot(self, ax: Any = None, *, level: float | None = 0.95) -> RegressionDisplay:
         """Draw the curve, its band and the corrected baseline; for two covariates a map."""
@@ -128,16 +128,12 @@ class CellRegression(Regression):
 
     def predict(self, x: npt.ArrayLike) -> Floats:
         """Mean response at x."""
-        points = np.asarray(x, dtype=np.float64)
         d = self.values.ndim
-        if d == 1:
-            points = points[..., None]
-        elif points.shape[-1:] != (d,):
-            raise InvalidInput(f"points of {d} columns", f"shape {points.shape}")
+        places = points(x, d)
         cells, parts = [], []
-        inside = np.ones(points.shape[:-1], dtype=bool)
+        inside = np.ones(places.shape[:-1], dtype=bool)
         for axis, edges in enumerate(self.edges):
-            column = points[..., axis]
+            column = places[..., axis]
             inside &= (column >= edges[0]) & (column <= edges[-1])
             if self.joined and edges.size > 2:
                 knots = (edges[:-1] + edges[1:]) / 2
@@ -148,11 +144,11 @@ class CellRegression(Regression):
                 cell = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, edges.size - 2)
                 parts.append(np.zeros(column.shape))
             cells.append(cell)
-        result = np.zeros(points.shape[:-1])
+        result = np.zeros(places.shape[:-1])
         if not self.joined:
             result = self.values[tuple(cells)].astype(np.float64)
         for corner in np.ndindex(*(2,) * d) if self.joined else ():
-            weight = np.ones(points.shape[:-1])
+            weight = np.ones(places.shape[:-1])
             for step, part in zip(corner, parts, strict=True):
                 weight = weight * (part if step else 1 - part)
             last = [size - 1 for size in self.values.shape]

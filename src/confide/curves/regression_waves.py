@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from confide.curves.density import points
 from confide.curves.regression import Band, Floats, Regression
-from confide.errors import InvalidInput
 
 CHUNK = 2**22
 """Waves times points held at once."""
@@ -65,15 +65,10 @@ class WaveRegression(Regression):
 
     def sums(self, x: npt.ArrayLike) -> tuple[Floats, Floats]:
         """The two sums at x: density, and density times response less `center`."""
-        points = np.asarray(x, dtype=np.float64)
         d = self.frequencies.shape[1]
-        if d == 1:
-            points = points[..., None]
-        elif points.shape[-1:] != (d,):
-            raise InvalidInput(f"points of {d} columns", f"shape {points.shape}")
         reach = np.array(self.reach)
-        points = np.clip(points, self.low - reach, self.high + reach)
-        flat = points.reshape(-1, d)
+        places = np.clip(points(x, d), self.low - reach, self.high + reach)
+        flat = places.reshape(-1, d)
         result = np.empty((2, len(flat)))
         step = max(1, CHUNK // len(self.frequencies))
         for start in range(0, len(flat), step):
@@ -81,7 +76,7 @@ class WaveRegression(Regression):
             both = np.stack([self.density, self.product])
             part = both[:, 0] @ np.cos(phase).T + both[:, 1] @ np.sin(phase).T
             result[:, start : start + step] = part
-        shape = points.shape[:-1]
+        shape = places.shape[:-1]
         return result[0].reshape(shape), result[1].reshape(shape)
 
     def predict(self, x: npt.ArrayLike) -> Floats:

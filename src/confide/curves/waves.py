@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from confide import _validate
 from confide.curves.cells import CellDensity
-from confide.curves.density import Density, Floats, Intervals, keyed
+from confide.curves.density import Density, Floats, Intervals, keyed, points
 from confide.errors import InvalidInput, Unsupported
 
 
@@ -58,20 +58,11 @@ class WaveDensity(Density):
             result[start : start + step] = np.cos(phase) @ cosines + np.sin(phase) @ sines
         return result.reshape(points.shape[:-1])
 
-    def _points(self, x: npt.ArrayLike) -> Floats:
-        points = np.asarray(x, dtype=np.float64)
-        d = self.frequencies.shape[1]
-        if d == 1:
-            return points[..., None]
-        if points.shape[-1:] != (d,):
-            raise InvalidInput(f"points of {d} columns", f"shape {points.shape}")
-        return points
-
     def pdf(self, x: npt.ArrayLike) -> Floats:
         """Density at any x, zero beyond the reach."""
-        points = self._points(x)
-        near = ((points >= self.low - self.reach) & (points <= self.high + self.reach)).all(-1)
-        heights: Floats = np.where(near, self._sum(points, self.cosines, self.sines), 0.0)
+        places = points(x, self.frequencies.shape[1])
+        near = ((places >= self.low - self.reach) & (places <= self.high + self.reach)).all(-1)
+        heights: Floats = np.where(near, self._sum(places, self.cosines, self.sines), 0.0)
         return heights[()]
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
@@ -79,9 +70,9 @@ class WaveDensity(Density):
         if self.frequencies.shape[1] != 1:
             raise Unsupported("The linear estimate has a cdf in one dimension only: use cells.cdf.")
         t = self.frequencies[:, 0]
-        points = self._points(x)
-        inside = 0.5 + self._sum(points, -self.sines / t, self.cosines / t)
-        column = points[..., 0]
+        places = points(x, self.frequencies.shape[1])
+        inside = 0.5 + self._sum(places, -self.sines / t, self.cosines / t)
+        column = places[..., 0]
         inside = np.where(column < self.low[0] - self.reach[0], 0.0, inside)
         shares: Floats = np.where(column > self.high[0] + self.reach[0], 1.0, inside)
         return shares[()]
