@@ -35,7 +35,8 @@ law = sampler.fit(records)  # for the holder's eyes only
 law.log_pdf([[1.0, -1.0]])
 ```
 
-`confide sample records.csv --column x --reference gaussian --epsilon 1 --k 5` does it from a file.
+`confide sample records.csv --column x --reference gaussian --mean 0 --sd 1 --epsilon 1 --k 5`
+does it from a file.
 The reference matters more than anything else: samples are nearer to the records than Q0 by
 epsilon/2 nats at most (a nat is a factor of e in the odds, 1.44 bits). Take it wide enough, from
 public knowledge, never from the records. With one that is far off, as N(0, I) is below, even the

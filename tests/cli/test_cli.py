@@ -672,7 +672,9 @@ def test_the_page_names_every_verb_and_key(
             "release histogram values.csv --column pay --low 0 --high 10 --epsilon 1",
             "release query values.csv --what mean --column pay --low 0 --high 10 --epsilon 1",
         ],
-        "sample": ["sample values.csv --column pay --reference gaussian --epsilon 1"],
+        "sample": [
+            "sample values.csv --column pay --reference gaussian --mean 0 --sd 9 --epsilon 1"
+        ],
         "plan": ["plan --n 500 --epsilon 1 --low 0 --high 10 --bounds --target w1=2"],
         "audit": ["audit survey.toml --n 1000"],
         "demo": ["demo --n 2000"],

@@ -18,7 +18,7 @@ COST = ["--epsilon", "1"]
 CURVES = {
     "histogram": "--cells 8",
     "series": "--terms 4",
-    "gaussian-process": "--bandwidth 0.1",
+    "gaussian-process": "--bandwidth 0.1 --delta 1e-6",
     "bernstein": "--degree 8",
     "kolmogorov-smirnov": "--size 20 --points 8",
 }
@@ -169,6 +169,7 @@ BAD = {
     f"release histogram values.csv {BOUNDS} --terms 4": "no --terms for histogram",
     f"release series values.csv {BOUNDS} --delta 0.1": "no --delta for series",
     f"release gaussian-process values.csv {BOUNDS} --delta 0": "delta",
+    f"release gaussian-process values.csv {BOUNDS}": "--delta, which is part of the cost",
     f"release query values.csv {BOUNDS}": "--what",
     f"release query values.csv {BOUNDS} --what mode": "mean",
     f"release query values.csv {BOUNDS} --what mean --plot p.png": "a query",

@@ -12,7 +12,8 @@ from confide.cli.app import run
 from confide.ledgers import Ledger
 from confide.sampling import Mollifier, reference_from_dict
 
-ONE = "sample records.csv --column x --reference gaussian --epsilon 1"
+GAUSSIAN = "--reference gaussian --mean 0 --sd 1"
+ONE = f"sample records.csv --column x {GAUSSIAN} --epsilon 1"
 TWO = "sample records.csv --column x --column y --reference"
 
 
@@ -102,15 +103,17 @@ def test_what_the_ledger_cannot_pay_is_not_released(capsys: pytest.CaptureFixtur
     ("command", "words"),
     [
         (f"{TWO} box --low 0 --low 0 --high 0.5 --high 9 --epsilon 1", "where the reference has"),
-        (f"{TWO} gaussian --mean 0 --epsilon 1", "--mean for each of 2 columns, got 1"),
-        (f"{TWO} box --low 0 --low 0 --epsilon 1", "--high for each of 2 columns, got none"),
-        ("sample records.csv --column x --reference gaussian --epsilon 1e-18", "leave a trace"),
-        ("sample records.csv --column x --reference gaussian --epsilon 0", "epsilon"),
+        (f"{TWO} gaussian --mean 0 --epsilon 1", "--mean for each of 2 columns, for the"),
+        (f"{TWO} gaussian --mean 0 --mean 0 --epsilon 1", "--sd for each of 2 columns, for the"),
+        ("sample records.csv --column x --reference gaussian --epsilon 1", "--mean, for the"),
+        (f"{TWO} box --low 0 --low 0 --epsilon 1", "--high for each of 2 columns, for the box"),
+        (f"sample records.csv --column x {GAUSSIAN} --epsilon 1e-18", "leave a trace"),
+        (f"sample records.csv --column x {GAUSSIAN} --epsilon 0", "epsilon"),
         (f"{ONE} --k 0", "k"),
         (f"{ONE} --low 0", "no --low for gaussian"),
         ("sample records.csv --column x --reference normal --epsilon 1", "gaussian"),
         ("sample records.csv --column x --reference sample --epsilon 1", "--public"),
-        ("sample records.csv --column z --reference gaussian --epsilon 1", "z"),
+        (f"sample records.csv --column z {GAUSSIAN} --epsilon 1", "z"),
         (f"{ONE} --budget 3", "--ledger"),
         (f"{ONE} --ledger none.db", "a ledger at"),
         (f"{ONE} -o records.csv", "records.csv"),
@@ -134,7 +137,8 @@ def test_four_columns_take_a_mixture_and_no_picture(capsys: pytest.CaptureFixtur
     rows = np.random.default_rng(3).normal(size=(60, 4))
     text = "\n".join(",".join(f"{x:.4f}" for x in row) for row in rows)
     Path("wide.csv").write_text(f"a,b,c,d\n{text}\n")
-    wide = "sample wide.csv --column a --column b --column c --column d --reference gaussian"
+    wide = "sample wide.csv --column a --column b --column c --column d"
+    wide += " --reference gaussian" + " --mean 0" * 4 + " --sd 1" * 4
     found = machine(f"{wide} --epsilon 2", capsys)
     assert found["mechanism"]["ratio"] == "gaussian-mixture"
     assert "one or two columns" in refused(f"{wide} --epsilon 2 --plot out.png", capsys)
@@ -150,7 +154,10 @@ def test_private_records_are_no_public_reference(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--column x --column y --column z --reference gaussian", "binned ratios"),
+        (
+            "--column x --column y --column z --reference gaussian" + " --mean 0 --sd 1" * 3,
+            "binned ratios",
+        ),
         ("--column x --column y --reference sample --public public.csv", "has no cells"),
     ],
 )

@@ -55,8 +55,8 @@ RECIPES = {
     "bernstein as printed": lambda e: Bernstein(
         UNIT_RANGE, epsilon=e, sensitivity_rule="sup", positive="shift"
     ),
-    "gaussian process": lambda e: GaussianProcess(UNIT_RANGE, epsilon=e),
-    "joint gaussian process": lambda e: GaussianProcess(PLANE, epsilon=e),
+    "gaussian process": lambda e: GaussianProcess(UNIT_RANGE, epsilon=e, delta=1e-6),
+    "joint gaussian process": lambda e: GaussianProcess(PLANE, epsilon=e, delta=1e-6),
     "kolmogorov-smirnov": lambda e: KolmogorovSmirnov(UNIT_RANGE, epsilon=e),
     "choice": lambda e: Choice(
         [Histogram(UNIT_RANGE, epsilon=0.75 * e, cells=cells) for cells in (4, 16)], epsilon=e

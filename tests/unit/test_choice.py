@@ -33,7 +33,7 @@ def bernsteins(degrees=(2, 5, 9), *, lattice=TINY):
 
 
 def processes(bandwidths=(0.1, 0.2, 0.4), *, lattice=TINY):
-    return [GaussianProcess(lattice, epsilon=0.8, bandwidth=h) for h in bandwidths]
+    return [GaussianProcess(lattice, epsilon=0.8, delta=1e-6, bandwidth=h) for h in bandwidths]
 
 
 def neighbours(size, n):
@@ -298,7 +298,7 @@ def test_parts_add_up_exactly():
         lambda: Choice(
             [Bernstein({"a": UNIT, "b": UNIT}, epsilon=0.5, degree=k) for k in (3, 4)], epsilon=1.0
         ).release(np.zeros((4, 2))),
-        lambda: score(Query("count"), 10),
+        lambda: score(Query("count", epsilon=1.0), 10),
     ],
 )
 def test_bad_candidates_are_refused(make):

@@ -279,7 +279,7 @@ def test_sensitivity_is_that_of_all_pairs(width, sizes):
 
 def test_sums_are_those_of_the_records_one_by_one():
     values = np.random.default_rng(1).random((50, 2))
-    recipe = GaussianProcess(PLANE, epsilon=1.0, bandwidth=0.1)
+    recipe = GaussianProcess(PLANE, epsilon=1.0, delta=1e-6, bandwidth=0.1)
     sums, n = recipe._prepare(recipe._index(values), lambda _: None)
     tables, size = recipe.tables(50), recipe.grids(50)[0].size
     slow = sum(
@@ -316,14 +316,14 @@ def quiet(recipe, values):
 
 def test_without_noise_it_is_the_kernel_estimate():
     values = np.random.default_rng(2).beta(20, 20, 400)
-    curve = quiet(GaussianProcess(UNIT, epsilon=1.0, bandwidth=0.03), values)
+    curve = quiet(GaussianProcess(UNIT, epsilon=1.0, delta=1e-6, bandwidth=0.03), values)
     x = (curve.edges[0][:-1] + curve.edges[0][1:]) / 2
     slow = kernel_estimate(x, values, 0.03)
     assert np.abs(curve.pdf(x) - slow).max() < 0.01 * slow.max()
 
 
 def test_an_even_spread_comes_out_even_up_to_the_bounds():
-    recipe = GaussianProcess(UNIT, epsilon=1.0, bandwidth=0.1)
+    recipe = GaussianProcess(UNIT, epsilon=1.0, delta=1e-6, bandwidth=0.1)
     size = recipe.grids(1)[0].size
     values = np.repeat((np.arange(size) + 0.5) / size, 5)
     assert np.allclose(quiet(recipe, values).masses, 1 / size)
@@ -331,7 +331,7 @@ def test_an_even_spread_comes_out_even_up_to_the_bounds():
 
 @pytest.mark.parametrize("width", [0.02, 0.1])
 def test_noise_is_the_process_of_hall_rinaldo_and_wasserman(width):
-    n, recipe = 1000, GaussianProcess(UNIT, epsilon=1.0, bandwidth=width)
+    n, recipe = 1000, GaussianProcess(UNIT, epsilon=1.0, delta=1e-6, bandwidth=width)
     size = recipe.grids(n)[0].size
     back = smoother(recipe.tables(n)[0])
     covariance = recipe.noise(n).variance / n**2 * size**2 * back @ back.T
@@ -370,7 +370,7 @@ def test_the_notes_scale_is_far_too_small_and_is_refused(monkeypatch):
 
 
 def test_noise_a_hundredth_short_is_refused(monkeypatch):
-    recipe = GaussianProcess(UNIT, epsilon=1.0)
+    recipe = GaussianProcess(UNIT, epsilon=1.0, delta=1e-6)
     short = DiscreteGaussian(recipe.noise(50).variance * 98 // 100)
     monkeypatch.setattr(module, "gaussian", lambda *_: short)
     with pytest.raises(InvalidInput, match="delta of at most"):
@@ -417,7 +417,7 @@ def test_delta_adds_to_the_power_of_a_test():
 
 
 def test_a_seed_repeats_a_release_and_marks_it():
-    recipe, values = GaussianProcess(UNIT, epsilon=1.0), [0.2, 0.7] * 100
+    recipe, values = GaussianProcess(UNIT, epsilon=1.0, delta=1e-6), [0.2, 0.7] * 100
     again = recipe.simulate(values, seed=3)
     assert again.simulated
     assert again.to_dict() == recipe.simulate(values, seed=3).to_dict()
@@ -427,21 +427,23 @@ def test_a_seed_repeats_a_release_and_marks_it():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: GaussianProcess(None, epsilon=1.0),
-        lambda: GaussianProcess(dict.fromkeys("abcd", UNIT), epsilon=1.0),
-        lambda: GaussianProcess(UNIT, epsilon=0.0),
+        lambda: GaussianProcess(None, epsilon=1.0, delta=1e-6),
+        lambda: GaussianProcess(dict.fromkeys("abcd", UNIT), epsilon=1.0, delta=1e-6),
+        lambda: GaussianProcess(UNIT, epsilon=0.0, delta=1e-6),
         lambda: GaussianProcess(UNIT, epsilon=1.0, delta=0.0),
         lambda: GaussianProcess(UNIT, epsilon=1.0, delta=0.5),
         lambda: GaussianProcess(UNIT, epsilon=1.0, delta=math.nan),
-        lambda: GaussianProcess(UNIT, epsilon=1.0, bandwidth=1e-4),
-        lambda: GaussianProcess(PLANE, epsilon=1.0, bandwidth=0.005),
+        lambda: GaussianProcess(UNIT, epsilon=1.0, delta=1e-6, bandwidth=1e-4),
+        lambda: GaussianProcess(PLANE, epsilon=1.0, delta=1e-6, bandwidth=0.005),
         lambda: GaussianProcess(UNIT, epsilon=1e-15, delta=1e-12).release([0.5]),
-        lambda: GaussianProcess(UNIT, epsilon=1.0).release([]),
-        lambda: GaussianProcess(UNIT, epsilon=1.0).release([math.nan]),
-        lambda: GaussianProcess(UNIT, epsilon=1.0).release([[0.1, 0.2]]),
-        lambda: GaussianProcess(PLANE, epsilon=1.0).release([0.1, 0.2]),
-        lambda: GaussianProcess(PLANE, epsilon=1.0).release({"a": [0.1], "c": [0.2]}),
-        lambda: GaussianProcess(PLANE, epsilon=1.0).release({"a": [0.1], "b": [0.2, 0.3]}),
+        lambda: GaussianProcess(UNIT, epsilon=1.0, delta=1e-6).release([]),
+        lambda: GaussianProcess(UNIT, epsilon=1.0, delta=1e-6).release([math.nan]),
+        lambda: GaussianProcess(UNIT, epsilon=1.0, delta=1e-6).release([[0.1, 0.2]]),
+        lambda: GaussianProcess(PLANE, epsilon=1.0, delta=1e-6).release([0.1, 0.2]),
+        lambda: GaussianProcess(PLANE, epsilon=1.0, delta=1e-6).release({"a": [0.1], "c": [0.2]}),
+        lambda: GaussianProcess(PLANE, epsilon=1.0, delta=1e-6).release(
+            {"a": [0.1], "b": [0.2, 0.3]}
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(make):
@@ -453,14 +455,14 @@ def test_columns_by_name_and_on_scales_of_their_own():
     generator = np.random.default_rng(4)
     columns = {"a": generator.beta(2, 5, 3000), "b": 10 ** (3 * generator.beta(5, 2, 3000))}
     lattices = {"a": UNIT, "b": Lattice(low=1, high=1000, size=50, scale="log")}
-    recipe = GaussianProcess(lattices, epsilon=4.0)
+    recipe = GaussianProcess(lattices, epsilon=4.0, delta=1e-6)
     curve = recipe.simulate(columns, seed=1).curve
     assert curve.names == ("a", "b")
     assert curve.masses.sum() == pytest.approx(1)
     for name, values in columns.items():
         for q in (0.25, 0.5, 0.75):
             assert curve.marginal(name).cdf(np.quantile(values, q)) == pytest.approx(q, abs=0.05)
-    cube = GaussianProcess(dict.fromkeys("abc", UNIT), epsilon=1.0, bandwidth=0.2)
+    cube = GaussianProcess(dict.fromkeys("abc", UNIT), epsilon=1.0, delta=1e-6, bandwidth=0.2)
     assert cube.release(generator.random((100, 3))).curve.masses.ndim == 3
 
 
@@ -469,7 +471,7 @@ def test_the_nearest_density():
     assert nearest(masses) == pytest.approx(np.array([[0.6, 0.4], [0, 0]]))
     few = np.array([0.5, -0.2, 0.1])
     assert nearest(few) == pytest.approx(np.array([0.5, 0, 0.1]))
-    recipe = GaussianProcess(UNIT, epsilon=1.0, bandwidth=0.5)
+    recipe = GaussianProcess(UNIT, epsilon=1.0, delta=1e-6, bandwidth=0.5)
     points = recipe.tables(10)[0].shape[0]
     assert np.allclose(recipe._finish((-1,) * points, 10)["curve"].pdf([0.1, 0.9]), 1)
 
@@ -483,7 +485,7 @@ def test_the_default_bandwidth_is_public_and_shrinks():
     # Without noise the usual rate.
     few, many = (default_bandwidth(n, Fraction(10**9), 1) for n in (10**3, 10**5))
     assert math.log(many / few) / math.log(100) == pytest.approx(-1 / 5, abs=0.01)
-    recipe = GaussianProcess(UNIT, epsilon=1.0)
+    recipe = GaussianProcess(UNIT, epsilon=1.0, delta=1e-6)
     one, other = ([place] * 100 for place in (0.1, 0.9))
     assert recipe._spec(100) == recipe._spec(len(one))
     facts = [recipe.simulate(values, seed=1).facts for values in (one, other)]
@@ -533,7 +535,7 @@ def test_divergence_with_the_default_bandwidth_is_near_the_best():
     ):
 
         def found(values=values, pdf=pdf, **more):
-            recipe = GaussianProcess(UNIT, epsilon=1.0, **more)
+            recipe = GaussianProcess(UNIT, epsilon=1.0, delta=1e-6, **more)
             return np.mean(
                 [divergence(recipe.simulate(values, seed=s).curve, pdf) for s in (1, 2, 3)]
             )

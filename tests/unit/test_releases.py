@@ -15,11 +15,11 @@ from confide.releases.series import default_terms
 
 UNIT = Lattice(low=0, high=1, size=64)
 NUMBERS = (
-    Query("sum", UNIT),
-    Query("mean", UNIT),
-    Query("mean", UNIT, spread=0),
-    Query("variance", UNIT),
-    Query("quantile", UNIT, q=0.5),
+    Query("sum", UNIT, epsilon=1.0),
+    Query("mean", UNIT, epsilon=1.0),
+    Query("mean", UNIT, spread=0, epsilon=1.0),
+    Query("variance", UNIT, epsilon=1.0),
+    Query("quantile", UNIT, q=0.5, epsilon=1.0),
     Histogram(UNIT, epsilon=1.0),
     Series(UNIT, epsilon=1.0),
     Bernstein(UNIT, epsilon=1.0),
@@ -95,7 +95,7 @@ def test_hostile_values_are_refused(recipe, values):
 @pytest.mark.parametrize("values", [[0, 2], [0.5], [], [math.nan], np.ma.masked_array([1], [1])])
 def test_only_zeros_and_ones_are_counted(values):
     with pytest.raises(InvalidInput):
-        Query("count").release(values)
+        Query("count", epsilon=1.0).release(values)
 
 
 def test_a_count_takes_truth_values():
@@ -122,14 +122,14 @@ def test_missing_bounds_are_refused_with_how_to_choose_them(make):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Query("median", UNIT),
-        lambda: Query("quantile", UNIT),
-        lambda: Query("mean", UNIT, q=0.5),
-        lambda: Query("count", UNIT),
+        lambda: Query("median", UNIT, epsilon=1.0),
+        lambda: Query("quantile", UNIT, epsilon=1.0),
+        lambda: Query("mean", UNIT, q=0.5, epsilon=1.0),
+        lambda: Query("count", UNIT, epsilon=1.0),
         lambda: Query("quantile", UNIT, q=0.5, epsilon=1e-6),
         lambda: Query("mean", UNIT, epsilon=0),
         lambda: Query("mean", UNIT, epsilon=1000),
-        lambda: Query("mean", UNIT, level=95),
+        lambda: Query("mean", UNIT, level=95, epsilon=1.0),
         lambda: Histogram(UNIT, epsilon=1.0, cells=1),
         lambda: Histogram(dict.fromkeys("abcd", UNIT), epsilon=1.0),
         lambda: Series(UNIT, epsilon=1.0, terms=64),
@@ -155,7 +155,7 @@ def test_a_retry_returns_the_stored_release(recipe):
 
 def test_a_ledger_needs_a_key():
     with pytest.raises(InvalidInput, match="key"):
-        Query("count").release([0, 1], ledger=Book())
+        Query("count", epsilon=1.0).release([0, 1], ledger=Book())
 
 
 def test_nothing_is_drawn_when_the_ledger_refuses():
@@ -164,7 +164,7 @@ def test_nothing_is_drawn_when_the_ledger_refuses():
             raise InvalidInput("budget", "none left")
 
     with pytest.raises(InvalidInput, match="none left"):
-        Query("count").release([0, 1], ledger=Empty(), key="a")
+        Query("count", epsilon=1.0).release([0, 1], ledger=Empty(), key="a")
 
 
 def test_what_cannot_be_drawn_is_not_charged():
@@ -172,7 +172,7 @@ def test_what_cannot_be_drawn_is_not_charged():
     with pytest.raises(InvalidInput):
         Query("mean", UNIT, epsilon=1e-15).release([0.5], ledger=book, key="a")
     with pytest.raises(InvalidInput):
-        Query("mean", UNIT).release([math.nan], ledger=book, key="a")
+        Query("mean", UNIT, epsilon=1.0).release([math.nan], ledger=book, key="a")
     assert book.charged == []
 
 
@@ -182,7 +182,7 @@ def test_a_foreign_document_is_refused():
             return {**make(), "spec": {}}
 
     with pytest.raises(Mismatch):
-        Query("count").release([0, 1], ledger=Swapped(), key="a")
+        Query("count", epsilon=1.0).release([0, 1], ledger=Swapped(), key="a")
 
 
 def test_answers_are_right_when_there_is_hardly_any_noise():
@@ -292,4 +292,4 @@ def test_words_say_the_odds_and_the_power():
     assert "1.65" in release.words()
     assert "8.25 %" in release.words()
     assert "weak protection" in Query("count", epsilon=5.0).release([0, 1]).words()
-    assert "not private" in Query("count").simulate([0, 1], seed=1).words()
+    assert "not private" in Query("count", epsilon=1.0).simulate([0, 1], seed=1).words()

@@ -40,7 +40,7 @@ EXAMPLES = {
     "plan": "confide plan --n 5000 --epsilon 1 --low 0 --high 300000",
     "release": "confide release histogram values.csv --column x --low 0 --high 1 --epsilon 1",
     "audit": "confide audit survey.toml",
-    "sample": "confide sample records.csv --column x --reference gaussian --epsilon 1",
+    "sample": "confide sample records.csv --column x --reference box --low 0 --high 1 --epsilon 1",
 }
 # The library names its classes; here a method is an option.
 OPTIONS = {

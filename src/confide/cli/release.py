@@ -38,6 +38,7 @@ KINDS: dict[str, tuple[Callable[..., Recipe], tuple[str, ...]]] = {
 }
 
 COUNT = "A count is of a column of 0 and 1: write 1 for those to count, such as yes, else 0."
+DELTA = "Such as --delta 1e-6: far below 1 in as many people as the file has."
 JOINT = ("histogram", "gaussian-process", "bernstein")
 
 
@@ -61,7 +62,7 @@ def release(
     epsilon: Annotated[float, typer.Option(help="What the release costs.")],
     delta: Annotated[
         float | None,
-        typer.Option(help="gaussian-process: probability left out.", show_default="1e-6"),
+        typer.Option(help="gaussian-process: probability that epsilon leaves out, such as 1e-6."),
     ] = None,
     what: Annotated[
         str | None, typer.Option(help="query: count, sum, mean, variance or quantile.")
@@ -175,6 +176,8 @@ def recipe(kind: str, epsilon: float, given: Mapping[str, Any], bounds: Any) -> 
             raise InvalidInput(f"no --{option} for {kind}", f"--{option} {value}")
     if kind == "query" and given["what"] is None:
         raise InvalidInput("--what, the number to release", "none", "Such as --what mean.")
+    if kind == "gaussian-process" and given["delta"] is None:
+        raise InvalidInput("--delta, which is part of the cost", "none", DELTA)
     chosen = {option: given[option] for option in known if given[option] is not None}
     if bounds is not None:
         chosen["lattice"] = bounds

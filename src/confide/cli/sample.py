@@ -34,6 +34,10 @@ RATIOS: dict[str, Any] = {
     "gaussian-mixture": GaussianMixture,
     "binned": Binned,
 }
+REFERENCE = (
+    "Samples lie where the reference does. Choose it from common knowledge, in the units of the "
+    "records, and never from the records themselves."
+)
 POINTS = {1: 400, 2: 80}
 """Points along each axis of a picture."""
 
@@ -49,11 +53,11 @@ def sample(
     reference: Annotated[str, typer.Option(help=" | ".join(REFERENCES))],
     mean: Annotated[
         list[float] | None,
-        typer.Option(help="gaussian: public mean of each column.", show_default="0"),
+        typer.Option(help="gaussian: public guess of the mean of each column."),
     ] = None,
     sd: Annotated[
         list[float] | None,
-        typer.Option(help="gaussian: public spread of each column.", show_default="1"),
+        typer.Option(help="gaussian: public guess of the standard deviation of each column."),
     ] = None,
     low: Annotated[
         list[float] | None, typer.Option(help="box: public lower bound of each column.")
@@ -144,13 +148,13 @@ def _reference(
     first, second = REFERENCES[kind]
     for option in (first, second):
         ends = given[option]
-        needed = kind == "box" and not ends
-        if needed or (ends and len(ends) != dim):
+        if len(ends or []) != dim:
             each = "" if dim == 1 else f" for each of {dim} columns"
-            raise InvalidInput(f"--{option}{each}", str(len(ends)) if ends else "none")
+            got = str(len(ends)) if ends else "none"
+            raise InvalidInput(f"--{option}{each}, for the {kind} reference", got, REFERENCE)
     if kind == "box":
         return Box(low=given["low"], high=given["high"])
-    return Gaussian(dim, mean=given["mean"] or 0.0, sd=given["sd"] or 1.0)
+    return Gaussian(dim, mean=given["mean"], sd=given["sd"])
 
 
 def _write(found: Samples, columns: list[str], to: Path | None, plot: Path | None) -> None:

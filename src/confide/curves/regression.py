@@ -187,6 +187,9 @@ class Classification:
         The two classes.
     threshold
         Where the score changes sides.
+    chance
+        The probability of the second class, where the score is not that itself; None where the
+        score is the probability if its threshold is one half, and none is known otherwise.
 
     Examples
     --------
@@ -198,12 +201,22 @@ class Classification:
     score: Regression
     labels: tuple[Any, Any] = (0, 1)
     threshold: float = 0.5
+    chance: Regression | None = None
 
     def predict(self, x: npt.ArrayLike) -> npt.NDArray[Any]:
         """The more likely class at x."""
         second = np.asarray(self.score.predict(x)) > self.threshold
         labels: npt.NDArray[Any] = np.asarray(self.labels)[second.astype(int)]
         return labels
+
+    def probability(self, x: npt.ArrayLike) -> Floats:
+        """Probability of the second class at x: above one half where that class is predicted."""
+        if self.chance is None and self.threshold != 0.5:
+            raise Unsupported(
+                "This score is no probability: take a Partition with classify=True, or one feature."
+            )
+        chances: Floats = np.clip((self.chance or self.score).predict(x), 0.0, 1.0)
+        return chances
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -221,6 +234,7 @@ class Classification:
             "labels": list(self.labels),
             "threshold": self.threshold,
             "score": self.score.to_dict(),
+            "chance": None if self.chance is None else self.chance.to_dict(),
         }
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ to divide by.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,9 @@ __all__ = [
 
 Floats = npt.NDArray[np.float64]
 
+GRID, REACH = 64, 6.0
+"""Points of a grid, and how many standard errors it goes to each side."""
+ABOVE_HALF = math.nextafter(0.5, 1)
 SIZE = 0.3
 """What m(x)**2 is taken to be on average, as a share of bound**2: that of responses spread over
 the whole range is 1/3. `Partition` splits its budget by the same number."""
@@ -124,6 +127,15 @@ class PartitionClassification:
     labels
         Names of the labels that were reported as -1 and as 1.
 
+    Notes
+    -----
+    The probability of the second label in a cell is (1 + nu/mu)/2. A partition that classifies
+    sends no count of its cells, but noise turns a label into 0 less often than it leaves nothing
+    at 0, so that the share of reports other than 0 tells mu as well, if less well than nu is told.
+    `Classification.probability` is the posterior mean, given both: mu has a prior with density
+    1/(1 + k mu)**2 for k cells, and nu/mu is evenly spread over -1 .. 1. What is not known is
+    therefore near one half, and always on the side of the predicted label.
+
     Examples
     --------
     >>> from confide.mechanisms.partition import Partition
@@ -161,7 +173,11 @@ class PartitionClassification:
             joined=False,
             outside=0.0,
         )
-        return Classification(score, labels=self.labels, threshold=0.0)
+        chance = None
+        if sums.mechanism.classify:
+            values = _chances(sums).reshape(cells.shape)
+            chance = replace(score, values=values, band=None, outside=0.5)
+        return Classification(score, labels=self.labels, threshold=0.0, chance=chance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +240,35 @@ def partitioning(points: Any, responses: Any, *, cells: Cells) -> CellRegression
     return CellRegression(
         cells.edges, values.reshape(cells.shape), _names(cells), facts, joined=False, outside=0.0
     )
+
+
+def _chances(sums: CellSums) -> Floats:
+    """Probability of the label 1 in each cell of a partition that classifies."""
+    law, n, k = sums.mechanism.law.values.matrix(), sums.n, sums.mechanism.cells.size
+    # Reports other than 0, where there is nothing and where there is either label.
+    nothing, either = law[[0, 2]].sum(axis=0)[[1, 2]]
+    share = 1 - sums.tallies[1] / n
+    mu = (share - nothing) / (either - nothing)
+    # One report more or less, so that reports that happen to be all alike are not certain.
+    spread = np.sqrt(np.maximum(share * (1 - share), 1 / n) / n) / (either - nothing)
+    nu, error = sums.nu, np.sqrt(np.maximum(sums.variances()[1], 1 / n**2))
+    # A grid in each cell: mu by equal steps of its prior, where it is plausible at all, and nu.
+    low, high = np.clip(mu - REACH * spread, 0, 1), np.clip(mu + REACH * spread, 1 / n, 1)
+    first, last = k * low / (1 + k * low), k * high / (1 + k * high)
+    steps = (np.arange(GRID) + 0.5) / GRID
+    prior = first[:, None] + (last - first)[:, None] * steps
+    shares = (prior / (k * (1 - prior)))[:, :, None]
+    away = np.linspace(-REACH, REACH, GRID + 1)
+    products = (nu[:, None] + error[:, None] * away)[:, None, :]
+    logs = -((shares - mu[:, None, None]) ** 2) / (2 * spread[:, None, None] ** 2) - away**2 / 2
+    logs = np.where(np.abs(products) <= shares, logs - np.log(shares), -np.inf)
+    top = logs.max(axis=(1, 2), keepdims=True)
+    weights = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
+    total = weights.sum(axis=(1, 2))
+    mean = (weights * products / shares).sum(axis=(1, 2)) / np.where(total > 0, total, 1.0)
+    # Where nothing fits, a cell holds one label only; rounding must not change the side.
+    chances = (1 + np.where(total > 0, mean, np.sign(nu))) / 2
+    return np.where(nu > 0, np.maximum(chances, ABOVE_HALF), np.minimum(chances, 0.5))
 
 
 def _check(sums: CellSums) -> None:

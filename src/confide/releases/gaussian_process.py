@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -70,7 +70,7 @@ class GaussianProcess(Recipe):
     Examples
     --------
     >>> pay = Lattice(low=0, high=300_000)
-    >>> release = GaussianProcess(pay, epsilon=1.0).release([30_000.0, 42_000.0] * 500)
+    >>> release = GaussianProcess(pay, epsilon=1.0, delta=1e-6).release([30_000.0, 42_000.0] * 500)
     >>> release.spend
     Spend(epsilon=1, delta=1e-06)
     """
@@ -79,7 +79,7 @@ class GaussianProcess(Recipe):
 
     lattice: Bounds
     epsilon: float
-    delta: float = 1e-6
+    delta: float = field()  # the base class has one of 0, which is no default here
     bandwidth: float | None = None
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -70,10 +70,10 @@ class Query(Recipe):
 
     what: str
     lattice: Lattice | None = None
-    epsilon: float = 1.0
-    q: float | None = None
-    spread: float = 0.25
-    level: float = 0.95
+    epsilon: float = field(kw_only=True)
+    q: float | None = field(default=None, kw_only=True)
+    spread: float = field(default=0.25, kw_only=True)
+    level: float = field(default=0.95, kw_only=True)
 
     def __post_init__(self) -> None:
         _validate.one_of(KINDS, what=self.what)

@@ -1,9 +1,14 @@
 """Estimators with scikit-learn's interface, which privatise inside ``fit``.
 
 After ``fit`` the object holds summaries of noisy reports and what was estimated from them, and no
-raw value but a response that was declared public. Bounds are parameters and never taken from the
-data. ``random_state=None`` draws from the operating system's entropy; an integer simulates,
-repeatably, and is not private: ``spend_`` then says so.
+raw value but a response that was declared public. ``random_state=None`` draws from the operating
+system's entropy; an integer simulates, repeatably, and is not private: ``spend_`` then says so.
+
+Budget and bounds have no default, because they depend on what was promised to people and on the
+units of the data; they are never taken from the data. Values beyond their bounds count as the
+bounds, and with several features a row beyond them counts in no cell. ``fit`` warns if most values
+of a feature, or most responses, lie beyond. That warning is for whoever holds the data: it quotes
+no value, and no epsilon covers it.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from confide import _validate
 from confide.accounting import Spend, checked_epsilon
-from confide.errors import InvalidInput
+from confide.errors import ConfideWarning, InvalidInput
 from confide.lattice import Lattice
 from confide.mechanisms import Laplace, Mechanism, SquareWave
 
@@ -24,6 +25,26 @@ MECHANISMS: dict[str, type[SquareWave | Laplace]] = {
     "square-wave": SquareWave,
     "laplace": Laplace,
 }
+
+
+def warn_outside(
+    values: Floats, low: float, high: float, what: str, names: tuple[str, str]
+) -> None:
+    """Warn where most values lie outside their bounds, quoting none of them.
+
+    The warning reaches whoever holds the data. It tells one fact about them that no epsilon
+    covers, so it belongs in no log that leaves their hands.
+    """
+    outside = (values < low) | (values > high)
+    # Bounds the wrong way round are refused where they are used.
+    if low < high and 2 * np.count_nonzero(outside) > values.size:
+        warnings.warn(
+            f"Most {what} lie outside {names[0]}={low:g} and {names[1]}={high:g}, and all that do "
+            "are treated alike, so that little can be learned from them. Bounds are public and in "
+            "the units of the data: give what such a value can be at all.",
+            ConfideWarning,
+            stacklevel=4,
+        )
 
 
 class Private(BaseEstimator):  # type: ignore[misc]
@@ -46,6 +67,12 @@ class Private(BaseEstimator):  # type: ignore[misc]
                 )
             box.append(np.broadcast_to(given, features).tolist())
         return box[0], box[1]
+
+    def _held(self, X: Floats) -> None:
+        """Warn of features most of whose values lie outside their bounds."""
+        ends = zip(*self._box(X.shape[1]), strict=True)
+        for at, (column, (low, high)) in enumerate(zip(X.T, ends, strict=True)):
+            warn_outside(column, low, high, f"values of feature {at}", ("low", "high"))
 
     def _mechanisms(self, features: int, share: float) -> list[Mechanism]:
         kind = MECHANISMS[_validate.one_of(tuple(MECHANISMS), mechanism=self.mechanism)]

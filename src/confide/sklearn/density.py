@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
+from confide import _validate
 from confide.estimators import Likelihood
 from confide.mechanisms import Joint
 from confide.sklearn.base import Bound, Floats, Private
@@ -51,9 +52,9 @@ class PrivateKDE(DensityMixin, Private):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        epsilon: float = 1.0,
-        low: Bound = 0.0,
-        high: Bound = 1.0,
+        epsilon: float,
+        low: Bound,
+        high: Bound,
         mechanism: str = "square-wave",
         size: int = 64,
         random_state: int | None = None,
@@ -65,10 +66,12 @@ class PrivateKDE(DensityMixin, Private):  # type: ignore[misc]
         self.size = size
         self.random_state = random_state
 
+    @_validate.steady
     def fit(self, X: Any, y: Any = None) -> Self:
         """Privatise the rows and estimate their density."""
         X = self._data(X)
         self._state()
+        self._held(X)
         features = X.shape[1]
         parts = self._mechanisms(features, self._share(features))
         if 2 <= features <= 3:

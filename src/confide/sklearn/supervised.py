@@ -25,7 +25,7 @@ from confide.estimators import (
 )
 from confide.lattice import Lattice
 from confide.mechanisms import Joint, Mechanism, Partition, RandomizedResponse
-from confide.sklearn.base import MECHANISMS, Bound, Floats, Private
+from confide.sklearn.base import MECHANISMS, Bound, Floats, Private, warn_outside
 from confide.summaries import CellSums, Counts
 
 
@@ -113,7 +113,9 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
     Examples
     --------
     >>> X = np.random.default_rng(1).random((5000, 1))
-    >>> model = PrivateRegressor(epsilon=4.0, low=0.0, high=1.0).fit(X, np.sin(6 * X[:, 0]))
+    >>> model = PrivateRegressor(
+    ...     epsilon=4.0, low=0.0, high=1.0, response_low=-1.0, response_high=1.0
+    ... ).fit(X, np.sin(6 * X[:, 0]))
     >>> model.predict([[0.25]]).shape
     (1,)
     """
@@ -121,11 +123,11 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        epsilon: float = 1.0,
-        low: Bound = 0.0,
-        high: Bound = 1.0,
-        response_low: float = -1.0,
-        response_high: float = 1.0,
+        epsilon: float,
+        low: Bound,
+        high: Bound,
+        response_low: float,
+        response_high: float,
         response: str = "private",
         mechanism: str = "square-wave",
         size: int = 128,
@@ -143,6 +145,7 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
         self.cells = cells
         self.random_state = random_state
 
+    @_validate.steady
     def fit(self, X: Any, y: Any) -> Self:
         """Privatise the rows and estimate the mean response."""
         X, y = self._data(X, y, y_numeric=True)
@@ -150,8 +153,11 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
         high = _validate.finite(response_high=self.response_high)
         if not low < high:
             raise InvalidInput("response_low < response_high", f"{low:g} and {high:g}")
-        responses = np.clip(np.asarray(y, dtype=np.float64), low, high)
         public = self._public(X.shape[1])
+        self._held(X)
+        names = ("response_low", "response_high")
+        warn_outside(np.asarray(y, dtype=np.float64), low, high, "responses", names)
+        responses = np.clip(np.asarray(y, dtype=np.float64), low, high)
         self.middle_ = 0.0
         if public:
             self.curve_ = self._alone(X, responses, (low, high))
@@ -206,14 +212,16 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
     >>> model = PrivateClassifier(epsilon=4.0, low=0.0, high=1.0).fit(X, X[:, 0] > 0.5)
     >>> model.predict([[0.1], [0.9]]).tolist()
     [False, True]
+    >>> bool(model.predict_proba([[0.9]])[0, 1] > 0.5)
+    True
     """
 
     def __init__(
         self,
         *,
-        epsilon: float = 1.0,
-        low: Bound = 0.0,
-        high: Bound = 1.0,
+        epsilon: float,
+        low: Bound,
+        high: Bound,
         classes: Sequence[Any] | None = None,
         response: str = "private",
         mechanism: str = "square-wave",
@@ -231,6 +239,7 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         self.cells = cells
         self.random_state = random_state
 
+    @_validate.steady
     def fit(self, X: Any, y: Any) -> Self:
         """Privatise the rows and estimate where each class is the more likely one."""
         X, y = self._data(X, y)
@@ -249,6 +258,7 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         if odd.size:
             raise InvalidInput("labels among the given classes", f"another at position {odd[0]}")
         public = self._public(X.shape[1])
+        self._held(X)
         if self.classes is None and not public:
             note = "Which classes occur was read off the data and is told exactly."
             self.spend_ = replace(self.spend_, note=f"{self.spend_.note} {note}".strip())
@@ -270,6 +280,17 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         points = self._points(X)
         scores: Floats = np.asarray(self.curve_.score.predict(points)) - self.curve_.threshold
         return scores
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class, one row a row of X, in the order of ``classes_``.
+
+        The class that `predict` names has at least one half. With several features the partition
+        says more of which class is more likely than of how much more: see
+        `PartitionClassification`.
+        """
+        points = self._points(X)
+        second = self.curve_.probability(points)
+        return np.stack([1 - second, second], axis=1)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The more likely class of each row."""
