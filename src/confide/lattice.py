@@ -16,6 +16,7 @@ from confide.errors import InvalidInput
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
 
+SIZE = 1024
 MAX_SIZE = 2**20
 CHUNK = 2**18
 LIMIT = 1e150
@@ -47,7 +48,7 @@ class Lattice:
 
     low: float
     high: float
-    size: int = 1024
+    size: int = SIZE
     scale: str = "linear"
 
     def __post_init__(self) -> None:

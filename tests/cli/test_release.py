@@ -231,3 +231,98 @@ def test_a_ledger_that_cannot_be_charged_releases_nothing(
         refused(f"{command} --key second", capsys)
     finally:
         Path().chmod(0o700)
+
+
+AGES = "release histogram ages.csv --column age --low 17 --high 90 --epsilon 1"
+
+
+@pytest.fixture
+def ages(folder: Path) -> None:
+    """Ages of many people as CSV, as Parquet and with fractions."""
+    table = pyarrow.table({"age": np.resize(np.arange(17, 91), 20_000)})
+    pyarrow.csv.write_csv(table, "ages.csv")
+    pyarrow.parquet.write_table(table, "ages.parquet")
+    parts = pyarrow.table({"age": np.random.default_rng(1).uniform(17, 90, 20_000)})
+    pyarrow.csv.write_csv(parts, "parts.csv")
+
+
+@pytest.mark.usefixtures("ages")
+def test_cells_of_a_histogram_hold_equally_many_ages(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in (AGES, f"{AGES} --integer", AGES.replace("csv", "parquet")):
+        found = machine(command, capsys)
+        assert found["edges"] == [age - 0.5 for age in range(17, 92)]
+        assert found["facts"]["integers_per_cell"] == [1]
+        # No comb: noise apart, every age is as frequent as the next.
+        assert np.abs(np.array(found["pdf"]) * 74 - 1).max() < 0.2
+    few = machine(f"{AGES} --cells 37 --integer", capsys)
+    assert np.diff(few["edges"]).tolist() == [2.0] * 37
+    plain = machine(f"{AGES} --no-integer", capsys)
+    assert "integers_per_cell" not in plain["facts"]
+    assert min(plain["pdf"]) * 74 < 0.2
+
+
+@pytest.mark.usefixtures("ages")
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--low 17 --high 90",
+        "--low 17 --high 90 --integer",
+        "--low 17 --high 90 --no-integer",
+        "--low 17 --high 90 --cells 60",
+        "--low 0 --high 5",
+        "--low 17.3 --high 17.9",
+        "--low 1 --high 90 --scale log",
+    ],
+)
+def test_values_decide_nothing_about_whole_numbers(
+    options: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ages, parts = (
+        machine(f"release histogram {name}.csv --column age {options} --epsilon 1", capsys)
+        for name in ("ages", "parts")
+    )
+    assert (ages["edges"], ages["facts"]) == (parts["edges"], parts["facts"])
+
+
+@pytest.mark.usefixtures("ages")
+def test_what_cells_hold_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    def said(command: str) -> str:
+        assert run(command.split()) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    one = "Each of the 74 cells of age holds one whole number"
+    assert f"{one} (--no-integer if it has fractions)." in said(AGES)
+    assert f"{one}." in said(f"{AGES} --integer")
+    assert f"{one}." in said(AGES.replace("csv", "parquet"))
+    assert "Each of the 37 cells of age holds 2 whole numbers." in said(
+        f"{AGES} --integer --cells 37"
+    )
+    assert "Each of the 25 cells of age holds 3 whole numbers, the last one 2." in said(
+        f"{AGES} --integer --cells 25"
+    )
+    advice = "If age can only be whole numbers, add --integer"
+    assert advice in said(f"{AGES} --cells 100")
+    assert advice in said("release histogram ages.csv --column age --low 0 --high 9 --epsilon 1")
+    for quiet in (
+        f"{AGES} --no-integer",
+        "release histogram ages.csv --column age --low 0 --high 1 --epsilon 1",
+        "release histogram ages.csv --column age --low 0 --high 3000000 --epsilon 1",
+        "release series ages.csv --column age --low 17 --high 90 --epsilon 1",
+    ):
+        assert "whole number" not in said(quiet)
+    message = refused(f"{AGES} --integer --cells 40", capsys)
+    assert "cells=40. Nearest: 37 or 74." in message
+    for verb in ("query --what mean", "series"):
+        command = f"release {verb} ages.csv --column age --low 17 --high 90 --epsilon 1 --integer"
+        assert "no --integer for" in refused(command, capsys)
+
+
+@pytest.mark.usefixtures("ages")
+def test_synthetic_ages_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    for command, whole in ((AGES, False), (f"{AGES} --integer", True)):
+        run([*command.split(), "--sample", "500", "-o", "out.parquet"])
+        drawn = pyarrow.parquet.read_table("out.parquet").column("age")
+        assert pyarrow.types.is_integer(drawn.type) == whole
+        numbers = drawn.to_numpy()
+        assert 17 <= numbers.min() < numbers.max() <= 90
+    capsys.readouterr()

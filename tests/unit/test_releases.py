@@ -14,13 +14,14 @@ from confide.releases.histogram import default_cells
 from confide.releases.series import default_terms
 
 UNIT = Lattice(low=0, high=1, size=64)
+RANGE = Lattice(low=0, high=1)
 NUMBERS = (
     Query("sum", UNIT, epsilon=1.0),
     Query("mean", UNIT, epsilon=1.0),
     Query("mean", UNIT, spread=0, epsilon=1.0),
     Query("variance", UNIT, epsilon=1.0),
     Query("quantile", UNIT, q=0.5, epsilon=1.0),
-    Histogram(UNIT, epsilon=1.0),
+    Histogram(RANGE, epsilon=1.0),
     Series(UNIT, epsilon=1.0),
     Bernstein(UNIT, epsilon=1.0),
     Bernstein(UNIT, epsilon=1.0, sensitivity_rule="sup"),
@@ -228,7 +229,7 @@ def test_histogram_of_several_columns_by_name():
         recipe.release({"a": [0.1], "b": [0.1, 0.2]})
     with pytest.raises(InvalidInput):
         recipe.release({"a": [0.1]})
-    cube = Histogram(dict.fromkeys("abc", UNIT), epsilon=1.0)
+    cube = Histogram(dict.fromkeys("abc", RANGE), epsilon=1.0)
     assert cube.release(generator.random((100, 3))).curve.masses.ndim == 3
 
 

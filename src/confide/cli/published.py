@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ from confide.releases import Release
 from confide.releases.base import Progress, Recipe
 
 Floats = npt.NDArray[np.float64]
+
+FINE = 20
+"""Whole numbers a cell from which on one more or less does not show."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,10 @@ class Published:
         Whether the ledger had it already.
     ledger
         What was charged, or None.
+    whole
+        Names of the columns that are known to hold whole numbers.
+    stated
+        Whether the options say of the columns that they do, or that they do not.
     """
 
     release: Release
@@ -48,6 +56,8 @@ class Published:
     key: str | None
     stored: bool
     ledger: Ledger | None
+    whole: tuple[str, ...] = ()
+    stated: bool = False
 
     def write(self, sample: int | None, to: Path | None, plot: Path | None) -> None:
         """Synthetic data and a picture, whole or not at all."""
@@ -57,6 +67,16 @@ class Published:
         if sample is not None and to is not None:
             drawn = curve.sample(sample).reshape(sample, len(self.columns))
             columns = {name: drawn[:, at] for at, name in enumerate(self.columns)}
+            if self.kind == "histogram":
+                # Cells of whole numbers reach half a unit beyond the bounds.
+                for column, (name, own) in zip(
+                    self.release.spec["columns"], columns.items(), strict=True
+                ):
+                    low, high = column["low"], column["high"]
+                    columns[name] = np.clip(own, low, high)
+                    if name in self.whole:
+                        rounded = np.clip(np.rint(own), math.ceil(low), math.floor(high))
+                        columns[name] = rounded.astype(np.int64)
             _arrow.write(_arrow.arrow().table(columns), to)
         if plot is not None:
             alone = self.columns[0] if len(self.columns) == 1 else ""
@@ -78,6 +98,7 @@ class Published:
             output.table(f"{n}, {self._cost()}", head, [(name, *shown)])
         else:
             self._table(f"{n}, {self.kind}, {self._cost()}")
+            output.say(*self._cells())
         if self.ledger is not None:
             again = "was in the ledger already, and cost nothing" if self.stored else "was charged"
             output.say(
@@ -130,6 +151,32 @@ class Published:
             "mean": cells.mean().tolist(),
         }
 
+    def _cells(self) -> list[str]:
+        """What the cells of a histogram hold of whole numbers, or could."""
+        if self.kind != "histogram":
+            return []
+        facts, columns = self.release.facts, self.release.spec["columns"]
+        widths = facts.get("integers_per_cell") or [None] * len(columns)
+        said, asked = [], []
+        for name, width, cells, column in zip(
+            map(harmless, self.columns), widths, facts["cells"], columns, strict=True
+        ):
+            between = whole_between(column["low"], column["high"])
+            if width is not None:
+                each = "one whole number" if width == 1 else f"{width:,} whole numbers"
+                last = f", the last one {between % width:,}" if between % width else ""
+                known = self.stated or name in map(harmless, self.whole)
+                other = "" if known else " (--no-integer if it has fractions)"
+                said.append(f"Each of the {cells:,} cells of {name} holds {each}{last}{other}.")
+            elif column["scale"] == "linear" and 2 < between < FINE * cells:
+                asked.append(name)
+        if asked and not self.stated:
+            said.append(
+                f"If {' and '.join(asked)} can only be whole numbers, add --integer: cells then "
+                "hold equally many of them, where now some hold more than others."
+            )
+        return said
+
     def _cost(self) -> str:
         spend = self.release.spend
         delta = f", delta = {spend.delta:.2g}" if spend.delta else ""
@@ -151,6 +198,11 @@ class Published:
             middle = map(number, own.quantile([0.25, 0.5, 0.75]))
             rows.append((harmless(name), number(own.mean()), *middle))
         output.table(title, ("", "mean", "25 %", "median", "75 %"), rows)
+
+
+def whole_between(low: float, high: float) -> int:
+    """How many whole numbers lie between two bounds, which count too."""
+    return math.floor(high) - math.ceil(low) + 1
 
 
 def fulfil(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from confide._files import expand, writable
 from confide.cli import budgets, output, published, values
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption
+from confide.cli.published import FINE, whole_between
 from confide.displays import FORMATS
 from confide.errors import InvalidInput, extra
 from confide.lattice import Lattice
@@ -24,13 +26,14 @@ from confide.releases import (
     Query,
     Series,
 )
+from confide.releases._columns import named
 from confide.releases.base import BOUNDS, Recipe
 from confide.releases.query import KINDS as WHATS
 
 # What each kind may be told besides its bounds and epsilon, as options here and as parameters.
 KINDS: dict[str, tuple[Callable[..., Recipe], tuple[str, ...]]] = {
     "query": (Query, ("what", "q", "level", "spread")),
-    "histogram": (Histogram, ("cells",)),
+    "histogram": (Histogram, ("cells", "integers")),
     "series": (Series, ("terms",)),
     "gaussian-process": (GaussianProcess, ("delta", "bandwidth")),
     "bernstein": (Bernstein, ("degree", "bandwidth")),
@@ -73,6 +76,15 @@ def release(
         float | None, typer.Option(help="query: part of epsilon spent on the interval.")
     ] = None,
     cells: Annotated[int | None, typer.Option(help="histogram: cells a column.")] = None,
+    integer: Annotated[
+        bool | None,
+        typer.Option(
+            "--integer/--no-integer",
+            help="histogram: whether the columns hold whole numbers, of which each cell then "
+            "holds equally many.",
+            show_default="by Parquet's types and by the bounds, never by the values",
+        ),
+    ] = None,
     terms: Annotated[int | None, typer.Option(help="series: number of cosines.")] = None,
     degree: Annotated[int | None, typer.Option(help="bernstein: degree of the polynomial.")] = None,
     bandwidth: Annotated[
@@ -108,7 +120,7 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Publish a density or a number about raw values, with noise that is paid from a budget."""
-    given = {
+    given: dict[str, Any] = {
         "delta": delta,
         "what": what,
         "q": q,
@@ -139,17 +151,24 @@ def release(
         raise InvalidInput("--sample and --output together", "one of them")
     if kind == "query" and (plot or to) is not None:
         raise InvalidInput("a density for --plot and --output", "a query")
-    made = recipe(kind, epsilon, given, _bounds(kind, given, column, (low, high), scale))
+    bounds = _bounds(kind, given, column, (low, high), scale)
+    whole = _integers(kind, file, column, scale, integer)
+    if kind == "histogram":
+        given["integers"] = whole if len(column or [""]) > 1 else bool(whole)
+    made = recipe(kind, epsilon, given, bounds)
     budgets.check(
         ledger, budget, budget_delta, {"--subject": subject, "--key": key, "--group": group}
     )
     raw = _read(file, column, counted=what == "count")
+    if integer is None:
+        made = _aligned(made, len(next(iter(raw.values()))))
     book = None
     if ledger is not None:
         book = budgets.opened(ledger, budget, budget_delta, subject, made.spend)
     name = key or "/".join([file.name, *raw, what or kind])
     with output.shares("Preparing") as tell:
         found = published.fulfil(made, kind, raw, book, key=name, group=group, tell=tell)
+        found = replace(found, whole=tuple(whole), stated=integer is not None)
     found.write(sample, to, plot)
     found.show(as_json=as_json)
 
@@ -182,6 +201,40 @@ def recipe(kind: str, epsilon: float, given: Mapping[str, Any], bounds: Any) -> 
     if bounds is not None:
         chosen["lattice"] = bounds
     return make(epsilon=epsilon, **chosen)
+
+
+def _integers(
+    kind: str, file: Path, column: Sequence[str] | None, scale: str, stated: bool | None
+) -> list[str]:
+    """Columns of a histogram that hold whole numbers: those that are said to, or have the type.
+
+    The type that a Parquet file declares is as public as the name of the column. Cells of a CSV
+    file have no type: whether they happen to be whole is private, and is not looked at.
+    """
+    if stated is not None and kind != "histogram":
+        raise InvalidInput(f"no --integer for {kind}", "one")
+    if kind != "histogram" or stated is False or (stated is None and scale != "linear"):
+        return []
+    return values.whole(file, column, stated=bool(stated))
+
+
+def _aligned(made: Recipe, n: int) -> Recipe:
+    """A histogram whose cells hold equally many whole numbers wherever that costs fractions little.
+
+    Decided from the bounds, n and epsilon alone, which are public: there must be whole numbers
+    enough between the bounds to tell about as much apart as the histogram could otherwise, and so
+    few that one more or less in a cell would show.
+    """
+    if not isinstance(made, Histogram) or made.cells is not None:
+        return made
+    columns = named(made.lattice)
+    size = made.size(n)
+    found = []
+    for (name, lattice), whole in zip(columns.items(), made.whole(n), strict=True):
+        between = whole_between(lattice.low, lattice.high)
+        if whole or (lattice.scale == "linear" and size / 2 <= between < FINE * size):
+            found.append(name)
+    return replace(made, integers=bool(found) if list(columns) == [""] else found)
 
 
 def _bounds(

@@ -17,11 +17,8 @@ from confide.errors import InvalidInput
 Floats = npt.NDArray[np.float64]
 
 
-def read(path: Path, columns: Sequence[str] | None) -> tuple[dict[str, Floats], list[Path]]:
-    """Columns of one or more files, every cell a number; and the files.
-
-    Without names it is the only column there is.
-    """
+def _opened(path: Path, columns: Sequence[str] | None) -> tuple[list[_arrow.Source], list[str]]:
+    """The files, and names of columns that they all have; without names the only one there is."""
     sources = [_arrow.Source(found) for found in expand([path], _arrow.READABLE)]
     names = list(columns or [inputs.only(sources[0].names, None, "--column")])
     for name in names:
@@ -29,6 +26,29 @@ def read(path: Path, columns: Sequence[str] | None) -> tuple[dict[str, Floats], 
             raise InvalidInput("each column once", f"{name!r} twice")
     for source in sources:
         source.require(names)
+    return sources, names
+
+
+def whole(path: Path, columns: Sequence[str] | None, *, stated: bool) -> list[str]:
+    """Columns that hold whole numbers: all, if so stated, or those that all files declare to.
+
+    CSV declares nothing.
+    """
+    sources, names = _opened(path, columns)
+    if stated:
+        return names
+    if any(source.plain for source in sources):
+        return []
+    test = _arrow.arrow().types.is_integer
+    return [name for name in names if all(test(source.kind(name)) for source in sources)]
+
+
+def read(path: Path, columns: Sequence[str] | None) -> tuple[dict[str, Floats], list[Path]]:
+    """Columns of one or more files, every cell a number; and the files.
+
+    Without names it is the only column there is.
+    """
+    sources, names = _opened(path, columns)
     parts: dict[str, list[Floats]] = {name: [] for name in names}
     known = [source.rows for source in sources]
     total = None if None in known else sum(rows or 0 for rows in known)

@@ -74,14 +74,13 @@ def counted(grids: Sequence[Lattice], indices: Indices) -> npt.NDArray[np.int64]
 
 
 def cell_density(
-    lattice: Bounds, grids: Sequence[Lattice], kept: Floats, facts: Mapping[str, Any]
+    lattice: Bounds, edges: Sequence[Floats], kept: Floats, facts: Mapping[str, Any]
 ) -> CellDensity:
     """The density with cell masses in proportion to what was kept; uniform if that is nothing."""
     total = kept.sum()
     if total <= 0:
         kept = np.ones(())
-        for grid in grids:
-            kept = np.multiply.outer(kept, grid.widths / (grid.edges[-1] - grid.edges[0]))
+        for line in edges:
+            kept = np.multiply.outer(kept, np.diff(line) / (line[-1] - line[0]))
         total = kept.sum()
-    edges = tuple(grid.edges for grid in grids)
-    return CellDensity(edges, kept / total, tuple(named(lattice)), facts)
+    return CellDensity(tuple(edges), kept / total, tuple(named(lattice)), facts)

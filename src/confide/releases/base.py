@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from confide import _validate
 from confide.accounting import Spend, checked_epsilon, odds, rounded_up
 from confide.curves import Density
-from confide.errors import InvalidInput, Mismatch
+from confide.errors import ConfideWarning, InvalidInput, Mismatch
 from confide.lattice import Lattice
 from confide.randomness import Entropy, SeededEntropy, SystemEntropy
 
@@ -161,6 +162,10 @@ class Recipe(ABC):
     def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
         """Answer or curve, and facts, from what was released alone."""
 
+    def _advice(self, n: int) -> str:
+        """What about the public parameters may not be as it was meant, or nothing."""
+        return ""
+
     @property
     def spend(self) -> Spend:
         """What one release costs, at most."""
@@ -206,6 +211,8 @@ class Recipe(ABC):
                 "none",
                 "Without one a retry draws afresh, and several draws wear the noise away.",
             )
+        if advice := self._advice(len(indices)):
+            warnings.warn(advice, ConfideWarning, stacklevel=3)
         prepared = self._prepare(indices, progress or _silent)
 
         def make() -> dict[str, Any]:

@@ -173,7 +173,8 @@ class GaussianProcess(Recipe):
             "points": list(sums.shape),
             "noise_sd": self.noise(n).sd / n * height,
         }
-        curve = cell_density(self.lattice, grids, nearest(masses), {**self._facts(n), **facts})
+        edges = [grid.edges for grid in grids]
+        curve = cell_density(self.lattice, edges, nearest(masses), {**self._facts(n), **facts})
         return {"facts": facts, "curve": curve}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -10,7 +11,8 @@ import numpy as np
 
 from confide import _validate
 from confide.accounting import exact
-from confide.lattice import Lattice
+from confide.errors import InvalidInput
+from confide.lattice import SIZE, Lattice
 from confide.randomness import Entropy
 from confide.releases._columns import (
     Bounds,
@@ -22,6 +24,7 @@ from confide.releases._columns import (
     named,
     split,
 )
+from confide.releases._integers import WholeCells, default_width, whole_numbers, width_for
 from confide.releases.base import Indices, Recipe, added, checked
 from confide.releases.noise import DiscreteLaplace, laplace
 
@@ -41,11 +44,19 @@ class Histogram(Recipe):
     Parameters
     ----------
     lattice
-        Public bounds: a lattice, or a mapping of column names to lattices.
+        Public bounds: a lattice, or a mapping of column names to lattices. Their size is not
+        used, and `release` warns if one was given that differs: how many cells a column has is up
+        to ``cells``.
     epsilon
         What the release costs.
     cells
-        Cells a column, instead of the lattice's own; by default a public rule from n and epsilon.
+        Cells a column; by default a public rule from n and epsilon.
+    integers
+        Whether columns hold whole numbers: True for all of them, or the names of those that do.
+        Cells then hold equally many whole numbers, the last one maybe fewer, so that no cell looks
+        empty that no whole number falls into. State it from what the column means, never from a
+        look at the values: whether they happen to be whole is private. Other values count as the
+        nearest whole number.
 
     Examples
     --------
@@ -53,6 +64,9 @@ class Histogram(Recipe):
     >>> release = Histogram(pay, epsilon=1.0).release([30_000.0, 42_000.0] * 500)
     >>> release.spend
     Spend(epsilon=1)
+    >>> ages = Histogram(Lattice(low=17, high=90), epsilon=1.0, integers=True)
+    >>> ages.release([30, 42] * 500).facts["integers_per_cell"]
+    [2]
     """
 
     name: ClassVar[str] = "histogram"
@@ -60,34 +74,98 @@ class Histogram(Recipe):
     lattice: Bounds
     epsilon: float
     cells: int | None = None
+    integers: bool | Sequence[str] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lattice", checked_bounds(self.lattice))
         checked(self)
+        columns = named(self.lattice)
         if self.cells is not None:
-            most = int(MOST_CELLS ** (1 / len(named(self.lattice))) + 1e-9)
-            cells = _validate.integer(2, most, cells=self.cells)
+            cells = _validate.integer(2, self._most, cells=self.cells)
             object.__setattr__(self, "cells", cells)
+        object.__setattr__(self, "integers", self._integers(tuple(columns)))
+        for name, each in columns.items():
+            if self._whole(name):
+                first, last = whole_numbers(each, name)
+                if self.cells is not None:
+                    width_for(last - first + 1, self.cells)
+
+    def _integers(self, columns: tuple[str, ...]) -> bool | tuple[str, ...]:
+        """Whether, or which, columns hold whole numbers."""
+        given = self.integers
+        if isinstance(given, bool):
+            return given
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise InvalidInput("integers=True, or names of columns", _validate.shown(given))
+        for name in given:
+            _validate.one_of(columns, integers=name)
+        return tuple(name for name in columns if name in given)
+
+    def _whole(self, name: str) -> bool:
+        return self.integers if isinstance(self.integers, bool) else name in self.integers
+
+    @property
+    def _most(self) -> int:
+        """Cells a column at most."""
+        return int(MOST_CELLS ** (1 / len(named(self.lattice))) + 1e-9)
 
     def to_dict(self) -> dict[str, Any]:
         """The public parameters."""
-        return {
+        fields = {
             "columns": described(self.lattice),
             "epsilon": self.epsilon,
             "cells": self.cells,
         }
+        # Only where it says something, so that releases of before it was there stay what they are.
+        if not self.integers:
+            return fields
+        whole = self.integers if isinstance(self.integers, bool) else list(self.integers)
+        return {**fields, "integers": whole}
 
     def size(self, n: int) -> int:
-        """Cells a column for n records."""
+        """Cells a column for n records, unless it holds whole numbers."""
         return self.cells or default_cells(n, self.epsilon, len(named(self.lattice)))
+
+    def whole(self, n: int) -> tuple[WholeCells | None, ...]:
+        """The cells of each column of whole numbers, None for other columns."""
+        columns = named(self.lattice)
+        others = self.size(n) ** (len(columns) - 1)
+        found: list[WholeCells | None] = []
+        for name, each in columns.items():
+            if not self._whole(name):
+                found.append(None)
+                continue
+            first, last = whole_numbers(each, name)
+            count = last - first + 1
+            if self.cells is None:
+                width = default_width(
+                    count, n, self.epsilon, others=others, most=self._most, rough=ROUGHNESS
+                )
+            else:
+                width = width_for(count, self.cells)
+            found.append(WholeCells(first, last, width))
+        return tuple(found)
 
     def grids(self, n: int) -> tuple[Lattice, ...]:
         """The lattices that records are counted on."""
         size = self.size(n)
         return tuple(
             Lattice(low=each.low, high=each.high, size=size, scale=each.scale)
-            for each in named(self.lattice).values()
+            if whole is None
+            else whole.grid
+            for whole, each in zip(self.whole(n), named(self.lattice).values(), strict=True)
         )
+
+    def _advice(self, n: int) -> str:
+        """Where a lattice came with a size of its own, which is not used."""
+        for grid, each in zip(self.grids(n), named(self.lattice).values(), strict=True):
+            if self.cells is None and each.size not in (SIZE, grid.size):
+                return (
+                    f"The histogram has {grid.size} cells, which suits n and epsilon, and not the "
+                    f"{each.size} of its lattice, of which it takes the bounds only: give "
+                    f"cells={each.size} for those, or a lattice without a size."
+                )
+        return ""
 
     @property
     def noise(self) -> DiscreteLaplace:
@@ -111,7 +189,13 @@ class Histogram(Recipe):
         shape = tuple(grid.size for grid in grids)
         kept = np.maximum(np.array(noisy, dtype=np.float64), 0).reshape(shape)
         facts = {"cells": list(shape), "noise_sd": self.noise.sd / n}
-        curve = cell_density(self.lattice, grids, kept, {**self._facts(n), **facts})
+        whole = self.whole(n)
+        if any(whole):
+            facts["integers_per_cell"] = [each.width if each else None for each in whole]
+        edges = [
+            each.edges if each else grid.edges for each, grid in zip(whole, grids, strict=True)
+        ]
+        curve = cell_density(self.lattice, edges, kept, {**self._facts(n), **facts})
         return {"facts": facts, "curve": curve}
 
 

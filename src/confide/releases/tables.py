@@ -97,7 +97,8 @@ class TableRelease(Recipe):
         coefficients = np.array([value / (n * UNIT) for value in noisy]).reshape(shape)
         kept = np.maximum(self._masses(coefficients, n), 0)
         facts = {"sums": len(noisy), "noise_sd": self._noise_sd(n)}
-        curve = cell_density(self.lattice, self.grids, kept, {**self._facts(n), **facts})
+        edges = [grid.edges for grid in self.grids]
+        curve = cell_density(self.lattice, edges, kept, {**self._facts(n), **facts})
         return {"facts": facts, "curve": curve}
 
     def _noise_sd(self, n: int) -> float:
