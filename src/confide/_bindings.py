@@ -87,7 +87,9 @@ class Bindings:
             If it is about other data.
         """
         rows = run(
-            "SELECT secret, digest FROM data JOIN charges USING (number) WHERE key = ?", (key,)
+            "SELECT CAST(secret AS BLOB), CAST(digest AS BLOB)"
+            " FROM data JOIN charges USING (number) WHERE key = ?",
+            (key,),
         )
         if not rows:
             return "it was stored without a digest of its data"

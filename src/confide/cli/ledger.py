@@ -68,8 +68,8 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
     loose = sum(not entry.bound for entry in entries)
     if loose:
         output.say(
-            f"{counted(loose, 'release')} of them came without a digest of the data: whether a "
-            "retry is about the same data cannot be checked."
+            f"Stored without a digest of the data, so that a retry is returned unchecked: "
+            f"{counted(loose, 'release')}."
         )
     if entries:
         output.say(
