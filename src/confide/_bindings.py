@@ -108,8 +108,8 @@ class Bindings:
             raise Mismatch(
                 f"the data that the key {_validate.shown(key)} was released from",
                 "other data",
-                "A new key (--key) makes a new release, which costs its epsilon again. To see the "
-                "stored release, for which no data are needed: confide ledger get.",
+                "A new key (--key) makes a new release, which costs its epsilon again. The stored "
+                "one can be had without data: confide ledger get LEDGER KEY, or Ledger.entry(key).",
             )
         return ""
 

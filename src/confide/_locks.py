@@ -22,6 +22,8 @@ BYTE = 2**62
 """The byte of the file that is locked: SQLite locks some bytes of its own, and never this one."""
 PAUSE = 0.005
 """Seconds between two attempts."""
+MARK = "user.confide.writer"
+"""An attribute of the file itself: the path that it is being written by."""
 
 
 @contextlib.contextmanager
@@ -156,6 +158,39 @@ def _mount(path: Path) -> int:
     finally:
         os.close(handle)
     return int(next(line for line in told.splitlines() if line.startswith("mnt_id:")).split()[1])
+
+
+def mark(path: Path) -> None:
+    """Note on the file itself by which path it is being written, where the system can.
+
+    A file beside it that is needed to undo what is cut short is beside this path alone.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        os.setxattr(path, MARK, f"{_place(path)}\n{path}".encode())
+
+
+def unmark(path: Path) -> None:
+    """Take the note away: nothing is under way any more."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.removexattr(path, MARK)
+
+
+def cut_short(path: Path) -> str:
+    """The other path by which the file was being written when that was cut short, if there is one.
+
+    A folder may be mounted at several paths, or get another number, but not both at once.
+    """
+    try:
+        noted = os.getxattr(path, MARK).decode(errors="replace")
+    except (OSError, AttributeError):
+        return ""
+    place, _, other = noted.partition("\n")
+    return "" if other == str(path) or place == _place(path) else other or "another path"
+
+
+def _place(path: Path) -> str:
+    folder = path.parent.stat()
+    return f"{folder.st_dev}:{folder.st_ino}:{path.name}"
 
 
 def settled(folder: Path) -> None:

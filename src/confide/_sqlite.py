@@ -58,6 +58,11 @@ class File:
         """The path for a message, on one line whatever it is called."""
         return repr(str(self.path))
 
+    @property
+    def _journal(self) -> Path:
+        """What undoes a transaction that was cut short; SQLite looks for it beside the file."""
+        return self.path.with_name(self.path.name + BESIDE[0])
+
     def make(self, statement: str, values: tuple[Any, ...]) -> None:
         """Write the tables and a first row unless there are some; whole or not at all."""
         if not self.path.exists() or not self.path.stat().st_size:
@@ -163,7 +168,22 @@ class File:
         alone = contextlib.nullcontext() if shared else self._alone()
         lock = self._entered(lambda until: _locks.inside(self.path, until, shared=shared))
         with alone, lock:
-            yield
+            elsewhere = _locks.cut_short(self.path)
+            if elsewhere and not self._journal.exists():
+                raise InvalidInput(
+                    f"the {self.noun} {self.named} with nothing unfinished",
+                    f"one whose use at {elsewhere!r} was cut short",
+                    "Open it there once, where its journal is: that puts it in order. If this is "
+                    "a copy, copy it again.",
+                )
+            if not shared:
+                _locks.mark(self.path)
+            try:
+                yield
+            finally:
+                # Until then, what was cut short can only be undone here.
+                if not self._journal.exists():
+                    _locks.unmark(self.path)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:

@@ -68,8 +68,9 @@ def test_june_under_the_name_of_may_is_refused(capsys: pytest.CaptureFixture[str
     for key in ("", " --key north/values.csv/pay/mean"):
         assert refused(command + key, capsys) == (
             "Expected the data that the key 'north/values.csv/pay/mean' was released from, got "
-            "other data. A new key (--key) makes a new release, which costs its epsilon again. To "
-            "see the stored release, for which no data are needed: confide ledger get.\n"
+            "other data. A new key (--key) makes a new release, which costs its epsilon again. The "
+            "stored one can be had without data: confide ledger get LEDGER KEY, or "
+            "Ledger.entry(key).\n"
         )
     assert Path("staff.db").read_bytes() == before
     june = machine(f"{command} --key june", capsys)

@@ -137,6 +137,95 @@ def test_the_lock_is_on_the_file_itself(folders: tuple[Path, Path]) -> None:
     assert [entry.key for entry in ledger.entries()] == ["A"]
 
 
+CUT = """
+    import os, sys
+    from confide import Ledger, _locks
+    from confide.accounting import Spend
+    path, *switches = sys.argv[1:]
+    if "blind" in switches:
+        _locks.mounted = lambda path: False
+    store = Ledger._store
+    def cut(*arguments):
+        # So large that SQLite has to write to the file, and its journal, before the commit.
+        store(*arguments)
+        os._exit(9)
+    Ledger._store = cut
+    Ledger(path).charge("cut", {}, Spend(0.1), lambda: "x" * 20_000_000, data=b"x")
+"""
+"""Another process that is killed in the middle of a charge, when the file is half written."""
+
+
+def cut(path: Path) -> None:
+    command = [sys.executable, "-c", textwrap.dedent(CUT), str(path)]
+    assert subprocess.run(command, check=False).returncode == 9
+    assert path.with_name(f"{path.name}-journal").stat().st_size > 0
+
+
+@pytest.fixture
+def marks(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    _locks.mark(file)
+    try:
+        os.getxattr(file, _locks.MARK)
+    except (OSError, AttributeError):
+        pytest.skip("files have no attributes here")
+
+
+@pytest.mark.usefixtures("marks")
+def test_a_ledger_is_not_used_without_the_journal_of_a_charge_that_was_cut_short(
+    tmp_path: Path,
+) -> None:
+    path, moved = tmp_path / "ledger.db", tmp_path / "moved.db"
+    Ledger(path, epsilon=1.0).charge("first", {}, Spend(0.1), lambda: 1, data=b"x")
+    cut(path)
+    path.rename(moved)
+    with pytest.raises(
+        InvalidInput, match=r"one whose use at '.*/ledger\.db' was cut short\. Open"
+    ):
+        Ledger(moved)
+    moved.rename(path)
+    # Whoever opens it by its own path puts it in order, and then it may go anywhere.
+    assert [entry.key for entry in Ledger(path).entries()] == ["first"]
+    path.rename(moved)
+    assert Ledger(moved).spent == Spend(0.1)
+    # The two of them together may be moved at once.
+    cut(moved)
+    moved.rename(path)
+    (tmp_path / "moved.db-journal").rename(tmp_path / "ledger.db-journal")
+    assert [entry.key for entry in Ledger(path).entries()] == ["first"]
+    # A kill before anything was written is no obstacle in its own place, nor a folder that moves.
+    _locks.mark(path)
+    assert Ledger(path).spent == Spend(0.1)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    path.rename(elsewhere / "ledger.db")
+    _locks.mark(elsewhere / "ledger.db")
+    elsewhere.rename(tmp_path / "again")
+    assert Ledger(tmp_path / "again" / "ledger.db").spent == Spend(0.1)
+    with pytest.raises(OSError, match="No data available"):
+        os.getxattr(tmp_path / "again" / "ledger.db", _locks.MARK)
+
+
+@pytest.mark.usefixtures("marks")
+def test_what_was_cut_short_in_another_folder_is_left_alone(folders: tuple[Path, Path]) -> None:
+    # As if nobody noticed the mount.
+    host, container = (folder / "ledger.db" for folder in folders)
+    ledger = Ledger(host, epsilon=2.0)
+    ledger.charge("A", {}, Spend(0.5), lambda: "A", data=b"x")
+    code = [sys.executable, "-c", textwrap.dedent(CUT), str(container), "blind"]
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        within(host, container, code)
+    assert caught.value.returncode == 9
+    assert container.with_name("ledger.db-journal").stat().st_size > 0
+    for use in (lambda: Ledger(host), lambda: ledger.left):
+        with pytest.raises(InvalidInput, match=r"at '.*/container/ledger\.db' was cut short"):
+            use()
+    told = contained(host, container, container, "B", "blind")
+    assert told.splitlines() == ["B", "['A', 'B']"]
+    assert ledger.spent == Spend(1.4)
+
+
 def test_mounts_are_told_by_their_number_or_by_the_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
