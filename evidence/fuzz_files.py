@@ -50,6 +50,7 @@ ANSWERS = {
     "smokes": ["yes", None, "no"],
     "odd": [0.1, 0.5, 1.0],
 }
+OLD_LEDGER = Path(__file__).parents[1] / "tests" / "unit" / "data" / "ledger-version-2.db"
 Document = Callable[[random.Random], bytes]
 
 
@@ -190,7 +191,8 @@ def ledger_file(entries: int) -> bytes:
             spec = {"kind": "count", "number": number}
             group = ("region", "north") if number % 2 else None
             cost = accounting.Spend(0.1, note="a test")
-            ledger.charge(f"count/{number}", spec, cost, lambda: {"answer": 5}, group=group)
+            make = {"answer": 5}.copy
+            ledger.charge(f"count/{number}", spec, cost, make, data=b"data", group=group)
 
     return saved(write, "ledger.db")
 
@@ -276,7 +278,7 @@ def spectrum() -> Spectrum:
 
 @cache
 def ledgers() -> tuple[bytes, ...]:
-    return (ledger_file(0), ledger_file(3))
+    return (ledger_file(0), ledger_file(3), OLD_LEDGER.read_bytes())
 
 
 @cache

@@ -186,8 +186,9 @@ def read_ledger(path: Path) -> None:
     assert left.epsilon <= ledger.budget.epsilon
     for entry in ledger.entries():
         assert entry.release is not ...
-    answer = ledger.charge("again", {"kind": "count"}, accounting.Spend(0.1), lambda: {"answer": 7})
-    assert answer == {"answer": 7}
+    cost, make = accounting.Spend(0.1), {"answer": 7}.copy
+    assert ledger.charge("again", {"kind": "count"}, cost, make, data=b"data") == {"answer": 7}
+    assert ledger.charge("again", {"kind": "count"}, cost, make, data=b"data") == {"answer": 7}
     assert ledger.spent.epsilon >= spent.epsilon
 
 
@@ -253,6 +254,6 @@ READERS = (
         ledgers,
         read_ledger,
         changes=True,
-        beside=("ledger.db.lock", "ledger.db-wal", "ledger.db-shm"),
+        beside=("ledger.db-journal", "ledger.db-wal", "ledger.db-shm", "ledger.db.secret"),
     ),
 )

@@ -10,19 +10,20 @@ import contextlib
 import hashlib
 import json
 import secrets
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
-from confide import _costs, _sqlite, _validate
+from confide import _bindings, _costs, _sqlite, _validate
 from confide.accounting import Spend
-from confide.errors import BudgetExhausted, InvalidInput, Mismatch
+from confide.errors import BudgetExhausted, ConfideWarning, InvalidInput, Mismatch
 
 APPLICATION = int.from_bytes(b"cnfd")
-VERSION = 2
-SCHEMA = (
+VERSION = 3
+SCHEMA_2 = (
     """CREATE TABLE budget (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     id TEXT NOT NULL,
@@ -44,6 +45,9 @@ SCHEMA = (
     release TEXT NOT NULL
     )""",
 )
+SCHEMA = (*SCHEMA_2, _bindings.TABLE)
+COLUMNS = "key, fingerprint, epsilon, delta, note, attribute, member, at, release"
+ENTRIES = f"SELECT {COLUMNS}, number IN (SELECT number FROM data) FROM charges"
 MOST_BITS = 2048
 """Size of an integer in a document: whatever Python is told, it can be read back."""
 
@@ -59,7 +63,25 @@ class _Head(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Entry:
-    """One charge of a ledger: what was released under which key, and what it cost."""
+    """One charge of a ledger: what was released under which key, and what it cost.
+
+    Parameters
+    ----------
+    key
+        The name of the release.
+    fingerprint
+        Of the public spec, the cost and the group that it was charged for.
+    spend
+        What it cost.
+    group
+        A public attribute and one of its values, if it is about those records only.
+    at
+        When it was charged.
+    text
+        The release, as JSON.
+    bound
+        Whether a retry with other data is noticed. If not, it is returned with a warning.
+    """
 
     key: str
     fingerprint: str
@@ -67,12 +89,13 @@ class Entry:
     group: tuple[str, str] | None
     at: str
     text: str
+    bound: bool
 
     @property
     def release(self) -> Any:
         """What was released, from its JSON text."""
         try:
-            return json.loads(self.text)
+            return json.loads(self.text, parse_constant=_no_constant)
         except (ValueError, RecursionError, TypeError):
             raise InvalidInput(
                 f"a stored release under the key {_validate.shown(self.key)}", "a damaged one"
@@ -111,18 +134,24 @@ class Ledger:
     does not cover a record that could change its group, which costs the sum of the two dearest.
 
     What a ledger cannot see: a file that was deleted or put back from an older copy has forgotten
-    what was spent since. Files beside it that end in -wal and -shm
-    belong to the ledger, and charges may be in them alone: never copy the one without the others.
+    what was spent since. A file beside it that ends in -journal belongs to a charge that was cut
+    short: never copy the one without the other.
+
+    **A key belongs to its data.** With a release a ledger stores an HMAC-SHA256 of the data it was
+    made from, under a random key in a file of its own that ends in .secret and that only its owner
+    can read. So a retry with other data is noticed. Without that file the HMAC says nothing about
+    the data; whoever has both files can test guesses of the whole data set, as anybody can who may
+    ask the ledger with data of their own. It is neither printed nor exported.
 
     Examples
     --------
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(f"{folder.name}/survey.ledger", epsilon=1.0)
-    >>> spec = {"kind": "count", "where": "age > 40"}
-    >>> ledger.charge("count", spec, Spend(0.4), lambda: {"answer": 1234})
+    >>> spec, data = {"kind": "count", "where": "age > 40"}, b"the answers, in a fixed order"
+    >>> ledger.charge("count", spec, Spend(0.4), lambda: {"answer": 1234}, data=data)
     {'answer': 1234}
-    >>> ledger.charge("count", spec, Spend(0.4), lambda: {"answer": 9999})
+    >>> ledger.charge("count", spec, Spend(0.4), lambda: {"answer": 9999}, data=data)
     {'answer': 1234}
     >>> ledger.left
     Spend(epsilon=0.6)
@@ -142,6 +171,7 @@ class Ledger:
         timeout = _validate.positive(timeout=timeout)
         path = Path(path).resolve()
         self._file = _sqlite.File(path, "ledger", APPLICATION, VERSION, SCHEMA, timeout)
+        self._bindings = _bindings.Bindings.of(path)
         asked = _costs.budgeted(budget, epsilon, delta)
         if subject is not None:
             subject = _costs.word("a non-empty text as subject", subject)
@@ -153,6 +183,7 @@ class Ledger:
             raise InvalidInput(
                 f"a ledger at {self._file.named}", "none", "To make one give a budget: epsilon=1.0."
             )
+        self._file.upgrade(2, SCHEMA_2, (_bindings.TABLE,))
         with self._file.reading() as run:
             if run("PRAGMA quick_check(1)") != [("ok",)]:
                 raise self._file.damaged()
@@ -201,21 +232,21 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """All charges, the oldest first."""
         with self._reading() as run:
-            rows = run(
-                "SELECT key, fingerprint, epsilon, delta, note, attribute, member, at, release"
-                " FROM charges ORDER BY number",
+            return tuple(map(_entry, run(f"{ENTRIES} ORDER BY number")))
+
+    def entry(self, key: str) -> Entry:
+        """The charge under a key, with its release: to see it again costs nothing."""
+        with self._reading() as run:
+            rows = run(f"{ENTRIES} WHERE key = ?", (key,))
+            if not rows:
+                known = [name for (name,) in run("SELECT key FROM charges ORDER BY number")]
+        if not rows:
+            raise InvalidInput(
+                f"a key of the ledger {self._file.named}",
+                _validate.shown(key),
+                _validate.nearest(key, known) if known else "Nothing was released yet.",
             )
-        return tuple(
-            Entry(
-                key,
-                fingerprint,
-                _costs.Cost(epsilon, delta).spend(note),
-                (attribute, member) if attribute else None,
-                at,
-                text,
-            )
-            for key, fingerprint, epsilon, delta, note, attribute, member, at, text in rows
-        )
+        return _entry(rows[0])
 
     def charge(
         self,
@@ -224,6 +255,7 @@ class Ledger:
         spend: Spend,
         make: Callable[[], Any],
         *,
+        data: bytes | None = None,
         group: tuple[str, str] | None = None,
     ) -> Any:
         """Charge for a release, make it, store both, and only then hand it out.
@@ -232,7 +264,7 @@ class Ledger:
         ----------
         key
             The name of the release. A key that was charged before gives the stored release again,
-            at no cost and whatever the data are by now: the first answer stands.
+            at no cost. With other data than then it is refused.
         spec
             What is released and how, as plain JSON values: public, never a value from the data. A
             key with another spec, spend or group than before is refused.
@@ -243,6 +275,10 @@ class Ledger:
             noise. It runs while others wait, so what takes long belongs before it, and it must not
             use this ledger. If it raises, nothing is charged, so it must not fail because of what
             the values are.
+        data
+            Bytes that stand for the data that are used: the same for the same data, whatever order
+            they come in, and others for others. Only an HMAC of them is stored. Without them
+            nobody can tell whether a retry is about the same data, and it gets a warning.
         group
             A public attribute and one of its values, if only those records are used.
 
@@ -253,22 +289,37 @@ class Ledger:
         key = _costs.word("a non-empty text as key", key)
         cost = _costs.charged(spend)
         place = _costs.placed(group)
+        if data is not None and not isinstance(data, bytes):
+            raise InvalidInput("data as bytes", f"a {type(data).__name__}")
         fingerprint = hashlib.sha256(
             _json("a spec", {"spec": spec, "cost": cost, "group": place}, sort=True).encode()
         ).hexdigest()
+        doubt = ""
         with self._file.writing() as run:
             self._check(run)
             text = self._known(run, key, fingerprint)
             if text is None:
                 self._afford(run, cost, place)
+                secret = None if data is None else self._bindings.secret()
                 text = _json("a release", make())
                 row = (key, fingerprint, *cost, spend.note, *place, _now(), text)
                 self._store(run, row)
+                if secret is not None and data is not None:
+                    self._bindings.bind(run, secret, key, data)
+            else:
+                doubt = self._bindings.doubt(run, key, data)
             try:
                 # Before the commit: what cannot be read back is not charged.
                 release = json.loads(text)
             except (ValueError, RecursionError):
                 raise self._file.damaged() from None
+        if doubt:
+            warnings.warn(
+                f"The stored release of the key {_validate.shown(key)} is returned unchecked, and "
+                f"may be about other data: {doubt}.",
+                ConfideWarning,
+                stacklevel=2,
+            )
         return release
 
     def __repr__(self) -> str:
@@ -335,11 +386,21 @@ class Ledger:
 
     def _store(self, run: _sqlite.Run, row: tuple[Any, ...]) -> None:
         run(
-            "INSERT INTO charges"
-            " (key, fingerprint, epsilon, delta, note, attribute, member, at, release)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO charges ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             row,
         )
+
+
+def _entry(row: Any) -> Entry:
+    key, fingerprint, epsilon, delta, note, attribute, member, at, text, bound = row
+    spend = _costs.Cost(epsilon, delta).spend(note)
+    group = (attribute, member) if attribute else None
+    return Entry(key, fingerprint, spend, group, at, text, bool(bound))
+
+
+def _no_constant(name: str) -> Any:
+    """What we never write: NaN and infinities."""
+    raise ValueError(name)
 
 
 def _now() -> str:

@@ -100,16 +100,11 @@ def column(cells: pa.Array) -> bytes:
 def ledger(*statements: str) -> bytes:
     """A ledger that somebody wrote to by hand."""
     connection = sqlite3.connect(":memory:")
-    connection.deserialize(rolled_back(ledger_file(2)))
+    connection.deserialize(ledger_file(2))
     for statement in statements:
         connection.execute(statement)
     connection.commit()
     return connection.serialize()
-
-
-def rolled_back(data: bytes) -> bytes:
-    """The same file in the mode in which SQLite opens it from memory."""
-    return data[:18] + b"\x01\x01" + data[20:]
 
 
 SURVEYS: dict[str, Case] = {
@@ -397,7 +392,12 @@ LEDGERS: dict[str, Case] = {
         ledger("PRAGMA ignore_check_constraints = 1", "UPDATE budget SET epsilon = 'much'"),
         "an intact ledger",
     ),
+    "digest-of-text": (
+        ledger("PRAGMA ignore_check_constraints = 1", "UPDATE data SET digest = 'none'"),
+        "an intact ledger",
+    ),
     "schema-not-text": (NOT_TEXT, "an intact ledger"),
+    "write-ahead": (EMPTY[:18] + b"\x02\x02" + EMPTY[20:], "one in write-ahead mode"),
 }
 
 

@@ -383,7 +383,7 @@ class Book:
     def __init__(self):
         self.kept, self.charged = {}, []
 
-    def charge(self, key, spec, spend, make, *, group=None):
+    def charge(self, key, spec, spend, make, *, data=None, group=None):
         if key not in self.kept:
             self.charged.append(spend)
             self.kept[key] = json.loads(json.dumps(make()))

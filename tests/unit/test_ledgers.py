@@ -32,12 +32,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "survey.ledger"
 
 
+DATA = b"what is released"
+
+
 def never() -> Any:
     raise AssertionError("something was drawn")
 
 
 def take(ledger: Ledger, key: str, epsilon: float, delta: float = 0.0, **more: Any) -> Any:
-    return ledger.charge(key, {"kind": "test"}, Spend(epsilon, delta), lambda: [key], **more)
+    asked = {"data": DATA, **more}
+    return ledger.charge(key, {"kind": "test"}, Spend(epsilon, delta), lambda: [key], **asked)
 
 
 def test_charges_add_up_and_stay(path: Path) -> None:
@@ -84,9 +88,10 @@ def test_a_charge_is_never_below_its_spend(epsilon: float, delta: float) -> None
 
 def test_retry_returns_the_stored_release(path: Path) -> None:
     ledger = Ledger(path, epsilon=1.0)
-    first = ledger.charge("a", {"x": 1, "y": 2}, Spend(1.0), lambda: {"z": (1, 2.5), "a": None})
+    made = {"z": (1, 2.5), "a": None}
+    first = ledger.charge("a", {"x": 1, "y": 2}, Spend(1.0), lambda: made, data=DATA)
     assert first == {"z": [1, 2.5], "a": None}
-    again = Ledger(path).charge("a", {"y": 2, "x": 1}, Spend(1.0), never)
+    again = Ledger(path).charge("a", {"y": 2, "x": 1}, Spend(1.0), never, data=DATA)
     assert again == first
     assert list(again) == list(first) == ["z", "a"]
     assert ledger.spent == Spend(1.0)
@@ -281,7 +286,7 @@ def test_places_where_no_ledger_can_be(tmp_path: Path) -> None:
     odd = tmp_path / "50% of? #1.ledger"
     take(Ledger(odd, epsilon=1.0), "a", 0.5)
     assert Ledger(odd).spent == Spend(0.5)
-    assert {file.name for file in tmp_path.iterdir()} == {odd.name, f"{odd.name}.lock"}
+    assert {file.name for file in tmp_path.iterdir()} == {odd.name, f"{odd.name}.secret"}
 
 
 def test_other_files_are_refused_and_left_alone(path: Path) -> None:
@@ -306,9 +311,11 @@ def test_what_is_left_of_a_ledger_is_not_made_anew(path: Path) -> None:
         with pytest.raises(InvalidInput):
             Ledger(path, **asked)
     path.unlink()
-    path.with_name(f"{path.name}-wal").write_bytes(b"x")
-    with pytest.raises(InvalidInput, match="Do not start afresh"):
-        Ledger(path, epsilon=1.0)
+    for ending in ("-wal", "-journal"):
+        path.with_name(f"{path.name}{ending}").write_bytes(b"x")
+        with pytest.raises(InvalidInput, match="Do not start afresh"):
+            Ledger(path, epsilon=1.0)
+        path.with_name(f"{path.name}{ending}").unlink()
 
 
 def test_the_callers_decimals_do_not_matter(path: Path) -> None:
@@ -363,12 +370,12 @@ def test_moving_about_does_not_change_the_ledger(
 ) -> None:
     monkeypatch.chdir(path.parent)
     ledger = Ledger(path.name, epsilon=1.0)
-    ledger.charge("k", {}, Spend(1.0), lambda: "A")
+    ledger.charge("k", {}, Spend(1.0), lambda: "A", data=DATA)
     other = tmp_path / "elsewhere"
     other.mkdir()
     monkeypatch.chdir(other)
     Ledger(path.name, epsilon=1.0)
-    assert ledger.charge("k", {}, Spend(1.0), lambda: "B") == "A"
+    assert ledger.charge("k", {}, Spend(1.0), lambda: "B", data=DATA) == "A"
 
 
 def test_spellings_of_a_group_are_one_group(path: Path) -> None:
@@ -434,13 +441,13 @@ def test_a_damaged_ledger_is_refused(path: Path) -> None:
         ledger.charge("a", {}, Spend(0.1), never)
 
 
-@pytest.mark.parametrize(("version", "advice"), [(3, "update this one"), (1, "An older confide")])
+@pytest.mark.parametrize(("version", "advice"), [(4, "update this one"), (1, "An older confide")])
 def test_a_ledger_of_another_version_is_refused(path: Path, version: int, advice: str) -> None:
     ledger = Ledger(path, epsilon=1.0)
     connection = sqlite3.connect(path)
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(InvalidInput, match=rf"version 2 .* got version {version}\. .*{advice}"):
+    with pytest.raises(InvalidInput, match=rf"version 3 .* got version {version}\. .*{advice}"):
         Ledger(path, epsilon=1.0)
     with pytest.raises(InvalidInput, match=advice):
         ledger.charge("a", {}, Spend(0.1), never)
@@ -559,7 +566,7 @@ def test_a_locked_ledger_is_waited_for_and_then_refused(path: Path) -> None:
 
 
 READ_ONLY = """
-import os, sys
+import os, sys, warnings
 from confide.accounting import Spend
 from confide.ledgers import Ledger
 path, user = sys.argv[1:]
@@ -572,7 +579,11 @@ try:
 except Exception as error:
     print(type(error).__name__, error)
 print(len(ledger.entries()))
-print(ledger.charge("a", {"kind": "test"}, Spend(0.5), lambda: print("drawn")))
+print(ledger.entry("a").release)
+warnings.simplefilter("always")
+warnings.showwarning = lambda message, *more: print(message)
+again = ledger.charge("a", {"kind": "test"}, Spend(0.5), lambda: print("drawn"), data=b"same")
+print(again)
 """
 
 
@@ -583,15 +594,18 @@ def test_a_read_only_ledger_can_be_looked_at(closed: str) -> None:
     folder = Path(tempfile.mkdtemp())
     try:
         path = folder / "survey.ledger"
-        take(Ledger(path, epsilon=1.0), "a", 0.5)
+        take(Ledger(path, epsilon=1.0), "a", 0.5, data=b"same")
         path.chmod(0o444)
         folder.chmod(0o555 if closed == "folder" else 0o777)
         user = "65534" if os.getuid() == 0 else "0"
         command = [sys.executable, "-c", READ_ONLY, str(path), user]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
-        spent, error, entries, again = done.stdout.splitlines()
-        assert (spent, entries, again) == ("0.5", "1", "['a']")
+        spent, error, entries, stored, *told, again = done.stdout.splitlines()
+        assert (spent, entries, stored, again) == ("0.5", "1", "['a']", "['a']")
+        # Only the owner can read the secret, so somebody else cannot check the data.
+        ends = [line.endswith("survey.ledger.secret' cannot be read.") for line in told]
+        assert ends == ([] if user == "0" else [True])
         assert error.startswith("InvalidInput Expected a ledger that can be written to")
     finally:
         folder.chmod(0o700)

@@ -35,7 +35,7 @@ class Book:
         self.kept: dict[str, tuple[str, dict]] = {}
         self.charged: list[Spend] = []
 
-    def charge(self, key, spec, spend, make, *, group=None):
+    def charge(self, key, spec, spend, make, *, data=None, group=None):
         text = json.dumps(spec, sort_keys=True)
         if key in self.kept:
             if self.kept[key][0] != text:
@@ -161,7 +161,7 @@ def test_a_ledger_needs_a_key():
 
 def test_nothing_is_drawn_when_the_ledger_refuses():
     class Empty:
-        def charge(self, key, spec, spend, make, *, group=None):
+        def charge(self, key, spec, spend, make, *, data=None, group=None):
             raise InvalidInput("budget", "none left")
 
     with pytest.raises(InvalidInput, match="none left"):
@@ -179,7 +179,7 @@ def test_what_cannot_be_drawn_is_not_charged():
 
 def test_a_foreign_document_is_refused():
     class Swapped:
-        def charge(self, key, spec, spend, make, *, group=None):
+        def charge(self, key, spec, spend, make, *, data=None, group=None):
             return {**make(), "spec": {}}
 
     with pytest.raises(Mismatch):

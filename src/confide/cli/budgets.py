@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from confide._files import readable
+from confide._validate import shown
 from confide.accounting import Spend
 from confide.errors import BudgetExhausted, InvalidInput
 from confide.ledgers import Ledger
@@ -25,8 +28,8 @@ SubjectOption = Annotated[
 KeyOption = Annotated[
     str | None,
     typer.Option(
-        help="Name in the ledger; asking again returns what is stored.",
-        show_default="made of the file, the columns and the kind",
+        help="Name in the ledger; asking again with the same data returns what is stored.",
+        show_default="made of the file's path, the columns and the kind",
     ),
 ]
 
@@ -61,3 +64,25 @@ def opened(
             "Give the new ledger more, or release with a smaller --epsilon.",
         )
     return Ledger(path, epsilon=budget, delta=delta or 0.0, subject=subject)
+
+
+def default_key(book: Ledger, file: Path, parts: Sequence[str]) -> str:
+    """A name for a release: the file's path as seen from the ledger, the columns and the kind.
+
+    Wherever the command runs, a retry has the same key; files of one name in two folders have two.
+    """
+    real = file.resolve()
+    try:
+        where = Path(os.path.relpath(real, book.path.parent))
+    except ValueError:  # on another drive
+        where = real
+    key = "/".join([where.as_posix(), *parts])
+    entries = {entry.key: entry for entry in book.entries()}
+    older = "/".join([file.name, *parts])
+    if key not in entries and older in entries and not entries[older].bound:
+        raise InvalidInput(
+            "--key, since this release may have been made already",
+            f"none, and a release under the key {shown(older)} for a file of this name somewhere",
+            f"--key {older} returns that one, unchecked, at no cost; --key {key} makes a new one.",
+        )
+    return key

@@ -1,9 +1,10 @@
-"""The verb of those who keep a budget: ledger show."""
+"""The verbs of those who keep a budget: ledger show and ledger get."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,13 +12,17 @@ from confide._files import counted, named, readable
 from confide.accounting import odds, rounded_up
 from confide.cli import output
 from confide.cli.collect import JsonOption
+from confide.cli.output import harmless
+from confide.cli.published import Published
 from confide.errors import InvalidInput
-from confide.ledgers import Ledger
+from confide.ledgers import Entry, Ledger
+from confide.releases import Release
 
 SQLITE = b"SQLite format 3\0"
 """How every SQLite file starts, and so every ledger."""
 
 ledger = typer.Typer(help="What was released about a data set, and what is left to spend.")
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A ledger.")]
 
 
 @ledger.callback()
@@ -26,20 +31,9 @@ def _ledger() -> None:
 
 
 @ledger.command()
-def show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger.")],
-    as_json: JsonOption = False,
-) -> None:
+def show(file: FileArgument, as_json: JsonOption = False) -> None:
     """Show the charges of a ledger, what they cost together and what is left."""
-    readable(file)
-    with file.open("rb") as start:
-        if start.read(len(SQLITE)) != SQLITE:
-            raise InvalidInput(
-                f"a ledger at {named(file)}",
-                "a file of another kind",
-                "A ledger is what --ledger FILE of release or sample made.",
-            )
-    opened = Ledger(file)
+    opened = _opened(file)
     entries, spent, left = opened.entries(), opened.spent, opened.left
     if as_json:
         output.machine(
@@ -49,16 +43,7 @@ def show(
                 "budget": opened.budget.to_dict(),
                 "spent": spent.to_dict(),
                 "left": left.to_dict(),
-                "entries": [
-                    {
-                        "key": entry.key,
-                        "fingerprint": entry.fingerprint,
-                        **entry.spend.to_dict(),
-                        "group": None if entry.group is None else list(entry.group),
-                        "at": entry.at,
-                    }
-                    for entry in entries
-                ],
+                "entries": [_fields(entry) for entry in entries],
             }
         )
         return
@@ -66,16 +51,12 @@ def show(
     rows = []
     for entry in entries:
         group = "-" if entry.group is None else " = ".join(entry.group)
-        row = [
-            output.harmless(entry.key),
-            output.harmless(group),
-            entry.at,
-            f"{entry.spend.epsilon:.6f}",
-        ]
+        row = [harmless(entry.key), harmless(group), entry.at, f"{entry.spend.epsilon:.6f}"]
         rows.append([*row, rounded_up(entry.spend.delta, 3)] if deltas else row)
     head = ["key", "group", "at", "epsilon", *(["delta"] if deltas else [])]
-    about = f", about {output.harmless(opened.subject)}" if opened.subject else ""
-    output.table(f"{counted(len(entries), 'release')} in {file}{about}", head, rows, words=3)
+    about = f", about {harmless(opened.subject)}" if opened.subject else ""
+    title = f"{counted(len(entries), 'release')} in {harmless(str(file))}{about}"
+    output.table(title, head, rows, words=3)
     output.say(
         f"Spent epsilon = {spent.epsilon:.6f} of {opened.budget.epsilon:.6f}, "
         f"{left.epsilon:.6f} left."
@@ -84,9 +65,73 @@ def show(
         output.say(
             f"Spent delta = {spent.delta:.3g} of {opened.budget.delta:.3g}, {left.delta:.3g} left."
         )
+    loose = sum(not entry.bound for entry in entries)
+    if loose:
+        output.say(
+            f"Stored without a digest of the data, so that a retry is returned unchecked: "
+            f"{counted(loose, 'release')}."
+        )
     if entries:
         output.say(
             "Whatever anybody believes about a person in the data, all releases together change "
             f"the odds by a factor of at most {odds(spent.epsilon)}"
             + (f", but for a probability of {rounded_up(spent.delta, 2)}." if spent.delta else ".")
         )
+
+
+@ledger.command()
+def get(
+    file: FileArgument,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Of a release; show lists them.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Print a stored release again. That takes no data and costs nothing."""
+    opened = _opened(file)
+    entry = opened.entry(key)
+    document = entry.release
+    if as_json:
+        output.machine({**_fields(entry), "release": document})
+        return
+    try:
+        release = Release.from_dict(document)
+    except InvalidInput:
+        _other(entry, document)
+        return
+    names = () if release.curve is None else release.curve.cells.names
+    kind = harmless(str(release.spec.get("release")))
+    Published(release, kind, names, key, True, opened).show(as_json=False)
+
+
+def _opened(file: Path) -> Ledger:
+    readable(file)
+    with file.open("rb") as start:
+        if start.read(len(SQLITE)) != SQLITE:
+            raise InvalidInput(
+                f"a ledger at {named(file)}",
+                "a file of another kind",
+                "A ledger is what --ledger FILE of release or sample made.",
+            )
+    return Ledger(file)
+
+
+def _fields(entry: Entry) -> dict[str, Any]:
+    """A charge as plain values; what it was released from is none of them, nor is its digest."""
+    return {
+        "key": entry.key,
+        "fingerprint": entry.fingerprint,
+        **entry.spend.to_dict(),
+        "group": None if entry.group is None else list(entry.group),
+        "at": entry.at,
+        "bound": entry.bound,
+    }
+
+
+def _other(entry: Entry, document: Any) -> None:
+    """A release that is neither a number nor a density: samples, or something of one's own."""
+    title = f"{harmless(entry.key)}, epsilon = {output.costs([entry.spend.epsilon])[0]}"
+    rows = document.get("samples") if isinstance(document, dict) else None
+    if isinstance(rows, list) and rows and all(isinstance(row, list) for row in rows):
+        cells = [[harmless(str(value)) for value in row] for row in rows]
+        output.table(title, [""] * max(map(len, cells)), cells, words=0)
+        return
+    output.say(title, harmless(json.dumps(document, ensure_ascii=True)))

@@ -21,6 +21,8 @@ from confide import displays
 from confide._files import atomic
 from confide.accounting import rounded_up
 
+WIDEST = 100_000
+"""Characters of a line of a table that nobody looks at in a terminal."""
 STEPS = 1000
 """Steps of a bar for work that is told in shares."""
 
@@ -39,10 +41,15 @@ def table(
     say(title)
     result = Table(box=SIMPLE_HEAD)
     for at, name in enumerate(head):
-        result.add_column(Text(name), justify="left" if at < words else "right")
+        # What does not fit goes on below: half a name is another name.
+        result.add_column(Text(name), justify="left" if at < words else "right", overflow="fold")
     for row in rows:
         result.add_row(*map(Text, row))
-    Console(highlight=False).print(result)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        # A file has no right edge.
+        console.width = WIDEST
+    console.print(result)
 
 
 def machine(result: dict[str, Any]) -> None:

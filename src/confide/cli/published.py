@@ -94,7 +94,8 @@ class Published:
             number = output.format_of([answer["value"]])
             head = ("", "answer", f"{output.percent(answer['level'])} from", "to")
             shown = [number(answer[part]) for part in ("value", "low", "high")]
-            name = f"{self.release.spec['what']} of {', '.join(map(harmless, self.columns))}"
+            about = f" of {', '.join(map(harmless, self.columns))}" if self.columns else ""
+            name = f"{harmless(str(self.release.spec.get('what')))}{about}"
             output.table(f"{n}, {self._cost()}", head, [(name, *shown)])
         else:
             self._table(f"{n}, {self.kind}, {self._cost()}")
@@ -211,7 +212,7 @@ def fulfil(
     raw: Mapping[str, Floats],
     ledger: Ledger | None,
     *,
-    key: str,
+    key: str | None,
     group: tuple[str, str] | None,
     tell: Progress,
 ) -> Published:

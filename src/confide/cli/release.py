@@ -165,9 +165,9 @@ def release(
     book = None
     if ledger is not None:
         book = budgets.opened(ledger, budget, budget_delta, subject, made.spend)
-    name = key or "/".join([file.name, *raw, what or kind])
+        key = key or budgets.default_key(book, file, [*raw, what or kind])
     with output.shares("Preparing") as tell:
-        found = published.fulfil(made, kind, raw, book, key=name, group=group, tell=tell)
+        found = published.fulfil(made, kind, raw, book, key=key, group=group, tell=tell)
         found = replace(found, whole=tuple(whole), stated=integer is not None)
     found.write(sample, to, plot)
     found.show(as_json=as_json)

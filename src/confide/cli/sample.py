@@ -129,11 +129,11 @@ def sample(
     book = None
     if ledger is not None:
         book = budgets.opened(ledger, budget, None, subject, sampler.cost(k))
-    name = key or "/".join([file.name, *raw, "sample"])
-    stored = book is not None and name in {entry.key for entry in book.entries()}
-    found = sampler.privatize(table, k, ledger=book, key=name if book else None)
+        key = key or budgets.default_key(book, file, [*raw, "sample"])
+    stored = book is not None and key in {entry.key for entry in book.entries()}
+    found = sampler.privatize(table, k, ledger=book, key=key)
     _write(found, list(raw), to, plot)
-    _show(found, list(raw), book, name, stored=stored, as_json=as_json)
+    _show(found, list(raw), book, key, stored=stored, as_json=as_json)
 
 
 def _reference(
@@ -184,7 +184,7 @@ def _show(
     found: Samples,
     columns: list[str],
     book: Ledger | None,
-    key: str,
+    key: str | None,
     *,
     stored: bool,
     as_json: bool,
@@ -198,7 +198,7 @@ def _show(
                 "numbers": fields["numbers"],
                 "mechanism": fields["mechanism"],
                 "spend": fields["spend"],
-                "key": key if book else None,
+                "key": key,
                 "stored": stored,
                 "left": None if book is None else book.left.to_dict(),
             }

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
+from confide._contents import content
 from confide.errors import InvalidInput
 from confide.lattice import MAX_SIZE, Categories, Lattice
 from confide.mechanisms.mollification import Mollification, Weights
@@ -152,6 +153,9 @@ class FiniteMollifier(Sampler):
 
     def _prepare(self, records: Any) -> Weights:
         return self.weights(records)
+
+    def _content(self, records: Any) -> bytes:
+        return content(self.index(records))
 
     def _draw(self, prepared: Weights, entropy: Entropy, k: int) -> Numbers:
         return self.band.draw(prepared, entropy, k)

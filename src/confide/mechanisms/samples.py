@@ -30,6 +30,8 @@ class Charges(Protocol):
         spec: dict[str, Any],
         spend: Spend,
         make: Callable[[], dict[str, Any]],
+        *,
+        data: bytes | None = None,
     ) -> Any:
         """Charge, then make; for a key already charged, return what was made then."""
 
@@ -73,6 +75,10 @@ class Sampler(ABC):
         """All that can be worked out, and can fail, before a draw. Private."""
 
     @abstractmethod
+    def _content(self, records: Any) -> bytes:
+        """What stands for the records in a ledger, whatever order they come in. Private."""
+
+    @abstractmethod
     def _draw(self, prepared: Any, entropy: Entropy, k: int) -> Numbers:
         """Numbers of k independent outcomes: integers and fair words only."""
 
@@ -113,7 +119,7 @@ class Sampler(ABC):
             Where that is charged, all at once, before anything is drawn.
         key
             A name for this release in the ledger; asking again with the same one returns the stored
-            samples and costs nothing.
+            samples and costs nothing. With other records it is refused.
         """
         k = _validate.integer(1, MAX_SAMPLES, k=k)
         if ledger is None and key is not None:
@@ -132,7 +138,7 @@ class Sampler(ABC):
         if ledger is None or key is None:
             return Samples(np.array(make()["numbers"]), settled, simulated=False)
         spec = {"sampler": self.to_dict(), "k": k}
-        document = ledger.charge(key, spec, self.cost(k), make)
+        document = ledger.charge(key, spec, self.cost(k), make, data=self._content(records))
         return Samples(np.array(document["numbers"]), self._reopened(document), simulated=False)
 
     @_validate.steady

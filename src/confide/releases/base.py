@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
+from confide._contents import content
 from confide.accounting import Spend, checked_epsilon, odds, rounded_up
-from confide.curves import Density
+from confide.curves import CellDensity, Density
 from confide.errors import ConfideWarning, InvalidInput, Mismatch
 from confide.lattice import Lattice
 from confide.randomness import Entropy, SeededEntropy, SystemEntropy
@@ -27,6 +28,8 @@ BOUNDS = (
 )
 
 
+ANSWER = ("value", "low", "high", "level")
+"""What the answer of a query consists of."""
 VERSION = 1
 """Of the tables and default rules: what was stored under others must not be opened with these."""
 
@@ -47,6 +50,7 @@ class Charges(Protocol):
         spend: Spend,
         make: Callable[[], dict[str, Any]],
         *,
+        data: bytes | None = None,
         group: tuple[str, str] | None = None,
     ) -> dict[str, Any]:
         """Charge, then make; for a key already charged, return what was made then."""
@@ -123,6 +127,31 @@ class Release:
             result["curve"] = self.curve.to_dict()
         return result
 
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Release:
+        """The inverse of `to_dict`: a release that a ledger has stored, without the data."""
+        try:
+            spec, facts, noisy = dict(fields["spec"]), dict(fields["facts"]), fields["noisy"]
+            cost, simulated = fields["spend"], fields["simulated"]
+            spend = Spend(float(cost["epsilon"]), float(cost["delta"]), str(cost["note"]))
+            answer, curve = fields.get("answer"), fields.get("curve")
+            known = None if answer is None else {name: float(answer[name]) for name in ANSWER}
+        except (TypeError, KeyError, ValueError, AttributeError):
+            raise InvalidInput("a release, as its to_dict gives it", "another document") from None
+        _validate.integer(1, n=spec.get("n"))
+        whole = isinstance(noisy, list) and all(type(number) is int for number in noisy)
+        if not whole or type(simulated) is not bool or (answer is None) == (curve is None):
+            raise InvalidInput("a release, as its to_dict gives it", "another document")
+        return cls(
+            spec,
+            tuple(noisy),
+            spend,
+            facts,
+            known,
+            None if curve is None else CellDensity.from_dict(curve),
+            simulated=simulated,
+        )
+
 
 class Recipe(ABC):
     """Public parameters of a release. Neighbours differ in one record's value; n is public."""
@@ -153,6 +182,10 @@ class Recipe(ABC):
         It happens before the ledger is locked, so that what takes long keeps nobody waiting.
         """
         return indices
+
+    def _content(self, indices: Indices) -> bytes:
+        """What stands for the data in a ledger: the multiset of what is drawn from."""
+        return content(indices)
 
     @abstractmethod
     def _draw(self, prepared: Any, entropy: Entropy) -> list[int]:
@@ -191,7 +224,8 @@ class Recipe(ABC):
             Where the cost is charged before anything is drawn.
         key
             A name for this release in the ledger; asking again with the same one returns the
-            stored release and costs nothing.
+            stored release and costs nothing. With other data it is refused: the same data are
+            those whose values, in whatever order, fall into the same cells.
         group
             A public attribute and one of its values, such as ``("region", "north")``, if the
             records are those of that group only: groups cost the largest, not the sum.
@@ -228,7 +262,8 @@ class Recipe(ABC):
                     _validate.shown(key),
                     "Name the data and the question, such as 'staff-2024/mean-pay'.",
                 )
-            document = ledger.charge(key, spec, self.spend, make, group=group)
+            data = self._content(indices)
+            document = ledger.charge(key, spec, self.spend, make, data=data, group=group)
             if document.get("spec") != spec or document.get("simulated") is not False:
                 raise Mismatch("the stored release of this key", "one of other parameters")
         return self._open(spec, tuple(document["noisy"]), simulated=False)

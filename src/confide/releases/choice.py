@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from confide._contents import content
 from confide.accounting import exact
 from confide.errors import InvalidInput
 from confide.randomness import Entropy, Inversion, exp_enclosure
@@ -134,6 +135,10 @@ class Choice(Recipe):
         if len(found) < 2:
             raise InvalidInput("at least two records to choose by", str(len(found)))
         return found
+
+    def _content(self, indices: Indices) -> bytes:
+        # Each candidate sees cells of its own, and never which record is in two of them.
+        return content(*(indices[:, at] for at in range(len(self.candidates))))
 
     def _prepare(self, indices: Indices, tell: Progress) -> Any:
         parts = [each._prepare(indices[:, at], tell) for at, each in enumerate(self.candidates)]

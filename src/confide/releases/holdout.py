@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
+from confide._contents import content
 from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import BudgetExhausted, InvalidInput
 from confide.randomness import Entropy, SeededEntropy, SystemEntropy
@@ -89,6 +90,7 @@ class Holdout:
         Largest difference of training set and holdout that passes for agreement.
     ledger, key
         Where every round is charged before anything in it is answered, under key/1, key/2, ...
+        Another holdout needs another key.
 
     Notes
     -----
@@ -154,6 +156,9 @@ class Holdout:
         if ledger is not None and (not isinstance(key, str) or not key):
             raise InvalidInput("a key for the ledger", _validate.shown(key), "Name the holdout.")
         self._ledger, self._key = ledger, key
+        # Objects have no bytes that another process would know them by.
+        known = ledger is not None and not self._holdout.dtype.hasobject
+        self._data = content(self._holdout) if known else None
         self._entropy: Entropy = SystemEntropy()
         self._lock = Lock()
         self._process = os.getpid()
@@ -256,7 +261,7 @@ class Holdout:
             "round": number,
         }
         stored = self._ledger.charge(
-            f"{self._key}/{number}", spec, self.spend, lambda: {"token": token}
+            f"{self._key}/{number}", spec, self.spend, lambda: {"token": token}, data=self._data
         )
         return bool(stored.get("token") == token)
 

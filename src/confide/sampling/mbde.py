@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide import _validate
+from confide._contents import content
 from confide.accounting import checked_epsilon
 from confide.errors import InvalidInput
 from confide.lattice import CHUNK
@@ -183,6 +184,9 @@ class MBDE(Sampler):
             raise InvalidInput("log ratios within epsilon/4", f"{found.reach:g}")
         tried(found.log_ratio, self.reference)
         return found
+
+    def _content(self, records: Any) -> bytes:
+        return content(self.reference.held(records))
 
     def scaled(self, fitted: Boosting) -> Boosting:
         """The same classifiers with the step sizes of this sampler's schedule."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide import _validate
+from confide._contents import content
 from confide.accounting import checked_epsilon
 from confide.errors import InvalidInput
 from confide.mechanisms.mollification import Mollification, Weights
@@ -165,6 +166,9 @@ class Mollifier(Sampler):
 
     def _prepare(self, records: Any) -> Weights:
         return self.weigh(self.fit(records).log_ratio)
+
+    def _content(self, records: Any) -> bytes:
+        return content(self.reference.held(records))
 
     def _draw(self, prepared: Weights, entropy: Entropy, k: int) -> Numbers:
         return self.band.draw(prepared, entropy, k)

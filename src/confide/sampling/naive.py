@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
+from confide._contents import content
 from confide.accounting import Spend
 from confide.errors import InvalidInput
 from confide.lattice import Categories
@@ -126,6 +127,9 @@ class NaiveSampler(Sampler):
 
     def _prepare(self, records: Any) -> npt.NDArray[np.int32]:
         return self.mechanism.index(records)
+
+    def _content(self, records: Any) -> bytes:
+        return content(self.mechanism.index(records))
 
     def _draw(self, prepared: npt.NDArray[np.int32], entropy: Entropy, k: int) -> Numbers:
         # Any way to choose will do: privacy rests on the mechanism alone.

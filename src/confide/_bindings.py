@@ -1,0 +1,160 @@
+"""Which data a release was made from, in a form that only the holder of a secret file can check."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from confide import _locks, _validate
+from confide.errors import InvalidInput, Mismatch
+
+TABLE = """CREATE TABLE data (
+    number INTEGER PRIMARY KEY,
+    secret BLOB NOT NULL CHECK (typeof(secret) = 'blob'),
+    digest BLOB NOT NULL CHECK (typeof(digest) = 'blob')
+    )"""
+"""For a charge, which secret its digest was made with, and the digest."""
+LABEL = "confide-secret-1"
+"""First word of a secret file, before the key in hexadecimal digits."""
+SIZE = 32
+"""Bytes of a key, and of a digest."""
+
+Run = Callable[..., list[Any]]
+
+
+@final
+@dataclass(frozen=True)
+class Secret:
+    """A random key: without it, digests made with it say nothing about the data."""
+
+    key: bytes = field(repr=False)
+
+    @property
+    def id(self) -> bytes:
+        """Tells which key a digest was made with, and nothing about the key."""
+        return hashlib.sha256(b"confide secret id" + self.key).digest()[:8]
+
+    def digest(self, name: str, data: bytes) -> bytes:
+        """An HMAC of the data of a release; under another name the same data have another one."""
+        label = name.encode()
+        message = len(label).to_bytes(8, "little") + label + data
+        return hmac.digest(self.key, message, "sha256")
+
+
+@final
+@dataclass(frozen=True)
+class Bindings:
+    """The digests that a ledger stores with its charges. Whoever uses them holds its lock.
+
+    Parameters
+    ----------
+    path
+        The secret file. A digest beside its key lets a reader test guesses of the data, so it is
+        kept out of the ledger, and only its owner can read it.
+    """
+
+    path: Path
+
+    @classmethod
+    def of(cls, ledger: Path) -> Bindings:
+        """Those of a ledger, whose secret file is beside it."""
+        return cls(ledger.with_name(ledger.name + ".secret"))
+
+    def secret(self) -> Secret:
+        """The secret for new digests, made where there is none (any more).
+
+        Digests under a lost one can no longer be checked, which their id tells.
+        """
+        return self._read() or self._made()
+
+    def bind(self, run: Run, secret: Secret, key: str, data: bytes) -> None:
+        """Store what the charge that was just stored has been made from."""
+        row = (secret.id, secret.digest(key, data))
+        run("INSERT INTO data VALUES (last_insert_rowid(), ?, ?)", row)
+
+    def doubt(self, run: Run, key: str, data: bytes | None) -> str:
+        """Why nobody can say whether a stored release is about these data, or nothing if it is.
+
+        Raises
+        ------
+        Mismatch
+            If it is about other data.
+        """
+        rows = run(
+            "SELECT CAST(secret AS BLOB), CAST(digest AS BLOB)"
+            " FROM data JOIN charges USING (number) WHERE key = ?",
+            (key,),
+        )
+        if not rows:
+            return "it was stored without a digest of its data"
+        if data is None:
+            return "no data were given"
+        try:
+            secret = self._read()
+        except InvalidInput:
+            return f"the secret file {str(self.path)!r} cannot be read"
+        if secret is None:
+            return f"the secret file {str(self.path)!r} is missing"
+        ((known, digest),) = rows
+        if secret.id != known:
+            return f"the secret file {str(self.path)!r} is another one than then"
+        if not hmac.compare_digest(digest, secret.digest(key, data)):
+            raise Mismatch(
+                f"the data that the key {_validate.shown(key)} was released from",
+                "other data",
+                "A new key (--key) makes a new release, which costs its epsilon again. The stored "
+                "one can be had without data: confide ledger get LEDGER KEY, or Ledger.entry(key).",
+            )
+        return ""
+
+    def _read(self) -> Secret | None:
+        """The secret, or None where there is no such file."""
+        try:
+            handle = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        except FileNotFoundError:
+            return None
+        except OSError:
+            raise self._unusable("one that cannot be opened") from None
+        try:
+            text = os.read(handle, 1024)
+        except OSError:
+            raise self._unusable("one that cannot be read") from None
+        finally:
+            os.close(handle)
+        label, _, digits = text.decode("ascii", "replace").partition(" ")
+        try:
+            key = bytes.fromhex(digits.removesuffix("\n"))
+        except ValueError:
+            key = b""
+        if label != LABEL or len(key) != SIZE:
+            raise self._unusable("a damaged one")
+        return Secret(key)
+
+    def _made(self) -> Secret:
+        """A new secret, on disk before it is returned."""
+        secret = Secret(secrets.token_bytes(SIZE))
+        # Written under another name first: a kill leaves no half of a secret behind.
+        draft = self.path.with_name(self.path.name + ".new")
+        draft.unlink(missing_ok=True)
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(f"{LABEL} {secret.key.hex()}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(draft, self.path)
+        _locks.settled(self.path.parent)
+        return secret
+
+    def _unusable(self, got: str) -> InvalidInput:
+        return InvalidInput(
+            f"a secret file at {str(self.path)!r}",
+            got,
+            "Nothing was charged. Make it readable for whoever charges the ledger, or put it away: "
+            "then a new one is made, and earlier releases can no longer be checked.",
+        )
