@@ -181,6 +181,27 @@ def weighted(weights: Sequence[int], bits: int = 64) -> Inversion:
     return Inversion(enclosure, bits)
 
 
+def permutation(entropy: Entropy, n: int) -> Outcomes:
+    """A uniformly random order of the numbers 0 .. n-1.
+
+    Each number draws a key of 24 fair bits, and the numbers are sorted by key in linear time.
+    Numbers whose keys are equal are ordered by fresh keys, until no two are equal. All keys have
+    the same law, so each of the n! orders is equally likely.
+    """
+    # Words of 64 bits are cut into the short keys that a radix sort takes.
+    high = entropy.words(-(-n // 4), 64).view(np.uint16)[:n]
+    low = entropy.words(-(-n // 8), 64).view(np.uint8)[:n]
+    order = np.argsort(low, kind="stable")
+    order = order[np.argsort(high[order], kind="stable")]
+    keys = high[order].astype(np.uint32) << np.uint32(8) | low[order]
+    equal = keys[1:] == keys[:-1]
+    tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+    if n and tied.size:
+        again = tied[permutation(entropy, tied.size)]
+        order[tied] = order[again[np.argsort(keys[again], kind="stable")]]
+    return order
+
+
 def exp_enclosure(x: Fraction, bits: int) -> tuple[int, int]:
     """Integers ``(lower, upper)`` with lower <= 2**bits e**x <= upper, by integer arithmetic.
 

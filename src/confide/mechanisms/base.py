@@ -93,6 +93,13 @@ class Mechanism(Channel):
         """Private reports of values, drawn from the operating system's entropy.
 
         There is no seed: noise that can be repeated can be subtracted.
+
+        Reports come in the order of the values, so that they can be set beside other arrays, and
+        that order can give answers away. Where values are sorted, or nearly so, the reports around
+        a person's tell what the noise of that one hides: of people sorted by pay, at epsilon 1,
+        order put 61 % within 10,000 of their pay, against 32 % from what is known of the
+        population. Shuffle values whose order means anything; `Survey.privatize` and
+        `confide privatize` do.
         """
         if not math.isfinite(self.spend.epsilon):
             raise Unsupported(
