@@ -86,11 +86,11 @@ class Survey:
         """Private reports of a table's answers, drawn from the operating system's entropy.
 
         The rows come back in a random order, since order gives answers away: in a table that is
-        sorted by pay, the reports around a row tell what its own noise hides. At epsilon 1, order
-        put 61 % of the people of such a table within 10,000 of their pay; without it, what is
-        known of the population puts 32 % there. So never set a column of the result beside an
-        array that was not shuffled with it: name public columns in ``keep`` and they come along.
-        One that tells people apart, such as a name or a row number, undoes the shuffling.
+        sorted by pay, the reports around a row tell what its own noise hides. Of 20,000 such
+        people, at epsilon 1, order puts 80 % within 10,000 of their pay; the population alone
+        puts 42 % there. So a column of the result does not belong beside an array that was not
+        shuffled with it: name public columns in ``keep``, and they move with their rows. One that
+        tells people apart, such as a name or a row number, undoes the shuffling.
 
         Parameters
         ----------

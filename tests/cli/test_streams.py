@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import zlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection
@@ -27,7 +26,7 @@ from confide import _arrow, reports, streams
 from confide.cli.app import run
 from confide.errors import ConfideError, InvalidInput, Mismatch
 from confide.mechanisms import Mechanism
-from confide.streams import batches, crew, seals
+from confide.streams import batches, crew
 from confide.streams import parts as parts_module
 from confide.streams.parts import MANIFEST, Parts
 from confide.summaries import Counts

@@ -39,8 +39,8 @@ def privatize(
         bool,
         typer.Option(
             "--keep-order",
-            help="Do not shuffle the rows. Order gives answers away: in a file sorted by pay at "
-            "epsilon 1 it put 61 % of the people within 10,000 of their pay, 32 % without it.",
+            help="Do not shuffle the rows. Order gives answers away: of 20,000 people sorted by "
+            "pay, at epsilon 1, it puts 80 % within 10,000 of their pay; without it 42 %.",
         ),
     ] = False,
     processes: Annotated[

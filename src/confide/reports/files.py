@@ -41,7 +41,8 @@ def write(
 ) -> None:
     """Write reports to a Parquet or CSV file in random order, whole or not at all.
 
-    Simulated reports have nothing to hide and stay in their order. CSV holds the integers only; it cannot say that reports are simulated, so those are refused.
+    Simulated reports have nothing to hide and stay in their order. CSV holds the integers only; it
+    cannot say that reports are simulated, so those are refused.
 
     Parameters
     ----------
