@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from confide import _validate
-from confide._files import atomic, counted, named, readable
+from confide._files import counted, named, readable, unseen
 from confide.errors import InvalidInput, extra
+from confide.randomness import SystemEntropy, permutation
 
 SUFFIXES = (".parquet", ".csv")
 READABLE = (*SUFFIXES, ".csv.gz")
@@ -62,13 +64,26 @@ def table_of(data: Any) -> Any:
     return table
 
 
-def write(table: Any, path: Path) -> None:
+def mixed(table: Any) -> Any:
+    """The rows of a table in a uniformly random order, drawn from the system's entropy."""
+    return table.take(arrow().array(permutation(SystemEntropy(), table.num_rows)))
+
+
+def unpaired(table: Any) -> Any:
+    """A table whose rows pandas numbers from n on, so that they match no rows of another table."""
+    n = table.num_rows
+    index = {"kind": "range", "name": None, "start": n, "stop": 2 * n, "step": 1}
+    told = {"index_columns": [index], "column_indexes": [], "columns": [], "pandas_version": "2"}
+    return table.replace_schema_metadata({**table.schema.metadata, "pandas": json.dumps(told)})
+
+
+def write(table: Any, path: Path, *, replace: bool = True) -> None:
     """Write a table as Parquet or CSV, whole or not at all."""
-    with atomic(path) as temporary:
+    with unseen(path, replace=replace) as file:
         if path.suffix == ".csv":
-            arrow("pyarrow.csv").write_csv(table, temporary)
+            arrow("pyarrow.csv").write_csv(table, file)
         else:
-            arrow("pyarrow.parquet").write_table(table, temporary)
+            arrow("pyarrow.parquet").write_table(table, file)
 
 
 def _array(column: Any) -> Any:
@@ -76,6 +91,22 @@ def _array(column: Any) -> Any:
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         return column
     return pa.array(column)
+
+
+def plain(kind: Any) -> Any:
+    """The type of the same values without a dictionary or a view, which not all of Arrow takes."""
+    pa = arrow()
+    if pa.types.is_dictionary(kind):
+        return plain(kind.value_type)
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind):
+        return pa.list_(plain(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(kind[at].name, plain(kind[at].type)) for at in range(kind.num_fields)])
+    return kind
 
 
 def unique(names: Sequence[str], where: str) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import json
 import os
+import secrets
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from confide._validate import shown
 from confide.errors import InvalidInput
@@ -122,8 +124,108 @@ def publish(temporary: Path, path: Path) -> None:
     """Put a finished file in its place, for those to read who could read the old one."""
     with temporary.open("rb+") as file:
         os.fsync(file.fileno())
-    temporary.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
+    temporary.chmod(_mode(path))
     temporary.replace(path)
+
+
+def nameless(folder: Path) -> bool:
+    """Whether a folder takes files without a name, which go with the process that writes them."""
+    if not hasattr(os, "O_TMPFILE"):
+        return False
+    spare = _spare(folder)
+    try:
+        with _without_name(folder) as file:
+            _name(file, spare)
+    except OSError:
+        return False
+    finally:
+        spare.unlink(missing_ok=True)
+    return True
+
+
+def _without_name(folder: Path) -> BinaryIO:
+    return os.fdopen(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600), "wb")
+
+
+def _name(file: BinaryIO, path: Path) -> None:
+    # With a folder given, Python follows the link to the open file.
+    os.link(f"/proc/self/fd/{file.fileno()}", path, src_dir_fd=file.fileno())
+
+
+def _spare(folder: Path) -> Path:
+    return folder / f".{secrets.token_hex(8)}.tmp"
+
+
+@contextlib.contextmanager
+def unseen(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
+    """A file that gets its name when it is whole.
+
+    Until then it has none, and whatever ends the process leaves nothing behind. Where the system
+    or the mount does not have such files, it has a hidden name until then.
+
+    Raises
+    ------
+    FileExistsError
+        If the name is taken, unless that file is to be replaced.
+    """
+    path = path.resolve()
+    if nameless(path.parent):
+        with _without_name(path.parent) as file:
+            yield file
+            _finish(file, path)
+            if replace:
+                spare = _spare(path.parent)
+                _name(file, spare)
+                spare.replace(path)
+            else:
+                _name(file, path)
+        return
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem[:50]}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            _finish(file, path)
+        give(Path(name), path, replace=replace)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def give(whole: Path, path: Path, *, replace: bool) -> None:
+    """Give a finished file a second name, so that the first still tells which file it is.
+
+    Where a file cannot have two names the first one goes.
+
+    Raises
+    ------
+    FileExistsError
+        If the name is taken, unless that file is to be replaced.
+    """
+    whole.chmod(_mode(path))
+    spare = whole.with_name(f"{whole.name}.new")
+    spare.unlink(missing_ok=True)
+    try:
+        os.link(whole, spare if replace else path)
+    except FileExistsError:
+        raise
+    except OSError:
+        if path.exists() and not replace:
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        whole.replace(path)
+    else:
+        if replace:
+            spare.replace(path)
+
+
+def _finish(file: BinaryIO, path: Path) -> None:
+    file.flush()
+    if hasattr(os, "fchmod"):
+        os.fchmod(file.fileno(), _mode(path))
+    os.fsync(file.fileno())
+
+
+def _mode(path: Path) -> int:
+    """Who may read a file that takes this place: who could read the old one, or as is usual."""
+    return path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
 
 
 def _umask() -> int:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -179,6 +180,43 @@ def weighted(weights: Sequence[int], bits: int = 64) -> Inversion:
         )
 
     return Inversion(enclosure, bits)
+
+
+def permutation(entropy: Entropy, n: int) -> Outcomes:
+    """A uniformly random order of the numbers 0 .. n-1.
+
+    Each number draws a key of fair bits, and the numbers are sorted by key, digit by digit, in
+    linear time. There are so many keys that few are equal; numbers whose keys are equal are put in
+    order by fresh keys, until no two are equal. All keys have the same law, so each of the n!
+    orders is equally likely.
+    """
+    digits = [_digits(entropy, n, np.uint8)]
+    while 2 ** (16 * len(digits) - 8) < SPARE * n:
+        digits.append(_digits(entropy, n, np.uint16))
+    order = np.argsort(digits[0], kind="stable")
+    for digit in digits[1:]:
+        order = order[np.argsort(digit[order], kind="stable")]
+    equal = np.ones(max(n - 1, 0), dtype=bool)
+    for digit in digits:
+        ordered = digit[order]
+        equal &= ordered[1:] == ordered[:-1]
+    first = ~np.append(False, equal)
+    tied = np.flatnonzero(np.append(equal, False) | ~first)
+    if tied.size > 1:
+        again = permutation(entropy, tied.size)
+        group = np.cumsum(first[tied])[again]
+        order[tied] = order[tied[again[np.argsort(group, kind="stable")]]]
+    return order
+
+
+SPARE = 16
+"""Keys for each number to order, at least: about one number in so many shares its key."""
+
+
+def _digits(entropy: Entropy, n: int, kind: type[np.uint8 | np.uint16]) -> npt.NDArray[Any]:
+    """Short fair words, which a radix sort takes, cut from long ones."""
+    size = np.dtype(kind).itemsize
+    return entropy.words(-(-n * size // 8), 64).view(kind)[:n]
 
 
 def exp_enclosure(x: Fraction, bits: int) -> tuple[int, int]:

@@ -174,7 +174,7 @@ def test_csv_values(
     data: bytes, out: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("values.csv").write_bytes(data)
-    said = refused(["privatize", "survey.toml", "values.csv", "-o", out], capsys)
+    said = refused(["privatize", "survey.toml", "values.csv", "-o", out, "--replace"], capsys)
     assert said.startswith("Expected ")
     assert "lots" not in said
     assert "DROP" not in said
@@ -189,7 +189,7 @@ def test_late_fault_leaves_nothing(folder: Path, capsys: pytest.CaptureFixture[s
 
 def test_long_line_ends(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("values.csv").write_text('pay\n"' + "1\n" * 6_000_000)
-    said = refused(["privatize", "survey.toml", "values.csv", "-o", "out.csv"], capsys)
+    said = refused([*PRIVATIZE.split(), "-o", "out.csv", "--replace"], capsys)
     assert "line" in said
 
 
@@ -217,7 +217,7 @@ def test_parquet_values(
     if table is None:
         table = Survey.read("survey.toml").privatize({"pay": [1.0]})
     pq.write_table(table, "values.parquet")
-    command = ["privatize", "survey.toml", "values.parquet", "-o", "out.parquet"]
+    command = ["privatize", "survey.toml", "values.parquet", "-o", "out.parquet", "--replace"]
     assert refused(command, capsys).startswith("Expected ")
 
 
@@ -227,7 +227,7 @@ def test_parquet_values(
 def test_categories(answer: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("survey.toml").write_text(WORDS)
     Path("values.csv").write_text(f"smokes,x\nyes,1\n{answer},2\n")
-    said = refused(["privatize", "survey.toml", "values.csv", "-o", "out.csv"], capsys)
+    said = refused([*PRIVATIZE.split(), "-o", "out.csv", "--replace"], capsys)
     assert "row 2" in said
 
 
@@ -663,7 +663,7 @@ def test_relations(
         "team": np.where(numbers % 3, "yes", "no"),
     }
     survey = Survey.read("survey.toml")
-    table = survey.privatize({**private, **public}, keep=list(public))
+    table = survey.privatize({**private, **public}, keep=list(public), keep_order=True)
     pq.write_table(table, "pairs.parquet")
     reports = MECHANISM.privatize(private["pay"])
     for name, response in (("rates", public["rate"]), ("ones", public["one"])):
@@ -689,7 +689,8 @@ def test_full_disk(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    assert "No space left" in refused([*PRIVATIZE.split(), "-o", "out.parquet"], capsys)
+    command = [*PRIVATIZE.split(), "-o", "out.parquet", "--replace"]
+    assert "No space left" in refused(command, capsys)
     assert "No space left" in refused(["merge", "counts.json", "-o", "out.json"], capsys)
 
 
@@ -775,7 +776,7 @@ def test_what_to_write_instead(
     data: bytes, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("values.csv").write_bytes(data)
-    assert words in refused([*PRIVATIZE.split(), "-o", "out.csv"], capsys)
+    assert words in refused([*PRIVATIZE.split(), "-o", "out.csv", "--replace"], capsys)
 
 
 ADVICE = {

@@ -81,8 +81,9 @@ def test_main_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = pq.read_table("reports.parquet")
     assert table.schema.names == ["pay", "age", "smokes", "number", "text"]
     assert list(map(str, table.schema.types)) == ["int32"] * 3 + ["int64", "string"]
-    assert table.column("number").to_pylist() == list(range(N))
-    assert table.column("text").to_pylist()[0] == 'a "b", c'
+    numbers = table.column("number").to_pylist()
+    assert sorted(numbers) == list(range(N)) != numbers
+    assert table.column("text").to_pylist()[numbers.index(0)] == 'a "b", c'
     survey = Survey.read("survey.toml")
     stamp = Stamp.read(table.schema.metadata, "here")
     assert stamp is not None
@@ -176,7 +177,8 @@ def test_marks_of_other_programs_are_read(folder: Path, capsys: pytest.CaptureFi
     Path("one.toml").write_text("\ufeff[questions.pay]\nlow = 0\nhigh = 9\nepsilon = 1.0\n")
     Path("values.csv").write_bytes(b'\xef\xbb\xbf"pay",x\r\n1.5e0,"a\nb"\r\n"2",c\r\n-.5,\r\n3.,d')
     assert machine("privatize one.toml values.csv -o r.parquet --keep x", capsys)["n"] == 4
-    assert pq.read_table("r.parquet").column("x").to_pylist() == ["a\nb", "c", None, "d"]
+    made = pq.read_table("r.parquet").column("x").to_pylist()
+    assert sorted(made, key=str) == [None, "a\nb", "c", "d"]
 
 
 def test_kept_columns_have_one_type_in_all(
@@ -190,8 +192,9 @@ def test_kept_columns_have_one_type_in_all(
     table = pq.read_table("r.parquet")
     assert list(map(str, table.schema.types)) == ["int32", "int64", "string", "double"]
     assert table.column("void").null_count == 400_002
-    assert table.column("mixed").to_pylist()[-3:] == ["7", "x", None]
-    assert table.column("number").to_pylist()[-3:] == [0.5, 3.0, None]
+    rows = table.select(["mixed", "number"]).to_pylist()
+    odd = [tuple(row.values()) for row in rows if row != {"mixed": "7", "number": 0.5}]
+    assert sorted(odd, key=str) == [("x", 3.0), (None, None)]
 
 
 def test_a_public_value_stands_for_a_missing_answer(
@@ -201,7 +204,7 @@ def test_a_public_value_stands_for_a_missing_answer(
     Path("values.csv").write_text("pay\n1\n\n2\n")
     assert machine("privatize one.toml values.csv -o r.parquet", capsys)["n"] == 3
     Path("values.csv").write_text("pay\n1\nNA\n2\n")
-    assert run(["privatize", "one.toml", "values.csv", "-o", "r.parquet"]) == 2
+    assert run(["privatize", "one.toml", "values.csv", "-o", "s.parquet"]) == 2
 
 
 def test_simulated_reports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -314,16 +317,17 @@ def test_values_in_many_files(folder: Path, capsys: pytest.CaptureFixture[str]) 
     Path("many/a.csv").write_text("pay,x\n" + "1,1\n" * 4)
     Path("many/b.csv").write_text("x,pay\n" + "0.5,2\n" * 6)
     for given in ("many", "many/*.csv", "many/a.csv many/b.csv"):
-        said = ran(f"privatize one.toml {given} -o r.parquet --keep x", capsys)
+        said = ran(f"privatize one.toml {given} -o r.parquet --keep x --replace", capsys)
         assert "10 reports from 2 files" in said
-        assert pq.read_table("r.parquet").column("x").to_pylist() == [1.0] * 4 + [0.5] * 6
-    found = machine("privatize one.toml many -o r.parquet", capsys)
-    assert (found["n"], found["files"]) == (10, 2)
+        kept = pq.read_table("r.parquet").column("x").to_pylist()
+        assert sorted(kept) == [0.5] * 6 + [1.0] * 4
+    found = machine("privatize one.toml many -o r.parquet --replace", capsys)
+    assert (found["n"], found["files"], found["replaced"]) == (10, 2, True)
     said = ran("privatize one.toml many/a.csv -o r.csv", capsys)
     assert "4 reports in" in said
     assert "CSV cannot carry the mechanism: keep the survey with it." in said
     Path("many/a.csv").write_text("pay,x\n1,1\n")
-    assert "1 report in" in ran("privatize one.toml many/a.csv -o r.csv", capsys)
+    assert "1 report in" in ran("privatize one.toml many/a.csv -o r.csv --replace", capsys)
 
 
 def test_a_summary_knows_its_question(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -364,7 +368,7 @@ def test_weights_and_response(folder: Path, capsys: pytest.CaptureFixture[str]) 
     rows = "".join(f"{i % 9},{1 + i % 2},{i % 5}\n" for i in range(400))
     Path("values.csv").write_text(f"pay,w,y\n{rows}")
     for kind in ("csv", "parquet"):
-        ran(f"privatize one.toml values.csv -o r.{kind} --keep w --keep y", capsys)
+        ran(f"privatize one.toml values.csv -o r.{kind} --keep w --keep y --keep-order", capsys)
         command = f"summarize one.toml r.{kind} -o c.json --weights w --response y --bounds 0 10"
         found = machine(command, capsys)
         assert (found["n"], found["weights"], found["response"]) == (400, True, True)

@@ -122,13 +122,14 @@ def test_reports_and_summaries_come_back(
     indices = np.random.default_rng(seed).integers(0, made.law.outputs[0], 30)
     given_ = Reports(indices, made, simulated=simulated)
     path = tmp_path / "reports.parquet"
-    reports.write(given_, path, name="x")
+    reports.write(given_, path, name="x", keep_order=True, replace=True)
     again = reports.read(path)
     assert again.mechanism == made
     assert again.simulated == simulated
     assert again.indices.tolist() == indices.tolist()
     if not simulated:
-        reports.write(given_, tmp_path / "reports.csv", name="x")
+        path = tmp_path / "reports.csv"
+        reports.write(given_, path, name="x", keep_order=True, replace=True)
         plain = reports.read(tmp_path / "reports.csv", mechanism=made)
         assert plain.indices.tolist() == indices.tolist()
     weights = np.linspace(0.5, 2, 30)

@@ -70,7 +70,7 @@ def test_arrow_round_trip(reports: Reports) -> None:
 @relaxed
 def test_parquet_round_trip(tmp_path: Path, reports: Reports) -> None:
     path = tmp_path / "reports.parquet"
-    io.write(reports, path)
+    io.write(reports, path, keep_order=True, replace=True)
     assert same(io.read(path), reports)
 
 
@@ -78,7 +78,7 @@ def test_parquet_round_trip(tmp_path: Path, reports: Reports) -> None:
 @relaxed
 def test_csv_round_trip(tmp_path: Path, reports: Reports) -> None:
     path = tmp_path / "reports.csv"
-    io.write(reports, path)
+    io.write(reports, path, keep_order=True, replace=True)
     assert same(io.read(path, mechanism=reports.mechanism), reports)
 
 
@@ -127,7 +127,10 @@ def test_existing_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "reports.parquet"
     path.write_bytes(b"before")
     path.chmod(0o640)
-    io.write(MECHANISMS[0].privatize([0.5]), path)
+    with pytest.raises(InvalidInput, match="costs epsilon again"):
+        io.write(MECHANISMS[0].privatize([0.5]), path)
+    assert path.read_bytes() == b"before"
+    io.write(MECHANISMS[0].privatize([0.5]), path, replace=True)
     assert len(io.read(path)) == 1
     assert path.stat().st_mode & 0o777 == 0o640
     assert [entry.name for entry in tmp_path.iterdir()] == ["reports.parquet"]

@@ -98,6 +98,13 @@ class Mechanism(Channel):
         """Private reports of values, drawn from the operating system's entropy.
 
         There is no seed: noise that can be repeated can be subtracted.
+
+        Reports come in the order of the values, so that they can be set beside other arrays, and
+        that order can give answers away. Where values are sorted, or nearly so, the reports around
+        a person's tell what the noise of that one hides: of 20,000 people sorted by pay, at
+        epsilon 1, order puts 80 % within 10,000 of their pay; the population alone puts 42 %
+        there. Shuffle values whose order means anything. `Survey.privatize`, `reports.write` and
+        ``confide privatize`` shuffle.
         """
         if not math.isfinite(self.spend.epsilon):
             raise Unsupported(

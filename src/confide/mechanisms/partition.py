@@ -168,6 +168,9 @@ class Partition:
     def privatize(self, points: Any, responses: Any) -> CellReports:
         """Private reports, drawn from the operating system's entropy.
 
+        They come in the order of the points, which can give answers away where that order means
+        anything: see `Mechanism.privatize`.
+
         Parameters
         ----------
         points

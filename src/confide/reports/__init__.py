@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from confide.mechanisms import Reports
 from confide.reports.cell_tables import cells_from_table, cells_to_arrow, read_cells, write_cells
-from confide.reports.files import Files, read, write
+from confide.reports.files import Files, not_replaced, read, write
 from confide.reports.stamps import CellStamp, Stamp
 from confide.reports.tables import from_table, to_arrow, to_pandas, to_polars
 
@@ -21,6 +21,7 @@ __all__ = [
     "cells_from_table",
     "cells_to_arrow",
     "from_table",
+    "not_replaced",
     "read",
     "read_cells",
     "to_arrow",

@@ -15,6 +15,7 @@ from confide import _arrow
 from confide._files import expand, writable
 from confide.errors import InvalidInput
 from confide.mechanisms import CellReports, Partition
+from confide.reports.files import not_replaced
 from confide.reports.stamps import CellStamp, differs, unknown
 
 SUFFIXES = (".parquet",)
@@ -97,11 +98,36 @@ def cells_from_table(
     return CellReports(np.stack(parts, axis=1), partition, simulated=simulated)
 
 
-def write_cells(reports: CellReports, path: str | Path) -> None:
-    """Write vector reports to a Parquet file, whole or not at all."""
+def write_cells(
+    reports: CellReports,
+    path: str | Path,
+    *,
+    keep_order: bool = False,
+    replace: bool = False,
+) -> None:
+    """Write vector reports to a Parquet file in random order, whole or not at all.
+
+    Simulated reports have nothing to hide and stay in their order.
+
+    Parameters
+    ----------
+    reports
+        What to write.
+    path
+        The file.
+    keep_order
+        Write them in their order, which can give answers away: see `Mechanism.privatize`.
+    replace
+        Replace a file that is there. If it holds other reports of the same people that anybody
+        has seen, the second ones cost epsilon again.
+    """
     path = Path(path)
     writable(path, SUFFIXES)
-    _arrow.write(cells_to_arrow(reports), path)
+    not_replaced(path, replace)
+    table = cells_to_arrow(reports)
+    if not (keep_order or reports.simulated):
+        table = _arrow.mixed(table)
+    _arrow.write(table, path, replace=replace)
 
 
 def read_cells(path: str | Path, *, partition: Partition | None = None) -> CellReports:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _arrow, _cells, _validate
-from confide._files import expand, writable
+from confide._files import expand, named, writable
 from confide.errors import InvalidInput, Mismatch
 from confide.mechanisms import Mechanism, Reports
 from confide.reports.stamps import Stamp, differs, unknown
@@ -20,18 +20,55 @@ from confide.reports.tables import gather, to_arrow, within
 Floats = npt.NDArray[np.float64]
 
 
-def write(reports: Reports, path: str | Path, *, name: str = "report") -> None:
-    """Write reports to a Parquet or CSV file, whole or not at all.
+def not_replaced(path: Path, replace: bool) -> None:
+    """Refuse to put reports in the place of a file, unless that was asked for."""
+    if path.exists() and not replace:
+        raise InvalidInput(
+            f"no file at {named(path)}",
+            "one that is there already",
+            "A second report of the same people costs epsilon again. Take another name, or replace "
+            "it: --replace, or replace=True in Python.",
+        )
 
-    CSV holds the integers only; it cannot say that reports are simulated, so those are refused.
+
+def write(
+    reports: Reports,
+    path: str | Path,
+    *,
+    name: str = "report",
+    keep_order: bool = False,
+    replace: bool = False,
+) -> None:
+    """Write reports to a Parquet or CSV file in random order, whole or not at all.
+
+    Simulated reports have nothing to hide and stay in their order. CSV holds the integers only; it
+    cannot say that reports are simulated, so those are refused.
+
+    Parameters
+    ----------
+    reports
+        What to write.
+    path
+        The file.
+    name
+        The name of the column.
+    keep_order
+        Write them in their order, which can give answers away: see `Mechanism.privatize`.
+    replace
+        Replace a file that is there. If it holds other reports of the same people that anybody
+        has seen, the second ones cost epsilon again.
     """
     path = Path(path)
     writable(path, _arrow.SUFFIXES)
+    not_replaced(path, replace)
     if path.suffix == ".csv" and reports.simulated:
         raise InvalidInput(
             "a .parquet file for simulated reports", "a .csv file, which cannot say what they are"
         )
-    _arrow.write(to_arrow(reports, name=name), path)
+    table = to_arrow(reports, name=name)
+    if not (keep_order or reports.simulated):
+        table = _arrow.mixed(table)
+    _arrow.write(table, path, replace=replace)
 
 
 def read(

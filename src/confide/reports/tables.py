@@ -16,6 +16,7 @@ from confide.reports.stamps import Stamp, differs, unknown
 def to_arrow(reports: Reports, *, name: str = "report") -> Any:
     """An Arrow table with the mechanism in its metadata.
 
+    Rows are in the order of the reports, which can give answers away: see `Mechanism.privatize`.
     Joint reports have a column for each part, under the part's name.
 
     Examples

@@ -1,24 +1,25 @@
-"""Values of any size into reports, a batch at a time, by several processes.
+"""Values of any size into reports, a batch at a time, by several processes, in random order.
 
-Batches are drawn once. Each is on the disk before it is named as finished, the output is put
-together from finished ones alone and appears when all of it is there, and a run that was
-interrupted goes on from what it had finished.
+Every batch is drawn once. Its rows are dealt to random places and sealed before anything is
+written, a run that was interrupted goes on from the batches that it had finished, and the output
+appears when all of it is there.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from confide import _arrow, _validate
-from confide._files import atomic, publish
 from confide.errors import InvalidInput, Mismatch
+from confide.reports import not_replaced
 from confide.streams.batches import Job, gathered
-from confide.streams.crew import cores, finished, in_order
+from confide.streams.crew import cores, finished
 from confide.streams.parts import Parts, folder_of
+from confide.streams.shuffles import tables
 
 __all__ = ["Job", "privatize"]
 
@@ -27,7 +28,13 @@ Manifest = Mapping[str, Any]
 
 
 def privatize(
-    job: Job, to: Path, *, processes: int = 0, restart: bool = False, advance: Advance | None = None
+    job: Job,
+    to: Path,
+    *,
+    processes: int = 0,
+    replace: bool = False,
+    restart: bool = False,
+    advance: Advance | None = None,
 ) -> tuple[int, int]:
     """Write private reports of files into one, which appears when all of it is there.
 
@@ -39,60 +46,75 @@ def privatize(
         A Parquet or CSV file.
     processes
         How many draw at once; 0 takes one a core.
+    replace
+        Replace a file that is there. If it holds reports of the same people that anybody has
+        seen, the second ones cost epsilon again.
     restart
-        Throw away what an interrupted run did, which is otherwise taken as it is.
+        Throw away what an interrupted run did, which is otherwise taken as it is. Drawing again
+        costs epsilon again if anybody has seen the first reports.
     advance
-        Told of rows as they go by.
+        Told of rows as they go by, each of them twice: when it is drawn and when it is written.
 
     Returns
     -------
     tuple
         The number of rows, and how many of them an interrupted run had drawn.
     """
-    processes = _validate.integer(0, processes=processes) or cores()
-    advance = advance or (lambda rows: None)
+    processes = _validate.integer(0, processes=processes) or (1 if job.small else cores())
+    if restart or not os.path.lexists(folder_of(to)):
+        not_replaced(to, replace)
+    told = advance or (lambda rows: None)
     manifest = job.manifest()
-    if job.small and not os.path.lexists(folder_of(to)):
-        return _at_once(job, to, manifest, advance), 0
-    rows = drawn = 0
-    metadata = job.survey.stamp().metadata()
     with Parts.open(to, manifest, restart=restart) as parts:
-        output = parts.output(to.suffix)
-        try:
-            output.touch(0o600)
-            with (
-                _writer(output, job.keep) as write,
-                closing(finished(job, parts, processes)) as batches,
-            ):
-                for batch, old in in_order(batches):
-                    for table in gathered(parts.read(batch.number, batch.rows, metadata)):
-                        write(table)
-                    rows += batch.rows
-                    drawn += batch.rows if old else 0
-                    advance(batch.rows)
-            _unchanged(job, manifest)
-        except Mismatch:
-            raise
-        except InvalidInput:
-            # The values have to change, so what was drawn is of no use; nobody has seen it.
-            parts.remove()
-            raise
-        publish(output, to.resolve())
-        _flush(to.resolve().parent)
-        parts.remove()
+        found = parts.whole()
+        published = found is not None and to.exists() and to.samefile(found[0])
+        if to.exists() and not (replace or published):
+            if found is None and not parts.finished():
+                parts.remove()
+            not_replaced(to, replace)
+        if found is None:
+            try:
+                rows, drawn = _drawn(job, parts, processes, told)
+                _unchanged(job, manifest)
+                _written(job, parts, rows, to.suffix, processes=processes, advance=told)
+            except Mismatch:
+                raise
+            except BaseException as error:
+                # Values that are refused have to change, and a small run is soon done again. What
+                # was drawn is sealed: nobody has seen it.
+                if job.small or isinstance(error, InvalidInput):
+                    parts.remove()
+                raise
+        else:
+            # All was written, and perhaps published, before the run was interrupted.
+            rows = drawn = found[1]
+        parts.publish(to, replace=replace)
     return rows, drawn
 
 
-def _at_once(job: Job, to: Path, manifest: Manifest, advance: Advance) -> int:
-    n = 0
-    with atomic(to) as temporary, _writer(temporary, job.keep) as write:
-        for batch in job.batches():
-            for table in gathered(job.reports(batch)):
-                write(table)
-                advance(table.num_rows)
-                n += table.num_rows
-        _unchanged(job, manifest)
-    return n
+def _drawn(job: Job, parts: Parts, processes: int, advance: Advance) -> tuple[int, int]:
+    """Draw what was not drawn before; how many rows there are, and how many were."""
+    rows = drawn = 0
+    with closing(finished(job, parts, processes)) as batches:
+        for batch, old in batches:
+            rows += batch.rows
+            drawn += batch.rows if old else 0
+            advance(batch.rows)
+    return rows, drawn
+
+
+def _written(
+    job: Job, parts: Parts, rows: int, suffix: str, *, processes: int, advance: Advance
+) -> None:
+    """Put the output together, all of it or nothing."""
+    written = 0
+    with parts.writing(rows, suffix) as file, _writer(job, file, suffix) as writer:
+        for table in gathered(tables(job, parts, processes)):
+            writer.write_table(table)
+            written += table.num_rows
+            advance(table.num_rows)
+        if written != rows:
+            raise parts.damaged()
 
 
 def _unchanged(job: Job, manifest: Manifest) -> None:
@@ -105,39 +127,12 @@ def _unchanged(job: Job, manifest: Manifest) -> None:
         )
 
 
-def _flush(folder: Path) -> None:
-    """Let the new name reach the disk before what it was made of goes."""
-    if os.name != "nt":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
-@contextmanager
-def _writer(path: Path, keep: Sequence[str]) -> Iterator[Callable[[Any], None]]:
-    """Write tables one after the other; the first one says which columns there are."""
-    opened: list[Any] = []
-
-    def write(table: Any) -> None:
-        if not opened:
-            opened.append(_opened(path, table.schema, keep))
-        opened[0].write_table(table)
-
-    try:
-        yield write
-    finally:
-        for writer in opened:
-            writer.close()
-
-
-def _opened(path: Path, schema: Any, keep: Sequence[str]) -> Any:
-    if path.suffix == ".csv":
-        return _arrow.arrow("pyarrow.csv").CSVWriter(path, schema)
+def _writer(job: Job, file: IO[bytes], suffix: str) -> Any:
+    if suffix == ".csv":
+        return _arrow.arrow("pyarrow.csv").CSVWriter(file, job.written)
     # Reports are small whole numbers without order: packed bits hold them in little more than a
     # dictionary does, and take half the time.
-    packed = {name: "DELTA_BINARY_PACKED" for name in schema.names if name not in keep}
+    packed = dict.fromkeys(job.survey.questions, "DELTA_BINARY_PACKED")
     return _arrow.arrow("pyarrow.parquet").ParquetWriter(
-        path, schema, use_dictionary=list(keep), column_encoding=packed
+        file, job.written, use_dictionary=list(job.keep), column_encoding=packed
     )

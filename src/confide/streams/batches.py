@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,12 @@ SMALL = 2**22
 """Rows up to which one process is done before others have started."""
 SMALL_BYTES = 2**26
 """The same in bytes of CSV."""
+BUCKET = 2**19
+"""Rows of a bucket at most, about: as many are shuffled at once."""
+MOST = 2**12
+"""Buckets at most; those of a run of more rows are larger."""
+LINE = 8
+"""Bytes of a line of CSV, about; lines are longer as a rule, and buckets smaller then."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +71,15 @@ class Job:
         Files of values, CSV or Parquet.
     keep
         Public columns to carry along.
+    keep_order
+        Leave the reports in the order of the values, which can give answers away: for values that
+        are sorted by the answer, or nearly so, a report's neighbors tell what its noise hides.
     """
 
     survey: Survey
     paths: Sequence[Path]
     keep: Sequence[str] = ()
+    keep_order: bool = field(default=False, kw_only=True)
     kinds: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,7 +92,8 @@ class Job:
         for source in sources:
             if source.rows == 0:
                 raise _empty(source)
-        object.__setattr__(self, "kinds", _cells.kinds(sources, self.keep))
+        kinds = _cells.kinds(sources, self.keep)
+        object.__setattr__(self, "kinds", {key: _arrow.plain(kinds[key]) for key in kinds})
 
     @property
     def sources(self) -> list[_arrow.Source]:
@@ -108,17 +120,45 @@ class Job:
             and sum(source.path.stat().st_size for source in sources if source.plain) <= SMALL_BYTES
         )
 
+    @property
+    def buckets(self) -> int:
+        """How many buckets the rows are dealt to, a power of two."""
+        sources = self.sources
+        lines = sum(source.path.stat().st_size // LINE for source in sources if source.plain)
+        rows = sum(source.rows or 0 for source in sources) + lines
+        wanted = 1 if self.keep_order else -(-rows // BUCKET)
+        return min(MOST, 1 << (wanted - 1).bit_length())
+
+    @cached_property
+    def schema(self) -> Any:
+        """Columns of a finished batch, reports in the fewest bytes that hold them."""
+        pa = _arrow.arrow()
+        reports = {
+            name: _smallest(mechanism.law.outputs[0])
+            for name, mechanism in self.survey.mechanisms.items()
+        }
+        return pa.schema({**reports, **self.kinds})
+
+    @cached_property
+    def written(self) -> Any:
+        """Columns of the output, with what made them."""
+        pa = _arrow.arrow()
+        reports = dict.fromkeys(self.survey.questions, pa.int32())
+        return pa.schema({**reports, **self.kinds}, metadata=self.survey.stamp().metadata())
+
     def manifest(self) -> dict[str, Any]:
         """What has to be equal for a batch of an earlier run to be a batch of this one."""
         survey = json.dumps(self.survey.to_dict(), sort_keys=True)
         states = [path.stat() for path in self.paths]
         return {
-            "version": 2,
+            "version": 3,
             "arrow": _arrow.arrow().__version__,
             "survey": hashlib.sha256(survey.encode()).hexdigest(),
             "fingerprint": self.survey.fingerprint,
             "keep": {name: str(kind) for name, kind in self.kinds.items()},
             "batch": [PART, BLOCKS, _arrow.BLOCK],
+            "buckets": self.buckets,
+            "keep_order": self.keep_order,
             "values": [
                 # A file put in the place of another can have its size and time, but was put there
                 # later. (Numbers of files would tell too, but not all mounts keep them.)
@@ -151,18 +191,22 @@ class Job:
         if held:
             yield sum(one.num_rows for one in held), (), tuple(held)
 
-    def reports(self, batch: Batch) -> Iterator[Any]:
-        """Private reports of a batch as Arrow tables, drawn here and now."""
-        source, first = batch.source, batch.first
+    def drawn(self, batch: Batch) -> Any:
+        """Private reports of a batch as one Arrow batch, drawn here and now."""
+        pa = _arrow.arrow()
+        source, first, made = batch.source, batch.first, []
         for values in batch.cells or source.batches(self.columns, groups=batch.groups):
-            made = self.survey.reports(
-                values, keep=self.keep, plain=source.plain, where=source.where, first=first
+            made.append(
+                self.survey.reports(
+                    values, keep=self.keep, plain=source.plain, where=source.where, first=first
+                )
+                .replace_schema_metadata()
+                # Reports were checked already, and kept columns have their types.
+                .cast(self.schema, safe=False)
             )
-            for name, kind in self.kinds.items():
-                at = self.columns.index(name)
-                made = made.set_column(at, name, made.column(at).cast(kind))
             first += values.num_rows
-            yield made
+        (whole,) = pa.concat_tables(made).combine_chunks().to_batches()
+        return whole
 
 
 def gathered(tables: Iterator[Any]) -> Iterator[Any]:
@@ -194,3 +238,9 @@ def _groups(source: _arrow.Source) -> Iterator[tuple[int, tuple[int, ...], tuple
 
 def _empty(source: _arrow.Source) -> InvalidInput:
     return InvalidInput(f"rows in {source.where}", "none")
+
+
+def _smallest(size: int) -> Any:
+    """The smallest Arrow type of the numbers 0 .. size-1."""
+    pa = _arrow.arrow()
+    return pa.uint8() if size <= 2**8 else pa.uint16() if size <= 2**16 else pa.int32()

@@ -8,7 +8,8 @@ import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing import connection, get_all_start_methods, get_context
+from dataclasses import dataclass
+from multiprocessing import connection, get_all_start_methods, get_context, reduction
 from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Any, cast
@@ -25,17 +26,6 @@ LAST = 2**63
 """Number of a batch that could not be read, after all that could."""
 
 
-def in_order(batches: Iterator[tuple[Batch, bool]]) -> Iterator[tuple[Batch, bool]]:
-    """What comes in any order, by number."""
-    ahead: dict[int, tuple[Batch, bool]] = {}
-    at = 0
-    for batch, old in batches:
-        ahead[batch.number] = batch, old
-        while at in ahead:
-            yield ahead.pop(at)
-            at += 1
-
-
 def finished(job: Job, parts: Parts, processes: int) -> Generator[tuple[Batch, bool], None, None]:
     """Batches as they are finished, and whether they were before.
 
@@ -46,6 +36,7 @@ def finished(job: Job, parts: Parts, processes: int) -> Generator[tuple[Batch, b
         busy: dict[Connection, deque[Batch]] = {}
         faults: dict[int, Exception] = {}
         waiting, more = job.batches(), True
+        old = parts.finished()
         while more or any(busy.values()):
             for worker, fault in _answers(busy, wait=not more):
                 batch = busy[worker].popleft()
@@ -61,7 +52,8 @@ def finished(job: Job, parts: Parts, processes: int) -> Generator[tuple[Batch, b
                 continue
             batch = following
             free = [worker for worker, batches in busy.items() if len(batches) < AHEAD]
-            if parts.has(batch.number):
+            if batch.number in old:
+                parts.check(old[batch.number])
                 yield _light(batch), True
             elif free or len(busy) < processes - 1:
                 worker = free[0] if free else hire()
@@ -92,7 +84,7 @@ def _light(batch: Batch) -> Batch:
 def _drawn(job: Job, parts: Parts, batch: Batch) -> Exception | None:
     """Draw and keep a batch; what went wrong, if anything did."""
     try:
-        parts.write(batch.number, job.reports(batch))
+        parts.write(batch.number, job.drawn(batch))
     except Exception as error:
         return error
     return None
@@ -126,11 +118,12 @@ def _crew(job: Job, parts: Parts) -> Iterator[Callable[[], Connection]]:
     context.set_forkserver_preload([__name__])
     # Here and now: what a job computes for later use grows while processes start.
     work = pickle.dumps((job, parts))
+    lock = _Shared(parts.lock.fileno()) if parts.lock else None
     hired = []
 
     def hire() -> Connection:
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        process = context.Process(target=_serve, args=(theirs, work, lock), daemon=True)
         # Starting waits for what is imported, long enough to draw a few batches here.
         starting = Thread(target=_start, args=(process, theirs))
         starting.start()
@@ -154,7 +147,22 @@ def _start(process: Any, theirs: Connection) -> None:
         process.start()
 
 
-def _serve(worker: Connection, work: bytes) -> None:
+@dataclass(frozen=True)
+class _Shared:
+    """An open file that a process gets as it starts, and holds until it ends."""
+
+    handle: int
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (reduction.DupFd(self.handle),)
+
+
+def _received(handle: Any) -> _Shared:
+    return _Shared(handle.detach())
+
+
+def _serve(worker: Connection, work: bytes, lock: _Shared | None) -> None:
+    # The lock is held by whoever draws: a run that goes on waits until this process has ended.
     _keep_memory()
     # Whoever interrupts the run ends it through the first process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,32 +1,55 @@
-"""Finished batches of a long run, kept until its output is there.
+"""Finished batches of a run, kept until its output is there.
 
-A batch that was drawn stays drawn: its reports are written, flushed to the disk and only then given
-their name, and whoever goes on with the run takes them as they are. A batch without its name was
-seen by nobody and may be drawn anew. A checksum ends each file, so that damage is told, not read.
+A batch that was drawn stays drawn: whoever goes on with an interrupted run takes its reports as
+they are. A batch is sealed by the key of the run and by a nonce that is known to the process that
+writes it and to nobody else. When all of it is written, the file is renamed and the nonce becomes
+part of its name: this one step makes the batch readable and finished. So a process that is ended,
+at whatever moment, leaves no report behind that can be read and is then drawn a second time.
+
+Rows are dealt to buckets before they are written: each row to one that is drawn for it alone. A
+bucket of the output is what all batches dealt to it. Without the key, which is not on the disk
+where that can be had (see `seals`), the files tell nothing: neither reports nor an order.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
+import secrets
+import time
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
+
+import numpy as np
 
 from confide._arrow import arrow
-from confide._files import load_json, named
+from confide._files import give, load_json, named, unseen
 from confide.errors import InvalidInput, Mismatch
+from confide.randomness import SystemEntropy
+from confide.streams import seals
+
+try:
+    import fcntl
+except ImportError:  # On Windows nothing stops a second run.
+    fcntl = None  # type: ignore[assignment]
 
 MANIFEST = "manifest.json"
 LOCK = "lock"
+WHOLE = "whole"
+PATIENCE = 10.0
+"""Seconds to wait for processes that outlived a killed run: they end after their batch."""
+PAUSE = 0.05
+"""Seconds between two looks at the lock."""
+NONCE = 16
+"""Bytes that seal one batch."""
 CHECKSUM = 4
 """Bytes of the checksum at the end of a batch."""
-OWN = (MANIFEST, LOCK, "*.arrow", "*.tmp", ".output.*")
-RESTART = "Run it as before to go on, or add --restart to throw away what it did."
+COST = "drawing again costs epsilon again if anybody has seen the first reports"
+RESTART = f"Run it as before to go on, or add --restart to throw away what it did; {COST}."
 
 
 def folder_of(to: Path) -> Path:
@@ -37,18 +60,28 @@ def folder_of(to: Path) -> Path:
 
 @dataclass(frozen=True)
 class Parts:
-    """The batches of one run: files in a folder that nobody else may read.
+    """The batches of one run: sealed files in a folder that nobody else may read.
 
     Parameters
     ----------
     folder
         Where they are.
+    buckets
+        How many buckets there are, a power of two.
     key
-        A short name of the run that they belong to; no other run would take them.
+        What seals the batches.
+    lock
+        The open lock of the folder.
     """
 
     folder: Path
-    key: str
+    buckets: int
+    key: bytes = field(repr=False)
+    lock: IO[bytes] | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Processes that draw get the lock by another way."""
+        return self.__dict__ | {"lock": None}
 
     @classmethod
     @contextlib.contextmanager
@@ -61,139 +94,164 @@ class Parts:
             If there are batches of a run of something else.
         """
         folder = folder_of(to)
-        _private(folder)
-        with _locked(folder):
-            text = json.dumps(manifest, sort_keys=True, indent=1)
-            parts = cls(folder, hashlib.sha256(text.encode()).hexdigest()[:16])
+        with _locked(folder) as lock:
+            key = None if restart else seals.read(folder)
             if restart:
-                parts._clear()
-            parts._check(json.loads(text))
-            for leftover in folder.glob("*.tmp"):
-                leftover.unlink(missing_ok=True)
-            with parts._written(folder / MANIFEST) as temporary:
-                temporary.write_text(text)
-            yield parts
+                _clear(folder)
+            elif key is None:
+                # Nobody can read batches whose key is gone, so nobody has seen their reports.
+                _drop(folder)
+            text = json.dumps(manifest, sort_keys=True, indent=1)
+            if any(folder.glob("*.batch")) or any(folder.glob(f"{WHOLE}-*")):
+                _check(folder, json.loads(text))
+            else:
+                key = seals.make(folder)
+            for leftover in ("*.tmp", f".{WHOLE}-*", "*.new"):
+                _unlink(folder, leftover)
+            temporary = folder / f"{MANIFEST}.tmp"
+            temporary.write_text(text)
+            temporary.replace(folder / MANIFEST)
+            yield cls(folder, manifest["buckets"], key or b"", lock)
 
-    def _check(self, manifest: Any) -> None:
-        path = self.folder / MANIFEST
-        found = None
-        if path.exists():
-            with contextlib.suppress(InvalidInput):
-                found = load_json(path.read_bytes(), named(path))
-        elif not any(self.folder.glob("*.arrow")):
-            return
-        if found != manifest:
-            raise Mismatch(
-                f"the values, survey and options of the run that was interrupted, which left "
-                f"finished batches in {named(self.folder)}",
-                "others",
-                RESTART,
-            )
+    def finished(self) -> dict[int, Path]:
+        """The files of the finished batches by number."""
+        return {int(path.name.partition("-")[0]): path for path in self.folder.glob("*-*.batch")}
 
-    def output(self, suffix: str) -> Path:
-        """Where the output grows."""
-        return self.folder / f".output{suffix}"
+    def write(self, number: int, batch: Any) -> None:
+        """Deal the rows of a batch to the buckets, and keep them, all or none."""
+        nonce = secrets.token_bytes(NONCE)
+        counts = np.array([batch.num_rows])
+        if self.buckets > 1:
+            at = _dealt(batch.num_rows, self.buckets)
+            batch = batch.take(arrow().array(np.argsort(at, kind="stable")))
+            counts = np.bincount(at, minlength=self.buckets)
+        starts = np.cumsum(counts) - counts
+        pieces = [
+            seals.sealed(batch.slice(start, rows).serialize(), self.key, nonce, _bytes(bucket))
+            for bucket, (start, rows) in enumerate(zip(starts, counts, strict=True))
+        ]
+        ends = np.cumsum([8 * (self.buckets + 1), *map(len, pieces)], dtype="<u8")
+        body = b"".join([ends.tobytes(), *pieces])
+        temporary = self.folder / f"{secrets.token_hex(8)}.tmp"
+        with open(temporary, "xb", opener=_for_us) as file:
+            file.write(body)
+            file.write(_bytes(zlib.crc32(body)))
+        temporary.replace(self.folder / f"{number:08d}-{nonce.hex()}.batch")
 
-    def path(self, number: int) -> Path:
-        """The file of a finished batch."""
-        return self.folder / f"{self.key}-{number:08d}.arrow"
-
-    def has(self, number: int) -> bool:
-        """Whether a batch is finished; it must be as it was written."""
-        path = self.path(number)
-        if not path.exists():
-            return False
+    def piece(self, path: Path, bucket: int, schema: Any) -> Any:
+        """The rows that a batch dealt to a bucket."""
+        nonce = bytes.fromhex(path.stem.partition("-")[2])
         try:
-            with arrow().memory_map(str(path)) as file:
-                whole = file.read_buffer()
-        except (arrow().ArrowException, OSError):
-            raise self._damaged(number) from None
-        body = whole[: max(0, whole.size - CHECKSUM)]
-        if _bytes(zlib.crc32(body)) != whole[body.size :].to_pybytes():
-            raise self._damaged(number)
-        return True
+            with path.open("rb", buffering=0) as file:
+                file.seek(8 * bucket)
+                start, end = np.frombuffer(file.read(16), "<u8").tolist()
+                file.seek(start)
+                data = file.read(end - start)
+            opened = seals.sealed(data, self.key, nonce, _bytes(bucket))
+            return arrow("pyarrow.ipc").read_record_batch(arrow().py_buffer(opened), schema)
+        except (arrow().ArrowException, OSError, ValueError):
+            raise self.damaged() from None
 
-    def write(self, number: int, tables: Iterator[Any]) -> None:
-        """Keep the tables of a batch, all or none."""
-        ipc = arrow("pyarrow.ipc")
-        with self._written(self.path(number)) as temporary, temporary.open("wb") as file:
-            first = next(tables)
-            summed = _Summed(file)
-            with ipc.new_stream(summed, first.schema) as stream:
-                stream.write_table(first)
-                for table in tables:
-                    stream.write_table(table)
-            file.write(_bytes(summed.checksum))
+    def check(self, path: Path) -> None:
+        """Refuse a batch that is not as it was written."""
+        whole = path.read_bytes()
+        if _bytes(zlib.crc32(whole[:-CHECKSUM])) != whole[-CHECKSUM:]:
+            raise self.damaged()
 
-    def read(self, number: int, rows: int, metadata: Mapping[bytes, bytes]) -> Iterator[Any]:
-        """The tables of a finished batch, which must have so many rows and say what made them."""
-        pa, ipc = arrow(), arrow("pyarrow.ipc")
-        seen = 0
-        try:
-            with pa.memory_map(str(self.path(number))) as file, ipc.open_stream(file) as stream:
-                for batch in stream if stream.schema.metadata == metadata else ():
-                    seen += batch.num_rows
-                    yield pa.Table.from_batches([batch])
-        except (pa.ArrowException, OSError):
-            seen = -1
-        if seen != rows:
-            raise self._damaged(number)
-
-    def _damaged(self, number: int) -> Mismatch:
+    def damaged(self) -> Mismatch:
+        """The error that a batch is not as it was written."""
         return Mismatch(
-            f"batch {number + 1} in {named(self.folder)} as it was written",
+            f"finished batches in {named(self.folder)} as they were written",
             "a damaged one",
-            "Add --restart to throw away what the interrupted run did.",
+            f"Add --restart to throw away what the interrupted run did; {COST}.",
         )
 
     @contextlib.contextmanager
-    def _written(self, path: Path) -> Iterator[Path]:
-        temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        temporary.touch(0o600)
-        try:
-            yield temporary
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-            # A worker that outlived a killed run may have been first: its batch stands.
-            if path.suffix != ".arrow" or not path.exists():
-                temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+    def writing(self, rows: int, suffix: str) -> Iterator[IO[bytes]]:
+        """The output, which is there when all of it is written; the batches go then."""
+        with unseen(self.folder / f"{WHOLE}-{rows}{suffix}") as file:
+            yield file
+        _drop(self.folder)
+
+    def whole(self) -> tuple[Path, int] | None:
+        """The output, if all of it is there, and the number of its rows."""
+        for path in self.folder.glob(f"{WHOLE}-*"):
+            rows = path.stem.partition("-")[2]
+            if rows.isdigit():
+                return path, int(rows)
+        return None
+
+    def publish(self, to: Path, *, replace: bool) -> None:
+        """Give the output its name, and throw away the folder."""
+        found, to = self.whole(), to.resolve()
+        if found and not (to.exists() and found[0].samefile(to)):
+            give(found[0], to, replace=replace)
+            _flush(to.parent)
+        self.remove()
 
     def remove(self) -> None:
-        """Throw the batches away, and the folder unless somebody else put something into it."""
-        self._clear()
+        """Throw all away, and the folder unless somebody else put something into it."""
+        _clear(self.folder)
         # Where the lock cannot go while it is held, it stays, and the folder with it.
         with contextlib.suppress(OSError):
             (self.folder / LOCK).unlink(missing_ok=True)
             self.folder.rmdir()
 
-    def _clear(self) -> None:
-        for pattern in OWN:
-            for path in self.folder.glob(pattern) if pattern != LOCK else ():
-                path.unlink(missing_ok=True)
+
+def _check(folder: Path, manifest: Any) -> None:
+    """Refuse the batches of a run of something else."""
+    found = None
+    with contextlib.suppress(InvalidInput, FileNotFoundError):
+        found = load_json((folder / MANIFEST).read_bytes(), MANIFEST)
+    if found != manifest:
+        raise Mismatch(
+            f"the values, survey and options of the run that was interrupted, which left "
+            f"finished batches in {named(folder)}",
+            "others",
+            RESTART,
+        )
 
 
-class _Summed:
-    """A file that adds up a checksum of what is written to it."""
-
-    closed = False
-
-    def __init__(self, file: BinaryIO) -> None:
-        self.file = file
-        self.checksum = 0
-
-    def write(self, data: bytes) -> int:
-        """Write and add up."""
-        self.checksum = zlib.crc32(data, self.checksum)
-        return self.file.write(data)
-
-    def flush(self) -> None:
-        """Nothing stays here."""
+def _drop(folder: Path) -> None:
+    """Throw the batches away, the key first: from there on nobody can read them."""
+    seals.remove(folder)
+    _unlink(folder, "*.batch")
 
 
-def _bytes(checksum: int) -> bytes:
-    return checksum.to_bytes(CHECKSUM, "big")
+def _clear(folder: Path) -> None:
+    _drop(folder)
+    for pattern in (f"*{WHOLE}-*", "*.tmp", MANIFEST):
+        _unlink(folder, pattern)
+
+
+def _dealt(rows: int, buckets: int) -> Any:
+    """A bucket for each row, every one equally likely."""
+    kind: Any = np.uint8 if buckets <= 2**8 else np.uint16
+    fair = SystemEntropy().words(-(-rows * kind().itemsize // 8), 64).view(kind)[:rows]
+    return fair & kind(buckets - 1)
+
+
+def _bytes(number: int) -> bytes:
+    return number.to_bytes(CHECKSUM, "big")
+
+
+def _for_us(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _unlink(folder: Path, pattern: str) -> None:
+    for path in folder.glob(pattern):
+        path.unlink(missing_ok=True)
+
+
+def _flush(folder: Path) -> None:
+    """Let a new name reach the disk before what it was made of goes."""
+    if os.name != "nt":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _private(folder: Path) -> None:
@@ -207,24 +265,26 @@ def _private(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder while a run lasts; the lock of a killed run is gone with it."""
-    path = folder / LOCK
-    with contextlib.ExitStack() as stack:
-        try:
-            file = stack.enter_context(path.open("ab"))
-            import fcntl
+def _locked(folder: Path) -> Iterator[IO[bytes]]:
+    """Hold the folder while a run lasts.
 
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    Processes that draw hold it too, so that it is free when all of a killed run has ended.
+    """
+    end = time.monotonic() + PATIENCE
+    while True:
+        _private(folder)
+        with contextlib.suppress(FileNotFoundError, BlockingIOError), contextlib.ExitStack() as own:
+            file = own.enter_context((folder / LOCK).open("ab"))
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever held it may have removed it meanwhile, and others have another one.
-            held = os.path.samestat(os.fstat(file.fileno()), path.stat())
-        except ImportError:
-            # Elsewhere two runs at once would still share their batches, not draw them twice.
-            held = True
-        except (BlockingIOError, FileNotFoundError):
-            held = False
-        if not held:
+            if os.path.samestat(os.fstat(file.fileno()), (folder / LOCK).stat()):
+                held = own.pop_all()
+                break
+        if time.monotonic() > end:
             raise InvalidInput(
                 f"no other run that writes through {named(folder)}", "one that is under way"
             )
-        yield
+        time.sleep(PAUSE)
+    with held:
+        yield file
