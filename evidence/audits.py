@@ -131,6 +131,7 @@ def subjects() -> list[Case]:
             Case(name, each, one, pairs=pairs, n=20_000, layers=OTHERS)
             for name, (each, pairs) in samplers.items()
         ),
+        Case("Holdout", holdout([0.0] * 20), one, layers=("exact",)),
         Case(
             "Holdout, one query",
             asked,

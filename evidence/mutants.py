@@ -23,7 +23,7 @@ from confide.mechanisms.base import Reports
 from confide.mechanisms.finite_mollifier import FiniteMollifier
 from confide.mechanisms.laws import Clamped, Dense
 from confide.randomness import FEW, Entropy, Inversion, weighted
-from confide.releases import Choice, GaussianProcess, Histogram
+from confide.releases import Choice, GaussianProcess, Histogram, Query, Series
 from confide.releases.gaussian_noise import DiscreteGaussian
 from confide.releases.noise import DiscreteLaplace
 
@@ -284,6 +284,34 @@ class HalfHistogram(Histogram):
         return wrong
 
 
+class OneCount(Histogram):
+    """The same, stated: a record that moves is thought to change one count."""
+
+    @property
+    def noise(self) -> DiscreteLaplace:
+        return DiscreteLaplace(Fraction(self.epsilon), 1)
+
+
+class HalfSum(Query):
+    """Noise for half of what a record can change a sum by, stated so and drawn so."""
+
+    def noises(self, n: int) -> tuple[DiscreteLaplace, ...]:
+        return tuple(
+            DiscreteLaplace(noise.epsilon, -(-noise.sensitivity // 2))
+            for noise in super().noises(n)
+        )
+
+
+class HalfSteps(Series):
+    def sensitivity(self, n: int) -> int:
+        return super().sensitivity(n) // 2
+
+
+class HalfProcess(GaussianProcess):
+    def squared_sensitivity(self, n: int) -> int:
+        return super().squared_sensitivity(n) // 2
+
+
 class FewCells(Histogram):
     """Four cells, and a right noise that it states and does not keep to."""
 
@@ -409,6 +437,11 @@ def cases() -> list[Case]:
     half = HalfHistogram(LATTICE, epsilon=EPSILON, cells=4)
     halves = [HalfHistogram(LATTICE, epsilon=0.8, cells=cells) for cells in (4, 8)]
     process = ShortProcess(LATTICE, epsilon=EPSILON, delta=1e-6)
+    one = OneCount(LATTICE, epsilon=EPSILON, cells=4)
+    total = HalfSum("sum", LATTICE, epsilon=EPSILON, spread=0)
+    mean = HalfSum("mean", LATTICE, epsilon=EPSILON)
+    steps = HalfSteps(LATTICE, epsilon=EPSILON, terms=3)
+    heights = HalfProcess(LATTICE, epsilon=EPSILON, delta=1e-6)
     large = LargeTwoFaced(Lattice(low=0, high=100, size=1025), epsilon=EPSILON)
     own = Unmollified({"said": ANSWERS}, epsilon=EPSILON)
     ends = [(0.0, 100.0)]
@@ -449,9 +482,19 @@ def cases() -> list[Case]:
              6000, RELEASE),
         Case("release: a choice among such", Choice(halves, epsilon=EPSILON),
              frozenset(["exact"]), [SETS], None, 400, RELEASE),
-        release("release: one count without noise", Forgetful, "grid sampled"),
-        release("release: the same noise on all counts", OneNoise, "grid sampled"),
-        release("release: 5 % short, hidden", FiveShort, "grid"),
+        Case("release: counts that change by 1, stated", one, sampled | {"exact"}, [SETS], None,
+             6000, RELEASE),
+        Case("release: half the sensitivity of a sum, stated", total, sampled | {"exact"}, None,
+             None, 1500, RELEASE),
+        Case("release: half the sensitivity of a mean, stated", mean, frozenset(["exact"]), None,
+             None, 100, RELEASE),
+        Case("release: half the sensitivity of a series, stated", steps, frozenset(["exact"]),
+             None, None, 100, RELEASE),
+        Case("release: half the sensitivity of a process, stated", heights, frozenset(["exact"]),
+             [SETS], None, 100, RELEASE),
+        release("release: one count without noise", Forgetful, "exact grid sampled"),
+        release("release: the same noise on all counts", OneNoise, "exact grid sampled"),
+        release("release: 5 % short, hidden", FiveShort, "exact grid"),
         Case("release: Gaussian noise 1 % short, hidden", process, frozenset(["grid"]), [SETS],
              None, 100, RELEASE),
         Case("sampler: the records' own shares", own, sampled | {"grid"}, [RECORDS], None, 20_000,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
@@ -273,18 +273,55 @@ def _settled(x: Fraction, rounded: Callable[[int, int, int], tuple[int, int]]) -
         bits *= 2
 
 
+def log_enclosure(ratio: Fraction, bits: int) -> tuple[int, int]:
+    """Integers ``(lower, upper)`` with lower <= 2**bits ln(ratio >= 1) <= upper.
+
+    With ratio = e**y (1 + t), t / (1 + t) <= ln(ratio) - y <= t: a guess y of d right digits gives
+    2 d, and every step rounds outwards.
+    """
+    work = bits + 64
+    over, under = ratio.numerator, ratio.denominator
+    shift = max(0, over.bit_length() - under.bit_length() - 1)
+    guess = math.log1p(float(ratio / 2**shift - 1)) + shift * math.log(2)
+    y = int(guess * 2**64) << (work - 64)
+    while True:
+        lower, upper = exp_enclosure(Fraction(y, 1 << work), work)
+        low = y + (1 << work) + (-upper * under // over)
+        high = y - (1 << work) - (-(over << 2 * work) // (lower * under))
+        if high - low < 1 << (work - bits):
+            return low >> (work - bits), -(-high >> (work - bits))
+        y = (low + high) // 2
+
+
 def log_ceiling(ratio: Fraction) -> float:
     """The smallest float that is at least ln(ratio >= 1), as it is and as it is written."""
-    if ratio == 1:
-        return 0.0
-    shift = max(0, ratio.numerator.bit_length() - ratio.denominator.bit_length() - 1)
-    candidate = math.log1p(float(ratio / 2**shift - 1)) + shift * math.log(2)
-    for _ in range(4):
-        candidate = math.nextafter(candidate, 0)
+    return logs_ceiling([(ratio, 1)])
+
+
+def logs_ceiling(powers: Iterable[tuple[Fraction, int]]) -> float:
+    """The smallest float that is at least the sum of k ln(ratio) over pairs (ratio >= 1, k).
+
+    It is decided in integers: where the sum is at most epsilon, so is the float. Ledgers count
+    what is written, which may be the smaller, so it is at least the sum as it is and as written.
+    """
+    powers = [(ratio, k) for ratio, k in powers if ratio != 1]
+    bits = 256
     while True:
-        # Ledgers count what is written, which may be the smaller one.
-        least = min(Fraction(candidate), Fraction(repr(candidate)))
-        lower, _ = exp_enclosure(least, 256)
-        if ratio.numerator << 256 <= lower * ratio.denominator:
-            return candidate
-        candidate = math.nextafter(candidate, math.inf)
+        ends = [(k, log_enclosure(ratio, bits)) for ratio, k in powers]
+        least, most = (
+            float_ceiling(Fraction(sum(k * end[at] for k, end in ends), 1 << bits)) for at in (0, 1)
+        )
+        # The sum is 0 or irrational, so the two meet in the end.
+        if least == most:
+            return least
+        bits *= 2
+
+
+def float_ceiling(x: Fraction) -> float:
+    """The smallest float that is at least x >= 0, as it is and as it is written."""
+    found = float(x)
+    for _ in range(4):
+        found = math.nextafter(found, 0)
+    while min(Fraction(found), Fraction(repr(found))) < x:
+        found = math.nextafter(found, math.inf)
+    return found

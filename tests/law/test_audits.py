@@ -26,11 +26,13 @@ from confide import (
     audits,
 )
 from confide.accounting import Spend
+from confide.audits.certificates import within
 from confide.audits.events import learned, lower_bound
 from confide.audits.fits import chi_square
-from confide.audits.losses import BRUTE, within
+from confide.audits.losses import BRUTE
 from confide.errors import InvalidInput, Unsupported
 from confide.ledgers import Ledger
+from confide.mechanisms.finite_mollifier import FiniteMollifier
 from confide.mechanisms.laws import Band, Law
 from confide.releases import Query
 
@@ -283,7 +285,7 @@ def test_questions_that_make_no_sense() -> None:
     with pytest.raises(InvalidInput, match="function of a value"):
         audits.sampled(3, [(0, 1)], claimed=1.0)
     with pytest.raises(Unsupported, match="pairs"):
-        audits.sampled(Query("count", epsilon=1.0))
+        audits.sampled(FiniteMollifier({"said": mutants.ANSWERS}, epsilon=1.0))
     with pytest.raises(InvalidInput, match="pair"):
         audits.sampled(RIGHT, [])
     with pytest.raises(InvalidInput, match="Survey"):

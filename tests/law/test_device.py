@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import pickle
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -200,13 +201,35 @@ def test_extreme_but_sound_lattices_index_every_value() -> None:
     assert np.isfinite(wide.centers).all()
 
 
-def test_an_index_out_of_range_never_meets_noise() -> None:
-    class Broken(Laplace):
-        def index(self, values: object) -> np.ndarray:
-            return np.array([100_000], dtype=np.int32)
+def given(mechanism: Mechanism, *rows: object) -> Mechanism:
+    """The same mechanism with a map from values to indices that always gives these."""
+    made = copy(mechanism)
+    made.__dict__["index"] = lambda values: np.array(rows, dtype=np.int32)
+    return made
 
-    with pytest.raises(InvalidInput, match="indices"):
-        Broken(LATTICE, epsilon=1.0).privatize([1.0])
+
+@pytest.mark.parametrize("mechanism", SINGLE, ids=lambda m: m.name)
+def test_an_index_out_of_range_never_meets_noise(mechanism: Mechanism) -> None:
+    size = mechanism.law.inputs[0]
+    # The first and the last index are answered, those beside them are not, alone or among others.
+    assert len(given(mechanism, 0, size - 1).privatize([1.0])) == 2
+    for wrong in (-1, size, size + 1, 100_000):
+        for indices in ([wrong], [0, wrong, 0], [size - 1, wrong]):
+            with pytest.raises(InvalidInput, match="indices"):
+                given(mechanism, *indices).privatize([1.0])
+            with pytest.raises(InvalidInput, match="indices"):
+                given(mechanism, *indices).simulate([1.0], seed=1)
+
+
+def test_no_question_of_several_passes_an_index_out_of_range() -> None:
+    sizes = JOINT.law.inputs
+    assert len(given(JOINT, [0, sizes[1] - 1], [sizes[0] - 1, 0]).privatize({})) == 2
+    for at, size in enumerate(sizes):
+        for wrong in (-1, size):
+            row = [0, 0]
+            row[at] = wrong
+            with pytest.raises(InvalidInput, match="indices"):
+                given(JOINT, [0, 0], row).privatize({})
 
 
 @pytest.mark.parametrize("epsilon", [20.0, 37.0, 40.0, 100.0])

@@ -25,16 +25,19 @@ MODULES = [
         "mollification", "finite_mollifier", "samples",
     )),
     *(f"releases/{name}.py" for name in (
-        "base", "noise", "gaussian_noise", "query", "histogram", "tables", "series", "bernstein",
-        "gaussian_process", "kolmogorov_smirnov", "choice", "ranks", "moments", "_layers",
-        "_sequences", "holdout", "_columns", "scores",
+        "base", "additive", "noise", "gaussian_noise", "query", "histogram", "tables", "series",
+        "bernstein", "gaussian_process", "kolmogorov_smirnov", "choice", "ranks", "moments",
+        "_layers", "_sequences", "holdout", "_columns", "scores",
     )),
     "sampling/mollifier.py",
     "sampling/mbde.py",
     "sampling/naive.py",
 ]  # fmt: skip
-DRAWING = {"draw", "_draw", "_run", "added", "choice.exponents", "gaussian_process.spread"}
-"""What draws, and what works on indices before that."""
+DRAWING = {
+    "draw", "_draw", "_run", "added", "sums", "noises", "choice.exponents",
+    "gaussian_process.spread",
+}  # fmt: skip
+"""What draws, what noise it draws, and what works on indices before that."""
 PUBLIC = {
     "partition.index": "floats may appear up to the index",
     "naive.shape": "public sizes",
@@ -64,7 +67,9 @@ PUBLIC = {
     "kolmogorov_smirnov.shape": "public sizes",
 }
 """What is made of public parameters alone, or cannot change a law, and why it may use floats."""
-RATIONAL = {"exp_enclosure", "exponents", "parameter", "parts", "rank_weights", "_samplers"}
+RATIONAL = {
+    "exp_enclosure", "exponents", "noises", "parameter", "parts", "rank_weights", "_samplers",
+}  # fmt: skip
 """Functions whose divisions are between fractions."""
 POWERS = {
     "mollification.TOTAL: BITS",
@@ -110,10 +115,11 @@ def test_the_walk_comes_everywhere() -> None:
         "square_wave.draw", "gamma.draw", "randomized_response.draw", "joint.draw",
         "partition._noisy", "partition._spread", "mollification.draw", "finite_mollifier._draw",
         "noise._geometric", "noise._digit", "noise._power", "gaussian_noise._propose",
-        "gaussian_noise._survive", "histogram._draw", "query._draw", "tables._draw",
-        "gaussian_process._draw", "choice.exponential", "ranks.draw", "ranks.distances",
+        "gaussian_noise._survive", "histogram.sums", "query._draw", "query.sums", "query.noises",
+        "tables.sums", "tables.noises", "gaussian_process.sums", "additive._draw",
+        "choice.exponential", "ranks.draw", "ranks.weights", "ranks.distances",
         "moments.integer_variance", "moments.integer_fourth", "_layers.keeping", "_sequences.draw",
-        "base.added", "holdout._draw", "mollifier._draw", "mbde._draw", "naive._draw",
+        "additive.added", "holdout._draw", "mollifier._draw", "mbde._draw", "naive._draw",
     }  # fmt: skip
 
 
@@ -154,7 +160,7 @@ def test_every_power_is_needed(name: str) -> None:
         ("randomness.py", "middle = (low + high) // 2", "middle = int((low + high) / 2)"),
         ("randomness.py", "os.urandom(n * bits // 8)", "random.randbytes(n * bits // 8)"),
         ("discrete.py", "        work = bits + 64\n", "        work = bits + math.log2(64)\n"),
-        ("releases/base.py", "int(total) + int(part)", "float(total) + int(part)"),
+        ("releases/additive.py", "int(total) + int(part)", "float(total) + int(part)"),
         ("releases/noise.py", "digit.draw(entropy, n) << j", "digit.draw(entropy, n) * 2.0**j"),
         (
             "releases/gaussian_noise.py",

@@ -18,7 +18,10 @@ from confide.randomness import (
     exp_ceiling,
     exp_enclosure,
     exp_floor,
+    float_ceiling,
     log_ceiling,
+    log_enclosure,
+    logs_ceiling,
     weighted,
 )
 
@@ -153,6 +156,49 @@ def test_log_ceiling(ratio: Fraction) -> None:
     assert enough(value) or ratio == 1
     if ratio > 1:
         assert not enough(math.nextafter(value, 0))
+
+
+@given(
+    st.lists(
+        st.tuples(st.fractions(min_value=1, max_value=10**9), st.integers(1, 2**44)),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_logs_ceiling_is_the_smallest_float(powers: list[tuple[Fraction, int]]) -> None:
+    with localcontext() as context:
+        context.prec = 90
+        logs = ((Decimal(r.numerator) / Decimal(r.denominator)).ln() * k for r, k in powers)
+        total = Fraction(sum(logs, start=Decimal(0)))
+    found = logs_ceiling(powers)
+
+    def as_written(value: float) -> Fraction:
+        return min(Fraction(value), Fraction(repr(value)))
+
+    slack = Fraction(1, 10**60) * max(total, 1)
+    assert as_written(found) >= total - slack
+    if found:
+        assert as_written(math.nextafter(found, 0)) < total + slack
+
+
+@given(st.fractions(min_value=1, max_value=10**30), st.sampled_from([8, 64, 300]))
+def test_log_enclosure_holds_the_logarithm(ratio: Fraction, bits: int) -> None:
+    with localcontext() as context:
+        context.prec = 150
+        log = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+        lower, upper = log_enclosure(ratio, bits)
+        assert lower - Decimal("1e-40") <= log * 2**bits <= upper + Decimal("1e-40")
+        assert upper - lower <= 2
+
+
+@pytest.mark.parametrize("x", [0.1, 0.3, 1.0, 1e-300, 2.0**60, 1 / 3])
+def test_float_ceiling_counts_what_is_written(x: float) -> None:
+    for exact in (Fraction(x), Fraction(repr(x))):
+        found = float_ceiling(exact)
+        assert min(Fraction(found), Fraction(repr(found))) >= exact
+        assert found <= math.nextafter(x, math.inf)
+    assert float_ceiling(min(Fraction(x), Fraction(repr(x)))) == x
+    assert float_ceiling(Fraction(0)) == 0
 
 
 def test_gamma_table_is_symmetric_mass() -> None:

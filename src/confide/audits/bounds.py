@@ -10,8 +10,11 @@ from confide.audits.events import learned, lower_bound
 from confide.audits.findings import Finding, checked_alpha
 from confide.audits.runs import Pairs, Runs, checked_pairs, pairs_of
 from confide.errors import InvalidInput
+from confide.releases.base import Recipe
 
 ALPHA = 1e-6
+REPORTS, RELEASES = 100_000, 4_000
+"""Runs for each value, unless told otherwise."""
 UNSEEN = (
     "To pass proves nothing: it tries a few pairs of inputs and one learned event for each, and "
     "does not see excesses below a few per cent of epsilon, rare outputs, or inputs not tried."
@@ -29,7 +32,7 @@ def sampled(
     *,
     claimed: float | None = None,
     delta: float | None = None,
-    n: int = 100_000,
+    n: int | None = None,
     alpha: float = ALPHA,
     seed: int | None = None,
     layer: str = "sampled",
@@ -46,12 +49,13 @@ def sampled(
         code. Outputs may be numbers, words, or rows of numbers.
         Every call must be a run of its own: a device that remembers its report is to be made anew.
     pairs
-        Pairs of values, for a release of data sets that differ in one record; known for mechanisms.
-        For noise in floats 0 and the sensitivity are a good pair: near 0 floats are finest.
+        Pairs of values, for a release of data sets that differ in one record; by default those
+        that are hardest to hide, which are known for mechanisms and releases. For noise in floats
+        0 and the sensitivity are a good pair: near 0 floats are finest.
     claimed, delta
         What is claimed; known for what is ours.
     n
-        Runs for each value.
+        Runs for each value: by default 100,000, and 4,000 of a release, which takes milliseconds.
     alpha
         Probability of a false alarm, of the whole check.
     seed
@@ -69,6 +73,8 @@ def sampled(
     (False, True, 'lowest bits')
     """
     alpha = checked_alpha(alpha)
+    if n is None:
+        n = RELEASES if isinstance(subject, Recipe) else REPORTS
     return attacked(
         subject, pairs, claimed=claimed, delta=delta, n=n, alpha=alpha, seed=seed, layer=layer
     )

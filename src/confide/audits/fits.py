@@ -12,8 +12,8 @@ from scipy.special import bdtr, bdtrc, chdtrc, chdtri, ndtr
 from confide import _validate
 from confide.audits.findings import Finding, checked_alpha
 from confide.audits.grids import inputs_of, pmf_of
-from confide.audits.losses import noises_of
 from confide.audits.runs import Runs, value_at
+from confide.audits.trials import noises_of
 from confide.discrete import ONE
 from confide.errors import InvalidInput
 from confide.mechanisms import Joint, Mechanism, Partition

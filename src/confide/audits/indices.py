@@ -190,15 +190,15 @@ def _recipe(subject: Any) -> Iterator[Entry]:
             yield entry._replace(name=f"candidate {number} {entry.name}")
     lattice = getattr(subject, "lattice", None)
     if isinstance(lattice, Lattice):
-        yield Entry("", subject._index, _cells(subject, lattice, 1), _sizes(subject, lattice, 0))
+        yield Entry("", subject._index, cells_of(subject, lattice, 1), _sizes(subject, lattice, 0))
     elif isinstance(lattice, Mapping):
         for at, (name, axis) in enumerate(lattice.items()):
             run = _one_column(subject, lattice, name, at)
-            yield Entry(name, run, _cells(subject, axis, 1, at), _sizes(subject, axis, at))
+            yield Entry(name, run, cells_of(subject, axis, 1, at), _sizes(subject, axis, at))
 
 
 def _sizes(subject: Recipe, axis: Lattice, at: int) -> Size:
-    return lambda values: _cells(subject, axis, _length(values), at).size
+    return lambda values: cells_of(subject, axis, _length(values), at).size
 
 
 def _one_column(subject: Any, lattice: Mapping[str, Lattice], name: str, at: int) -> Map:
@@ -219,7 +219,7 @@ def _length(values: Any) -> int:
     return max(1, len(values) if isinstance(values, list) else np.size(values))
 
 
-def _cells(recipe: Recipe, axis: Lattice, n: int, at: int = 0) -> Lattice:
+def cells_of(recipe: Recipe, axis: Lattice, n: int, at: int = 0) -> Lattice:
     """The lattice that each of n records of a release is mapped to."""
     for name in ("grids", "grid"):
         found = getattr(recipe, name, None)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from confide.audits.losses import noises_of
 from confide.audits.noise_grids import noise_gaps
-from confide.audits.words import Grid, Silence, apart
-from confide.randomness import SeededEntropy
+from confide.audits.trials import drawn_as_stated, noises_of
+from confide.audits.words import Grid, apart
 from confide.releases._columns import named
+from confide.releases.additive import Additive
 from confide.releases.base import Recipe
 from confide.releases.choice import Choice, exponential
 from confide.releases.query import Query
@@ -19,20 +19,20 @@ from confide.releases.ranks import distances
 
 RUNS = 256
 """Draws of a release that is made one word at a time."""
-AGAIN = 64
-"""Draws that are compared number by number."""
 MANY = 400
 """Records whose quantile has an interval inside the bounds."""
 FEW = 3
-"""Records, so that a variance needs no fourth moment, which takes words of its own."""
+"""Records; with one more a variance needs a fourth moment as well."""
 
 
 def gaps(recipe: Recipe, n: int) -> Iterator[tuple[str, float]]:
     """Each part of a release, and how far it is from what it should be."""
     for at, noise in enumerate(noises_of(recipe, 1000)):
         yield from ((f"noise {at}, {where}", gap) for where, gap in noise_gaps(noise, n))
-    if noises_of(recipe, FEW):
-        yield "what the noise is added to", 0.0 if _additive(recipe) else float(n)
+    if isinstance(recipe, Additive) and noises_of(recipe, FEW):
+        for few in (FEW, FEW + 1):
+            added = drawn_as_stated(recipe, _prepared(recipe, few))
+            yield f"what the noise is added to, {few} records", 0.0 if added else float(n)
     elif isinstance(recipe, Choice):
         for at, each in enumerate(recipe.candidates):
             yield from ((f"candidate {at}, {where}", gap) for where, gap in gaps(each, n))
@@ -52,19 +52,6 @@ def _prepared(recipe: Any, n: int = FEW) -> Any:
         name: np.linspace(each.low, each.high, n) for name, each in named(lattice).items()
     }  # fmt: skip
     return recipe._prepare(recipe._records(columns.get("", columns)), lambda _: None)
-
-
-def _additive(recipe: Recipe) -> bool:
-    """Whether what is released is the same without noise plus the noise that is stated."""
-    prepared, noises = _prepared(recipe), noises_of(recipe, FEW)
-    without = np.array(recipe._draw(prepared, Silence()))
-    each = without.size // len(noises)
-    one, other = SeededEntropy(0), SeededEntropy(0)
-    for _ in range(AGAIN):
-        noise = np.concatenate([noise.draw(one, each) for noise in noises])
-        if not np.array_equal(recipe._draw(prepared, other), without + noise):
-            return False
-    return True
 
 
 def _quantile(recipe: Query) -> Iterator[tuple[str, float]]:

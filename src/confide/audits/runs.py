@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from confide import _validate
+from confide.audits.neighbours import spots, values_of
 from confide.audits.outputs import Outputs, tables
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Categories, Lattice
@@ -22,6 +23,8 @@ Pairs = Sequence[tuple[Any, Any]]
 OURS = (Mechanism, Partition, Recipe, Sampler)
 NEIGHBOURS = 2
 """Place of the pair of neighbours among the pairs of an axis."""
+RECORDS = 4
+"""Records of the data sets that a release is tried on."""
 
 
 class Runs:
@@ -127,10 +130,26 @@ def pairs_of(subject: Any) -> Pairs:
             ((inside, subject.limit), (end, -subject.limit)),
             ((inside, subject.limit), (inside, -subject.limit)),
         ]
+    if isinstance(subject, Recipe):
+        return _data_sets(subject)
     raise Unsupported(
-        "audits.sampled knows no values for this subject: give it pairs=[(a, b), ...], for a "
-        "release data sets that differ in one record."
+        "audits.sampled knows no values for this subject: give it pairs=[(a, b), ...]."
     )
+
+
+def _data_sets(recipe: Recipe) -> Pairs:
+    """Neighbours that one record changes most: it goes from end to end, alone or in a divided set.
+
+    Few records are enough: how many others there are does not change what one can do to a sum, and
+    a variance or a rank is changed most among few.
+    """
+    places = spots(recipe, RECORDS, 3)
+    low, middle, high = (places[at] for at in (0, len(places) // 2, -1))
+    others = [[low] * RECORDS, [low, low, high, high], [middle] * RECORDS]
+    return [
+        (values_of(recipe, np.array(rows)), values_of(recipe, np.array([high, *rows[1:]])))
+        for rows in others[: 2 if len(places) == 2 else 3]
+    ]
 
 
 def checked_pairs(pairs: Any) -> Pairs:

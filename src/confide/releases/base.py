@@ -320,8 +320,3 @@ def bounded(lattice: Any) -> Lattice:
 def checked(recipe: Recipe) -> None:
     """Validate the recipe's epsilon."""
     object.__setattr__(recipe, "epsilon", checked_epsilon(recipe.epsilon))
-
-
-def added(totals: npt.NDArray[np.int64], noise: npt.NDArray[np.int64]) -> list[int]:
-    """Sums plus noise, in integers that cannot overflow."""
-    return [int(total) + int(part) for total, part in zip(totals, noise, strict=True)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,7 +14,7 @@ import numpy as np
 from confide._contents import content
 from confide.accounting import exact
 from confide.errors import InvalidInput
-from confide.randomness import Entropy, Inversion, exp_enclosure
+from confide.randomness import Entropy, Inversion, exp_enclosure, float_ceiling
 from confide.releases.base import Indices, Progress, Recipe, checked
 from confide.releases.scores import score
 
@@ -107,10 +106,8 @@ class Choice(Recipe):
 
     def loss(self, n: int) -> float:
         """The certified loss: all of the choice's part, and the largest of the candidates'."""
-        if any(not each.loss(n) <= each.epsilon for each in self.candidates):
-            return math.inf
-        worst = max(Fraction(each.loss(n)) for each in self.candidates)
-        return min(self.epsilon, math.nextafter(float(self.choosing + worst), math.inf))
+        # A loss is a bound as it is written, too, which may be the smaller.
+        return float_ceiling(self.choosing + max(exact(each.loss(n)) for each in self.candidates))
 
     def slack(self, n: int) -> float:
         """The certified delta, the largest of the candidates'."""

@@ -25,7 +25,8 @@ from confide.releases._columns import (
     named,
     split,
 )
-from confide.releases.base import Indices, Progress, Recipe, added, checked
+from confide.releases.additive import Additive, Noise, Totals
+from confide.releases.base import Indices, Progress, checked
 from confide.releases.gaussian_noise import DiscreteGaussian, certified_delta, gaussian, most_rho
 
 Floats = npt.NDArray[np.float64]
@@ -44,7 +45,7 @@ ROUGHNESS = 5000.0
 
 
 @dataclass(frozen=True, repr=False)
-class GaussianProcess(Recipe):
+class GaussianProcess(Additive):
     """A kernel density estimate of one to three columns, plus a Gaussian process.
 
     Formal guarantee: (epsilon, delta)-differential privacy, not pure; exactly so for the integers
@@ -140,6 +141,10 @@ class GaussianProcess(Recipe):
         """The noise on each integer sum."""
         return gaussian(self.epsilon, self.delta, self.squared_sensitivity(n))
 
+    def noises(self, n: int) -> tuple[Noise, ...]:
+        """The same for all sums."""
+        return (self.noise(n),)
+
     def loss(self, n: int) -> float:
         """Epsilon itself: `slack` is the certified probability left out at this epsilon."""
         return self.epsilon
@@ -157,9 +162,13 @@ class GaussianProcess(Recipe):
         n = len(indices)
         return spread(self.tables(n), counted(self.grids(n), indices)), n
 
-    def _draw(self, prepared: tuple[Integers, int], entropy: Entropy) -> list[int]:
-        sums, n = prepared
-        return added(sums.ravel(), self.noise(n).draw(entropy, sums.size))
+    def sums(self, prepared: tuple[Integers, int], entropy: Entropy) -> list[Totals]:
+        """Those that were prepared."""
+        return [prepared[0].ravel()]
+
+    def records(self, prepared: tuple[Integers, int]) -> int:
+        """As many as were counted."""
+        return prepared[1]
 
     def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
         tables, grids = self.tables(n), self.grids(n)

@@ -25,7 +25,8 @@ from confide.releases._columns import (
     split,
 )
 from confide.releases._integers import WholeCells, default_width, whole_numbers, width_for
-from confide.releases.base import Indices, Recipe, added, checked
+from confide.releases.additive import Additive, Noise, Totals
+from confide.releases.base import Indices, checked
 from confide.releases.noise import DiscreteLaplace, laplace
 
 MOST_CELLS = 2**21
@@ -34,7 +35,7 @@ ROUGHNESS = 20.0
 
 
 @dataclass(frozen=True)
-class Histogram(Recipe):
+class Histogram(Additive):
     """A histogram of one to three columns.
 
     One record that changes moves one count down and another up, so the counts have sensitivity 2.
@@ -172,17 +173,17 @@ class Histogram(Recipe):
         """The noise on each count."""
         return laplace(exact(self.epsilon), 2)
 
-    def loss(self, n: int) -> float:
-        """The certified loss."""
-        return self.noise.loss
+    def noises(self, n: int) -> tuple[Noise, ...]:
+        """The same for all counts."""
+        return (self.noise,)
 
     def _index(self, values: Any) -> Indices:
         columns = split(self.lattice, values)
         return indexed(self.grids(columns[0].size), columns)
 
-    def _draw(self, prepared: Indices, entropy: Entropy) -> list[int]:
-        counts = counted(self.grids(len(prepared)), prepared).ravel()
-        return added(counts, self.noise.draw(entropy, counts.size))
+    def sums(self, prepared: Indices, entropy: Entropy) -> list[Totals]:
+        """The counts."""
+        return [counted(self.grids(len(prepared)), prepared).ravel()]
 
     def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
         grids = self.grids(n)

@@ -24,7 +24,7 @@ from confide import _validate
 from confide._contents import content
 from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import BudgetExhausted, InvalidInput
-from confide.randomness import Entropy, SeededEntropy, SystemEntropy
+from confide.randomness import Entropy, SeededEntropy, SystemEntropy, logs_ceiling
 from confide.releases.base import Charges
 from confide.releases.noise import DiscreteLaplace, laplace
 
@@ -47,7 +47,7 @@ class Noises(NamedTuple):
     @property
     def loss(self) -> float:
         """The certified loss of a round, rounded up."""
-        return math.nextafter(math.fsum(noise.loss for noise in self), math.inf)
+        return logs_ceiling(noise.power for noise in self)
 
 
 def noises(epsilon: Fraction, unit: int = UNIT) -> Noises:
@@ -153,6 +153,8 @@ class Holdout:
         self.overfits = _validate.integer(1, overfits=overfits)
         self.threshold = _validate.within(0, 1, threshold=threshold)
         self.noises = noises(exact(self.epsilon))
+        if not self.noises.loss <= self.epsilon:
+            raise InvalidInput(f"a loss of at most {self.epsilon:g}", "more")
         if ledger is not None and (not isinstance(key, str) or not key):
             raise InvalidInput("a key for the ledger", _validate.shown(key), "Name the holdout.")
         self._ledger, self._key = ledger, key

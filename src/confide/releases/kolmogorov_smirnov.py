@@ -15,7 +15,7 @@ from confide.curves import CellDensity
 from confide.discrete import ONE
 from confide.errors import InvalidInput
 from confide.lattice import Lattice
-from confide.randomness import Entropy, exp_ceiling, log_ceiling
+from confide.randomness import Entropy, exp_ceiling, logs_ceiling
 from confide.releases._layers import Layers, layers
 from confide.releases._sequences import Sequences
 from confide.releases.base import Indices, Progress, Recipe, bounded, checked
@@ -110,7 +110,7 @@ class KolmogorovSmirnov(Recipe):
 
     def loss(self, n: int) -> float:
         """The certified loss: twice ln(1/p)."""
-        return min(self.epsilon, 2 * log_ceiling(Fraction(ONE, self.parameter)))
+        return logs_ceiling([(Fraction(ONE, self.parameter), 2)])
 
     def _index(self, values: Any) -> Indices:
         grid = self.grid(len(_validate.vector(values=values)))

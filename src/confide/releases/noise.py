@@ -13,7 +13,7 @@ import numpy.typing as npt
 from confide import _validate
 from confide.discrete import ONE
 from confide.errors import InvalidInput
-from confide.randomness import Entropy, Inversion, exp_ceiling, log_ceiling
+from confide.randomness import Entropy, Inversion, exp_ceiling, logs_ceiling
 
 Integers = npt.NDArray[np.int64]
 
@@ -68,14 +68,18 @@ class DiscreteLaplace:
         """The public P."""
         return exp_ceiling(-self.epsilon / self.sensitivity, ONE)
 
+    @property
+    def power(self) -> tuple[Fraction, int]:
+        """1/p and the sensitivity: the loss is the logarithm of this power."""
+        return Fraction(ONE, self.parameter), self.sensitivity
+
     @cached_property
     def loss(self) -> float:
         """The exact loss sensitivity ln(1/p), rounded up to a float.
 
-        Never above epsilon: that follows from how P is rounded, in integers, and not from floats.
+        Rounding P up keeps it at or below epsilon, and integers decide how it is rounded itself.
         """
-        product = log_ceiling(Fraction(ONE, self.parameter)) * self.sensitivity
-        return min(math.nextafter(product, math.inf), float(self.epsilon))
+        return logs_ceiling([self.power])
 
     @property
     def scale(self) -> float:

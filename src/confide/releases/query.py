@@ -16,7 +16,8 @@ from confide.errors import InvalidInput
 from confide.lattice import MAX_SIZE, Lattice
 from confide.randomness import Entropy
 from confide.releases import _bounds
-from confide.releases.base import Indices, Recipe, bounded, checked
+from confide.releases.additive import Additive, Totals
+from confide.releases.base import Indices, bounded, checked
 from confide.releases.moments import (
     FOURTH_CELLS,
     fourth_sensitivity,
@@ -34,7 +35,7 @@ LEAST_FOR_RANKS = 1e-3
 
 
 @dataclass(frozen=True)
-class Query(Recipe):
+class Query(Additive):
     """One number about the population, with an interval for both kinds of noise.
 
     The interval is for the population that the records are a sample of, its values clipped to the
@@ -126,7 +127,9 @@ class Query(Recipe):
         return Lattice(low=given.low, high=given.high, size=MAX_SIZE)
 
     def noises(self, n: int) -> tuple[DiscreteLaplace, ...]:
-        """The noise on each integer that is released, quantiles apart."""
+        """The noise on each integer that is released; none for a quantile, which is drawn."""
+        if self.what == "quantile":
+            return ()
         first, second = self._parts(n)
         if self.what == "count":
             return (laplace(first, 1),)
@@ -138,9 +141,7 @@ class Query(Recipe):
 
     def loss(self, n: int) -> float:
         """The certified loss: that of all the integers together."""
-        if self.what == "quantile":
-            return min(self.epsilon, self._ranks.loss(n))
-        return min(self.epsilon, math.fsum(noise.loss for noise in self.noises(n)))
+        return self._ranks.loss(n) if self.what == "quantile" else super().loss(n)
 
     def _index(self, values: Any) -> Indices:
         if self.what == "quantile":
@@ -154,19 +155,19 @@ class Query(Recipe):
             raise InvalidInput("values 0 and 1 to count", "others", "Give the condition's truth.")
         return found.astype(np.int64)
 
+    def sums(self, prepared: Indices, entropy: Entropy) -> list[Totals]:
+        """The number asked for, and the one that its interval needs, if it is paid for."""
+        besides = len(self.noises(len(prepared))) == 2
+        if self.what == "variance":
+            fourth = [[integer_fourth(prepared, entropy)]] if besides else []
+            return [[integer_variance(prepared)], *fourth]
+        variance = [[integer_variance(prepared)]] if besides else []
+        return [[int(prepared.sum())], *variance]
+
     def _draw(self, prepared: Indices, entropy: Entropy) -> list[int]:
-        n = len(prepared)
         if self.what == "quantile":
             return self._ranks.draw(prepared, entropy)
-        noises = self.noises(n)
-        if self.what == "variance":
-            sums = [integer_variance(prepared)]
-            sums += [integer_fourth(prepared, entropy)] if len(noises) == 2 else []
-        else:
-            sums = [int(prepared.sum())]
-            sums += [integer_variance(prepared)] if len(noises) == 2 else []
-        pairs = zip(sums, noises, strict=True)
-        return [value + int(noise.draw(entropy, 1)[0]) for value, noise in pairs]
+        return super()._draw(prepared, entropy)
 
     def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
         if self.what == "quantile":

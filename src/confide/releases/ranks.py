@@ -14,7 +14,7 @@ import numpy as np
 
 from confide.discrete import ONE
 from confide.lattice import Lattice
-from confide.randomness import Entropy, exp_ceiling, log_ceiling, weighted
+from confide.randomness import Entropy, exp_ceiling, logs_ceiling, weighted
 from confide.releases._bounds import rank_ends
 from confide.releases.base import Indices
 
@@ -78,25 +78,30 @@ class Ranks:
 
     def loss(self, n: int) -> float:
         """The exact loss of the three draws: two times the largest step of the weights, each."""
-        total = 0.0
-        for part, rank in zip(self.parts, self.targets(n), strict=True):
-            if 0 <= rank <= n:
-                total += 2 * log_ceiling(largest_step(rank_weights(part)[: n + 1]))
-        return total
+        drawn = zip(self.parts, self.targets(n), strict=True)
+        return logs_ceiling(
+            (largest_step(rank_weights(part)[: n + 1]), 2) for part, rank in drawn if 0 <= rank <= n
+        )
 
-    def draw(self, indices: Indices, entropy: Entropy) -> list[int]:
-        """Cells of the quantile, the lower and the upper end; -1 stands for a public bound."""
+    def weights(self, indices: Indices) -> list[list[int]]:
+        """Each cell's weight, for the quantile and the two ends; none where a bound is public."""
         n = len(indices)
-        cells = []
+        found: list[list[int]] = []
         for part, rank in zip(self.parts, self.targets(n), strict=True):
             if not 0 <= rank <= n:
-                cells.append(-1)
+                found.append([])
                 continue
             table = rank_weights(part)
             far = np.minimum(distances(indices, self.size, rank), len(table) - 1)
-            sampler = weighted([table[d] for d in far.tolist()])
-            cells.append(int(sampler.draw(entropy, 1)[0]))
-        return cells
+            found.append([table[d] for d in far.tolist()])
+        return found
+
+    def draw(self, indices: Indices, entropy: Entropy) -> list[int]:
+        """Cells of the quantile, the lower and the upper end; -1 stands for a public bound."""
+        return [
+            int(weighted(weights).draw(entropy, 1)[0]) if weights else -1
+            for weights in self.weights(indices)
+        ]
 
     def answer(
         self, cells: tuple[int, ...], n: int, lattice: Lattice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -63,21 +64,30 @@ class Series(TableRelease):
 
     def table(self, n: int) -> Integers:
         """Integer cosines of each cell."""
-        table: Integers = np.rint(self.unit * self._waves(self.size(n))).astype(np.int64)
-        return table
-
-    def _waves(self, terms: int) -> Floats:
-        orders = np.arange(1, terms + 1)[:, None]
-        waves: Floats = np.sqrt(2) * np.cos(np.pi * orders * self._places)
-        return waves
+        return integer_waves(self.size(n), self.cells, self.unit)
 
     def _masses(self, coefficients: Floats, n: int) -> Floats:
         orders = np.arange(1, coefficients.size + 1)
         # The mean of a cosine over a cell is its value at the centre times a sinc.
         damped = shrunk(coefficients, self._noise_sd(n) ** 2 + 1 / n)
         damped *= np.sinc(orders / (2 * self.cells))
-        masses: Floats = (1 + damped @ self._waves(coefficients.size)) / self.cells
+        masses: Floats = (1 + damped @ waves(coefficients.size, self.cells)) / self.cells
         return masses
+
+
+def waves(terms: int, cells: int) -> Floats:
+    """Cosines of the first orders at the centres of equal cells of the unit interval."""
+    orders = np.arange(1, terms + 1)[:, None]
+    found: Floats = np.sqrt(2) * np.cos(np.pi * orders * (np.arange(cells) + 0.5) / cells)
+    return found
+
+
+@lru_cache(maxsize=16)
+def integer_waves(terms: int, cells: int, unit: int) -> Integers:
+    """The same in whole units."""
+    table: Integers = np.rint(unit * waves(terms, cells)).astype(np.int64)
+    table.flags.writeable = False
+    return table
 
 
 def shrunk(coefficients: Floats, variance: float) -> Floats:

@@ -12,7 +12,8 @@ from confide.accounting import exact
 from confide.lattice import Lattice
 from confide.randomness import Entropy
 from confide.releases._columns import Bounds, cell_density, counted, indexed, named, split
-from confide.releases.base import Indices, Recipe, added
+from confide.releases.additive import Additive, Noise, Totals
+from confide.releases.base import Indices
 from confide.releases.noise import DiscreteLaplace, laplace, sensitivity
 
 Floats = npt.NDArray[np.float64]
@@ -24,7 +25,7 @@ MOST_CELLS = (1024, 128)
 """Cells a column for one and for two columns: the exact sensitivity looks at every pair of them."""
 
 
-class TableRelease(Recipe):
+class TableRelease(Additive):
     """Quantise per record, sum, add exact noise: rounding the sums would break the sensitivity.
 
     With two columns a record adds the product of its two columns' entries.
@@ -77,20 +78,20 @@ class TableRelease(Recipe):
         """The noise on each integer sum."""
         return laplace(exact(self.epsilon), self.sensitivity(n))
 
-    def loss(self, n: int) -> float:
-        """The certified loss."""
-        return self.noise(n).loss
+    def noises(self, n: int) -> tuple[Noise, ...]:
+        """The same for all sums."""
+        return (self.noise(n),)
 
     def _index(self, values: Any) -> Indices:
         return indexed(self.grids, split(self.lattice, values))
 
-    def _draw(self, prepared: Indices, entropy: Entropy) -> list[int]:
-        n = len(prepared)
-        sums, table = counted(self.grids, prepared), self.table(n)
+    def sums(self, prepared: Indices, entropy: Entropy) -> list[Totals]:
+        """What the records add, in all."""
+        sums, table = counted(self.grids, prepared), self.table(len(prepared))
         for _ in range(self._dimensions):
             # Over the first axis, with the sums as the last one: after a turn of each, in order.
             sums = np.tensordot(sums, table, axes=(0, 1))
-        return added(sums.ravel(), self.noise(n).draw(entropy, sums.size))
+        return [sums.ravel()]
 
     def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
         shape = (len(self.table(n)),) * self._dimensions
