@@ -113,7 +113,7 @@ def test_the_largest_changes_are_found() -> None:
     ]  # fmt: skip
     series = Series(UNIT, epsilon=1.0, terms=4)
     assert audits.exact(series, n=30).evidence["changes"] == [series.sensitivity(30)]
-    process = GaussianProcess(UNIT, epsilon=1.0, bandwidth=0.3)
+    process = GaussianProcess(UNIT, epsilon=1.0, delta=1e-6, bandwidth=0.3)
     (found,) = audits.exact(process, n=30).evidence["changes"]
     assert 0.99 * process.squared_sensitivity(30) < found <= process.squared_sensitivity(30)
 
@@ -469,7 +469,7 @@ def test_default_pairs_are_neighbours_from_end_to_end() -> None:
 @pytest.mark.parametrize(
     "recipe",
     [*(recipe for _, recipe in SUMS.values()), *LOSING.values(),
-     GaussianProcess(UNIT, epsilon=1.0)],
+     GaussianProcess(UNIT, epsilon=1.0, delta=1e-6)],
     ids=lambda recipe: recipe.name,
 )  # fmt: skip
 def test_every_release_can_be_attacked_without_being_told_how(recipe: Recipe) -> None:
