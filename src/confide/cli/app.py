@@ -14,6 +14,7 @@ import typer
 
 from confide import __version__
 from confide._validate import shown
+from confide.cli import commands
 from confide.cli.audit import audit
 from confide.cli.collect import merge, summarize
 from confide.cli.compare import compare
@@ -99,6 +100,9 @@ def main(
     ] = False,
 ) -> None:
     """Collect numbers that people would rather not reveal, and learn the population."""
+
+
+commands.shape(app)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from confide import _arrow
 from confide._files import counted
+from confide.accounting import Spend
 from confide.cli import output
 from confide.cli.output import harmless
 from confide.cli.results import QUANTILES, rows_of
@@ -22,6 +23,7 @@ from confide.releases.base import Progress, Recipe
 
 Floats = npt.NDArray[np.float64]
 
+ALONE = "Without --ledger nothing was recorded: another release costs as much again."
 FINE = 20
 """Whole numbers a cell from which on one more or less does not show."""
 
@@ -57,7 +59,7 @@ class Published:
     stored: bool
     ledger: Ledger | None
     whole: tuple[str, ...] = ()
-    stated: bool = False
+    stated: bool = True
 
     def write(self, sample: int | None, to: Path | None, plot: Path | None) -> None:
         """Synthetic data and a picture, whole or not at all."""
@@ -95,7 +97,7 @@ class Published:
             head = ("", "answer", f"{output.percent(answer['level'])} from", "to")
             shown = [number(answer[part]) for part in ("value", "low", "high")]
             about = f" of {', '.join(map(harmless, self.columns))}" if self.columns else ""
-            name = f"{harmless(str(self.release.spec.get('what')))}{about}"
+            name = f"{self.name}{about}"
             output.table(f"{n}, {self._cost()}", head, [(name, *shown)])
         else:
             self._table(f"{n}, {self.kind}, {self._cost()}")
@@ -107,10 +109,14 @@ class Published:
                 f"{self.ledger.path}."
             )
         else:
-            output.say(
-                "Without --ledger nothing was recorded: another release costs as much again."
-            )
+            output.say(ALONE)
         output.say(self.release.words())
+
+    @property
+    def name(self) -> str:
+        """What a query asked for."""
+        what, q = self.release.spec.get("what"), self.release.spec.get("q")
+        return f"{100 * q:g} % quantile" if isinstance(q, float) else harmless(str(what))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -158,9 +164,10 @@ class Published:
             return []
         facts, columns = self.release.facts, self.release.spec["columns"]
         widths = facts.get("integers_per_cell") or [None] * len(columns)
+        names = self.columns or tuple(column["name"] or "the column" for column in columns)
         said, asked = [], []
         for name, width, cells, column in zip(
-            map(harmless, self.columns), widths, facts["cells"], columns, strict=True
+            map(harmless, names), widths, facts["cells"], columns, strict=True
         ):
             between = whole_between(column["low"], column["high"])
             if width is not None:
@@ -199,6 +206,51 @@ class Published:
             middle = map(number, own.quantile([0.25, 0.5, 0.75]))
             rows.append((harmless(name), number(own.mean()), *middle))
         output.table(title, ("", "mean", "25 %", "median", "75 %"), rows)
+
+
+def show_quantiles(found: Sequence[Published], spend: Spend, *, as_json: bool) -> None:
+    """Print several quantiles of one column, and what they cost together."""
+    first = found[0]
+    whole = replace(first.release, spend=spend)
+    if as_json:
+        answers = [
+            {
+                "q": each.release.spec["q"],
+                **dict(each.release.answer or {}),
+                "key": each.key,
+                "stored": each.stored,
+                "spend": each.release.spend.to_dict(),
+            }
+            for each in found
+        ]
+        fields = replace(first, release=whole).to_dict()
+        for part in ("key", "stored", "answer", "facts"):
+            del fields[part]
+        output.machine({**fields, "answers": answers})
+        return
+    number = output.format_of([(each.release.answer or {})["value"] for each in found])
+    rows = []
+    for each in found:
+        answer = each.release.answer or {}
+        rows.append((each.name, *(number(answer[part]) for part in ("value", "low", "high"))))
+    level = output.percent((first.release.answer or {})["level"])
+    title = (
+        f"{counted(first.release.spec['n'], 'value')} of {harmless(first.columns[0])}, "
+        f"{replace(first, release=whole)._cost()}"
+    )
+    output.table(title, ("", "answer", f"{level} from", "to"), rows)
+    part = output.costs([first.release.spend.epsilon])[0]
+    output.say(f"Each of the {len(found)} quantiles is a release of its own for epsilon = {part}.")
+    if first.ledger is None:
+        output.say(ALONE)
+    else:
+        had = sum(each.stored for each in found)
+        again = f"were charged but for {had} that the ledger had already" if had else "were charged"
+        if had == len(found):
+            again = "were in the ledger already, and cost nothing"
+        left = first.ledger.left.epsilon
+        output.say(f"They {again}; epsilon = {left:.6f} is left in {first.ledger.path}.")
+    output.say(whole.words())
 
 
 def whole_between(low: float, high: float) -> int:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from confide import _arrow, _validate
-from confide._files import expand, writable
+from confide._costs import MICRO
+from confide._files import counted, expand, writable
+from confide.accounting import Spend
 from confide.cli import budgets, output, published, values
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption
 from confide.cli.published import FINE, whole_between
 from confide.displays import FORMATS
-from confide.errors import InvalidInput, extra
+from confide.errors import BudgetExhausted, InvalidInput, extra
 from confide.lattice import Lattice
+from confide.ledgers import Ledger
 from confide.releases import (
     Bernstein,
     GaussianProcess,
@@ -70,7 +74,12 @@ def release(
     what: Annotated[
         str | None, typer.Option(help="query: count, sum, mean, variance or quantile.")
     ] = None,
-    q: Annotated[float | None, typer.Option(help="query: share below the quantile.")] = None,
+    q: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="query: share below the quantile. Repeat it for several, which divide epsilon."
+        ),
+    ] = None,
     level: Annotated[float | None, typer.Option(help="query: level of the interval.")] = None,
     spread: Annotated[
         float | None, typer.Option(help="query: part of epsilon spent on the interval.")
@@ -123,7 +132,7 @@ def release(
     given: dict[str, Any] = {
         "delta": delta,
         "what": what,
-        "q": q,
+        "q": q[0] if q else None,
         "level": level,
         "spread": spread,
         "cells": cells,
@@ -156,21 +165,34 @@ def release(
     if kind == "histogram":
         given["integers"] = whole if len(column or [""]) > 1 else bool(whole)
     made = recipe(kind, epsilon, given, bounds)
+    asked = _quantiles(made, q or [])
     budgets.check(
         ledger, budget, budget_delta, {"--subject": subject, "--key": key, "--group": group}
     )
     raw = _read(file, column, counted=what == "count")
     if integer is None:
-        made = _aligned(made, len(next(iter(raw.values()))))
+        asked = [_aligned(each, len(next(iter(raw.values())))) for each in asked]
     book = None
     if ledger is not None:
         book = budgets.opened(ledger, budget, budget_delta, subject, made.spend)
         key = key or budgets.default_key(book, file, [*raw, what or kind])
+    name = key or kind
     with output.shares("Preparing") as tell:
-        found = published.fulfil(made, kind, raw, book, key=key, group=group, tell=tell)
-        found = replace(found, whole=tuple(whole), stated=integer is not None)
-    found.write(sample, to, plot)
-    found.show(as_json=as_json)
+        keys = [name] if len(asked) == 1 else [f"{name}/{share}" for share in q or []]
+        pairs = list(zip(keys, asked, strict=True))
+        if book is not None and len(asked) > 1:
+            pairs = _affordable(book, pairs, grouped=group is not None)
+        made_of = {
+            each: published.fulfil(one, kind, raw, book, key=each, group=group, tell=tell)
+            for each, one in pairs
+        }
+        found = [made_of[each] for each in keys]
+    if len(found) > 1:
+        published.show_quantiles(found, together([each.spend for each in asked]), as_json=as_json)
+        return
+    one = replace(found[0], whole=tuple(whole), stated=integer is not None)
+    one.write(sample, to, plot)
+    one.show(as_json=as_json)
 
 
 def _read(file: Path, column: Sequence[str] | None, *, counted: bool) -> dict[str, Any]:
@@ -201,6 +223,46 @@ def recipe(kind: str, epsilon: float, given: Mapping[str, Any], bounds: Any) -> 
     if bounds is not None:
         chosen["lattice"] = bounds
     return make(epsilon=epsilon, **chosen)
+
+
+def _quantiles(made: Recipe, shares: Sequence[float]) -> list[Recipe]:
+    """The recipe, or one for each of several quantiles, with equal parts of its epsilon.
+
+    What was said to be the cost is the cost, however many are asked for. Parts are whole
+    millionths, as a ledger counts, which would round each of them up.
+    """
+    if len(shares) < 2:
+        return [made]
+    for share in shares:
+        if shares.count(share) > 1:
+            raise InvalidInput("each --q once", f"--q {share:g} twice")
+    assert isinstance(made, Query)
+    part = float(Fraction(repr(made.epsilon)) * 10**MICRO // len(shares)) / 10**MICRO
+    return [replace(made, q=share, epsilon=part) for share in shares]
+
+
+def together(costs: Sequence[Spend]) -> Spend:
+    """What several releases cost in all."""
+    return sum(costs[1:], start=costs[0])
+
+
+def _affordable(
+    book: Ledger, pairs: list[tuple[str, Recipe]], *, grouped: bool
+) -> list[tuple[str, Recipe]]:
+    """The same in the order to release them, if the ledger can pay for all that is new.
+
+    Those that it has come first: whatever is wrong with them is told before anything is charged.
+    Groups cost the largest of them, which the ledger alone can tell.
+    """
+    stored = {entry.key for entry in book.entries()}
+    costs = [each.spend for key, each in pairs if key not in stored]
+    if not grouped and costs and (needed := together(costs)).epsilon > book.left.epsilon:
+        raise BudgetExhausted(
+            f"epsilon = {needed.epsilon:g} left for {counted(len(costs), 'quantile')}",
+            f"{book.left.epsilon:.6f} in {book.path}",
+            "Nothing was charged. Ask for fewer, or with a smaller --epsilon.",
+        )
+    return sorted(pairs, key=lambda pair: pair[0] not in stored)
 
 
 def _integers(
