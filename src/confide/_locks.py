@@ -105,9 +105,8 @@ def _released(handle: int, unlock: Callable[[], None]) -> Iterator[None]:
 
 def _opened(path: Path, *, shared: bool) -> int | None:
     """The file itself, locked, or None while somebody else holds it."""
-    flags = os.O_NONBLOCK
     try:
-        handle = os.open(path, flags | (os.O_RDONLY if shared else os.O_RDWR))
+        handle = os.open(path, os.O_RDONLY if shared else os.O_RDWR)
     except OSError as error:
         if shared or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise

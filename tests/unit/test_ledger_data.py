@@ -229,6 +229,19 @@ def test_a_damaged_secret_charges_nothing(text: str, ledger: Ledger) -> None:
         ledger.charge("new", spec, Spend(0.1), lambda: drawn.append(1), data=b"may")
 
 
+def test_a_secret_that_cannot_be_made_charges_nothing(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", full)
+    drawn: list[int] = []
+    with pytest.raises(InvalidInput, match=r"got none, and none can be made\. Nothing was charged"):
+        ledger.charge("a", {}, Spend(0.1), lambda: drawn.append(1), data=b"may")
+    assert (drawn, ledger.entries()) == ([], ())
+
+
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_only_the_owner_can_read_the_secret(ledger: Ledger) -> None:
     before = os.umask(0)
