@@ -208,6 +208,21 @@ def test_a_ledger_is_not_used_without_the_journal_of_a_charge_that_was_cut_short
 
 
 @pytest.mark.usefixtures("marks")
+def test_a_journal_that_stays_keeps_the_mark(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    Ledger(path, epsilon=1.0)
+    _locks.mark(path)
+    (tmp_path / "ledger.db-journal").mkdir()  # which SQLite can neither use nor remove
+    with pytest.raises(InvalidInput):
+        Ledger(path)
+    assert os.getxattr(path, _locks.MARK)
+    (tmp_path / "ledger.db-journal").rmdir()
+    path.rename(tmp_path / "moved.db")
+    with pytest.raises(InvalidInput, match="was cut short"):
+        Ledger(tmp_path / "moved.db")
+
+
+@pytest.mark.usefixtures("marks")
 def test_what_was_cut_short_in_another_folder_is_left_alone(folders: tuple[Path, Path]) -> None:
     # As if nobody noticed the mount.
     host, container = (folder / "ledger.db" for folder in folders)
