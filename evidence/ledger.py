@@ -177,7 +177,7 @@ def broken(mutant: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(_sqlite.File, "writing", unlocked))
         if mutant in TWO[1:]:
             stack.enter_context(mock.patch.object(_locks, "mounted", return_value=False))
-        if mutant == UNMARKED:
+        if mutant in (UNMARKED, BESIDE):
             stack.enter_context(mock.patch.object(_locks, "mark"))
         if mutant == BESIDE:
             stack.enter_context(mock.patch.object(_locks, "INSIDE", False))

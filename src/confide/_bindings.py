@@ -141,20 +141,23 @@ class Bindings:
         secret = Secret(secrets.token_bytes(SIZE))
         # Written under another name first: a kill leaves no half of a secret behind.
         draft = self.path.with_name(self.path.name + ".new")
-        draft.unlink(missing_ok=True)
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(f"{LABEL} {secret.key.hex()}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.rename(draft, self.path)
-        _locks.settled(self.path.parent)
+        try:
+            draft.unlink(missing_ok=True)
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w") as file:
+                file.write(f"{LABEL} {secret.key.hex()}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.rename(draft, self.path)
+            _locks.settled(self.path.parent)
+        except OSError:
+            raise self._unusable("none, and none can be made") from None
         return secret
 
     def _unusable(self, got: str) -> InvalidInput:
         return InvalidInput(
             f"a secret file at {str(self.path)!r}",
             got,
-            "Nothing was charged. Make it readable for whoever charges the ledger, or put it away: "
-            "then a new one is made, and earlier releases can no longer be checked.",
+            "Nothing was charged. Whoever charges the ledger must be able to read it. If it is put "
+            "away a new one is made, and earlier releases can no longer be checked.",
         )

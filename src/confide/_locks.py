@@ -27,12 +27,13 @@ MARK = "user.confide.writer"
 
 
 @contextlib.contextmanager
-def inside(path: Path, until: float, *, shared: bool) -> Iterator[None]:
+def inside(path: Path, until: float, *, shared: bool) -> Iterator[bool]:
     """A lock on the file itself, which is one and the same whatever path leads to the file.
 
     SQLite locks the file too, but for the process as a whole, and the system drops those locks as
     soon as anything in the process closes the file, be it a backup. This one belongs to what is
-    opened here. Where the system has no such locks, those who write lock a file beside it.
+    opened here. Where the system has no such locks, those who write lock a file beside it, and
+    those who read lock nothing; what is yielded tells whether the file itself is locked.
 
     Raises
     ------
@@ -49,12 +50,12 @@ def inside(path: Path, until: float, *, shared: bool) -> Iterator[None]:
         handle = None
     if handle is not None:
         with _released(handle, lambda: _set(handle, fcntl.F_UNLCK)):
-            yield
+            yield True
     elif shared:
-        yield
+        yield False
     else:
         with beside(path, until):
-            yield
+            yield False
 
 
 @contextlib.contextmanager
@@ -104,9 +105,8 @@ def _released(handle: int, unlock: Callable[[], None]) -> Iterator[None]:
 
 def _opened(path: Path, *, shared: bool) -> int | None:
     """The file itself, locked, or None while somebody else holds it."""
-    flags = os.O_NONBLOCK
     try:
-        handle = os.open(path, flags | (os.O_RDONLY if shared else os.O_RDWR))
+        handle = os.open(path, os.O_RDONLY if shared else os.O_RDWR)
     except OSError as error:
         if shared or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise
@@ -166,7 +166,7 @@ def mark(path: Path) -> None:
     A file beside it that is needed to undo what is cut short is beside this path alone.
     """
     with contextlib.suppress(OSError, AttributeError):
-        os.setxattr(path, MARK, f"{_place(path)}\n{path}".encode())
+        os.setxattr(path, MARK, os.fsencode(f"{_place(path)}\n{path}"))
 
 
 def unmark(path: Path) -> None:
@@ -181,7 +181,7 @@ def cut_short(path: Path) -> str:
     A folder may be mounted at several paths, or get another number, but not both at once.
     """
     try:
-        noted = os.getxattr(path, MARK).decode(errors="replace")
+        noted = os.fsdecode(os.getxattr(path, MARK))
     except (OSError, AttributeError):
         return ""
     place, _, other = noted.partition("\n")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from confide import _locks
 from confide.errors import InvalidInput, Mismatch
@@ -22,6 +22,8 @@ BESIDE = ("-journal", "-wal", "-shm")
 HEAD = 100
 """Bytes of a database's header, which has its version at VERSION_AT."""
 VERSION_AT = slice(60, 64)
+
+Held = TypeVar("Held")
 
 _HELD = threading.local()
 
@@ -167,23 +169,32 @@ class File:
         self._one()
         alone = contextlib.nullcontext() if shared else self._alone()
         lock = self._entered(lambda until: _locks.inside(self.path, until, shared=shared))
-        with alone, lock:
-            elsewhere = _locks.cut_short(self.path)
-            if elsewhere and not self._journal.exists():
-                raise InvalidInput(
-                    f"the {self.noun} {self.named} with nothing unfinished",
-                    f"one whose use at {elsewhere!r} was cut short",
-                    "Open it there once, where its journal is: that puts it in order. If this is "
-                    "a copy, copy it again.",
-                )
-            if not shared:
-                _locks.mark(self.path)
-            try:
-                yield
-            finally:
-                # Until then, what was cut short can only be undone here.
-                if not self._journal.exists():
-                    _locks.unmark(self.path)
+        with (
+            alone,
+            lock as inside,
+            self._marked(shared=shared) if inside else contextlib.nullcontext(),
+        ):
+            yield
+
+    @contextlib.contextmanager
+    def _marked(self, *, shared: bool) -> Iterator[None]:
+        """Refuse a file that was cut short elsewhere, and note on it that it is written here."""
+        elsewhere = _locks.cut_short(self.path)
+        if elsewhere and not self._journal.exists():
+            raise InvalidInput(
+                f"the {self.noun} {self.named} with nothing unfinished",
+                f"one whose use at {elsewhere!r} was cut short",
+                "Open it there once, where its journal is: that puts it in order. If this is a "
+                "copy, copy it again.",
+            )
+        if not shared:
+            _locks.mark(self.path)
+        try:
+            yield
+        finally:
+            # As long as there is a journal, what was cut short can be undone here only.
+            if not self._journal.exists():
+                _locks.unmark(self.path)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -315,8 +326,8 @@ class File:
 
     @contextlib.contextmanager
     def _entered(
-        self, lock: Callable[[float], contextlib.AbstractContextManager[Path | None]]
-    ) -> Iterator[Path | None]:
+        self, lock: Callable[[float], contextlib.AbstractContextManager[Held]]
+    ) -> Iterator[Held]:
         """A lock that is waited for as long as the timeout says."""
         with contextlib.ExitStack() as stack:
             try:

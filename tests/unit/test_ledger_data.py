@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from confide import Lattice, Ledger, _contents
+from confide import Lattice, Ledger, _contents, _sqlite
 from confide._bindings import Bindings, Secret
 from confide._contents import content
 from confide.accounting import Spend
@@ -229,6 +229,19 @@ def test_a_damaged_secret_charges_nothing(text: str, ledger: Ledger) -> None:
         ledger.charge("new", spec, Spend(0.1), lambda: drawn.append(1), data=b"may")
 
 
+def test_a_secret_that_cannot_be_made_charges_nothing(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "rename", full)
+    drawn: list[int] = []
+    with pytest.raises(InvalidInput, match=r"got none, and none can be made\. Nothing was charged"):
+        ledger.charge("a", {}, Spend(0.1), lambda: drawn.append(1), data=b"may")
+    assert (drawn, ledger.entries()) == ([], ())
+
+
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_only_the_owner_can_read_the_secret(ledger: Ledger) -> None:
     before = os.umask(0)
@@ -397,6 +410,25 @@ def test_a_planted_version_2_is_refused_and_left_alone(tmp_path: Path) -> None:
     connection = sqlite3.connect(path)
     assert connection.execute("PRAGMA user_version").fetchall() == [(2,)]
     connection.close()
+
+
+def test_a_ledger_is_brought_up_to_date_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger.db"
+    shutil.copy(OLD, path)
+    real, faster = _sqlite.File._held, []
+
+    def held(file: _sqlite.File, *, shared: bool) -> Any:
+        # Somebody else does it between the look at the file and the lock.
+        if not faster:
+            faster.append(1)
+            faster.append(Ledger(path))
+        return real(file, shared=shared)
+
+    monkeypatch.setattr(_sqlite.File, "_held", held)
+    assert len(Ledger(path).entries()) == 3
+    assert len(faster) == 2
 
 
 def open_and_charge(path: Path, number: int) -> None:

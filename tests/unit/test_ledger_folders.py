@@ -208,6 +208,21 @@ def test_a_ledger_is_not_used_without_the_journal_of_a_charge_that_was_cut_short
 
 
 @pytest.mark.usefixtures("marks")
+def test_a_journal_that_stays_keeps_the_mark(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    Ledger(path, epsilon=1.0)
+    _locks.mark(path)
+    (tmp_path / "ledger.db-journal").mkdir()  # which SQLite can neither use nor remove
+    with pytest.raises(InvalidInput):
+        Ledger(path)
+    assert os.getxattr(path, _locks.MARK)
+    (tmp_path / "ledger.db-journal").rmdir()
+    path.rename(tmp_path / "moved.db")
+    with pytest.raises(InvalidInput, match="was cut short"):
+        Ledger(tmp_path / "moved.db")
+
+
+@pytest.mark.usefixtures("marks")
 def test_what_was_cut_short_in_another_folder_is_left_alone(folders: tuple[Path, Path]) -> None:
     # As if nobody noticed the mount.
     host, container = (folder / "ledger.db" for folder in folders)
@@ -272,6 +287,50 @@ def test_writers_wait_for_each_other(
     assert charge(path, "B", switch).startswith("BudgetExhausted")
     names = {"ledger.db", "ledger.db.secret", *(["ledger.db.lock"] if switch == "beside" else [])}
     assert {file.name for file in tmp_path.iterdir()} == names
+
+
+def test_a_file_that_is_replaced_while_it_is_locked_is_locked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = tmp_path / "file", tmp_path / "other"
+    for file in (path, other):
+        file.touch()
+    real, opened = _locks._opened, []
+
+    def attempt(name: Path, *, shared: bool) -> int | None:
+        opened.append(real(name if opened else other, shared=shared))
+        return opened[-1]
+
+    monkeypatch.setattr(_locks, "_opened", attempt)
+    if not _locks.INSIDE:
+        pytest.skip("no locks of open files here")
+    with _locks.inside(path, time.monotonic() + 10, shared=False) as held:
+        assert held
+        assert len(opened) == 2
+        assert real(path, shared=True) is None
+        os.close(real(other, shared=False) or -1)
+    # The same for the file beside it, which may be removed.
+    lock = tmp_path / "file.lock"
+    made = _locks._made
+
+    def removed(name: Path) -> int | None:
+        handle = made(name)
+        if not gone:
+            gone.append(name.unlink())
+        return handle
+
+    gone: list[None] = []
+    monkeypatch.setattr(_locks, "_made", removed)
+    with _locks.beside(path, time.monotonic() + 10) as found:
+        assert found == lock
+        assert made(lock) is None
+
+
+def test_names_that_are_no_text_can_be_marked(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"ledger-\xff.db")
+    ledger = Ledger(path, epsilon=1.0)
+    ledger.charge("A", {}, Spend(0.9), lambda: 1, data=b"x")
+    assert Ledger(path).spent == Spend(0.9)
 
 
 def test_a_system_without_such_locks_takes_the_others(
