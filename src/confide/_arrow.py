@@ -15,7 +15,7 @@ from typing import Any
 
 from confide import _validate
 from confide._files import counted, named, readable, unseen
-from confide.errors import InvalidInput, extra
+from confide.errors import InvalidInput, extra, unquoted
 from confide.randomness import SystemEntropy, permutation
 
 SUFFIXES = (".parquet", ".csv")
@@ -25,6 +25,7 @@ ROWS = 2**18
 """Rows of a Parquet batch: small beside any table worth streaming."""
 CSV = (".csv'", ".csv.gz'")
 """How the name of a CSV file ends in a message."""
+TABLE = "a table: a dict of columns, or a pandas, polars or Arrow table"
 BLOCK = 2**22
 """Bytes of a CSV batch; no line may be longer."""
 
@@ -34,6 +35,7 @@ def arrow(module: str = "pyarrow") -> Any:
     return extra(module, "cli")
 
 
+@unquoted(TABLE)
 def table_of(data: Any) -> Any:
     """An Arrow table of a mapping of columns, or of a pandas, polars or Arrow table."""
     pa = arrow()
@@ -50,16 +52,13 @@ def table_of(data: Any) -> Any:
         elif library == "polars" and hasattr(data, "to_arrow") and hasattr(data, "columns"):
             table = data.to_arrow()
         else:
-            raise InvalidInput(
-                "a table: a dict of columns, or a pandas, polars or Arrow table",
-                _validate.shown(type(data)),
-            )
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        if isinstance(error, InvalidInput):
-            raise
+            raise InvalidInput(TABLE, _validate.shown(type(data)))
+    except InvalidInput:
+        raise
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise InvalidInput(
             "columns of one length, each with a name of its own and values of one kind", "others"
-        ) from error
+        ) from None
     unique(table.schema.names, "a table")
     return table
 
@@ -113,7 +112,12 @@ def unique(names: Sequence[str], where: str) -> None:
     """Refuse two columns of one name: nobody could say which is meant."""
     for name in names:
         if names.count(name) > 1:
-            raise InvalidInput(f"each column once in {where}", f"{_validate.shown(name)} twice")
+            # The names are not said: in a file without a header they are the first values.
+            first = names.index(name)
+            second = names.index(name, first + 1)
+            raise InvalidInput(
+                f"each column once in {where}", f"columns {first + 1} and {second + 1} of one name"
+            )
 
 
 def column_of(table: Any, name: str, where: str) -> Any:
@@ -125,9 +129,12 @@ def column_of(table: Any, name: str, where: str) -> Any:
 
 
 def no_column(names: Sequence[str], name: str, where: str) -> InvalidInput:
-    """The error that a column is missing."""
-    named = [known for known in names if known][:20]
-    advice = _validate.nearest(name, named) if named else ""
+    """The error that a column is missing.
+
+    What is there instead is not said, but for a name much like it: in a file without a header the
+    names are the first values.
+    """
+    advice = _validate.nearest(name, names, rest="Do the columns have their names on top?")
     return InvalidInput(f"a column {name!r} in {where}", "none", advice)
 
 
@@ -282,7 +289,14 @@ def _not_utf8(where: str) -> InvalidInput:
 
 @contextlib.contextmanager
 def _told(where: str) -> Iterator[None]:
-    """Say in our words, and without quoting the data, what Arrow could not read."""
+    """Say in our words, and without quoting the data, what could not be read."""
+    with unquoted(f"a file that can be read at {where}"), _said(where):
+        yield
+
+
+@contextlib.contextmanager
+def _said(where: str) -> Iterator[None]:
+    """Say in our words what Arrow could not read."""
     pa = arrow()
     try:
         yield

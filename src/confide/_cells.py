@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from confide._arrow import Source, arrow
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, unquoted
 
 Floats = npt.NDArray[np.float64]
 Where = Callable[[int], str]
+CELLS = "a column of values"
 
 # ASCII digits only, no underscore, no hexadecimal, no sign but a minus.
 NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -26,11 +27,17 @@ GAPS = ("NA", "N/A", "#N/A", "NaN", "null", "None", "missing", "-", ".")
 """Words that other programs take for a missing number."""
 
 
+def kind_of(kind: Any) -> str:
+    """A type's name, without the names inside of it, which may be values."""
+    return str(kind).partition("<")[0]
+
+
 def rows_of(where: str, first: int = 0) -> Where:
     """How a row is named in a message, counted from 1 after the header."""
     return lambda at: f"row {first + at + 1} of {where}"
 
 
+@unquoted(CELLS)
 def numbers(
     column: Any, *, name: str, plain: bool, where: Where, gap: str = "leave its row out."
 ) -> Floats:
@@ -63,7 +70,7 @@ def numbers(
     elif pa.types.is_decimal(kind) or pa.types.is_null(kind):
         column = column.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise InvalidInput(expected, f"the type {kind} in {where(0)}")
+        raise InvalidInput(expected, f"the type {kind_of(kind)} in {where(0)}")
     result: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
     odd = np.flatnonzero(~np.isfinite(result))
     if odd.size and column.null_count:
@@ -74,6 +81,7 @@ def numbers(
     return result
 
 
+@unquoted(CELLS)
 def whole(column: Any, *, name: str, plain: bool, where: Where) -> npt.NDArray[np.int64]:
     """A column's whole numbers; none may be missing."""
     pa = arrow()
@@ -81,7 +89,7 @@ def whole(column: Any, *, name: str, plain: bool, where: Where) -> npt.NDArray[n
     if plain and pa.types.is_string(column.type):
         _match(column, WHOLE, expected, where)
     elif not pa.types.is_integer(column.type):
-        raise InvalidInput(expected, f"the type {column.type} in {where(0)}")
+        raise InvalidInput(expected, f"the type {kind_of(column.type)} in {where(0)}")
     if column.null_count:
         at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise InvalidInput(expected, f"nothing in {where(at)}")
@@ -93,6 +101,7 @@ def whole(column: Any, *, name: str, plain: bool, where: Where) -> npt.NDArray[n
     return result
 
 
+@unquoted(CELLS)
 def words(column: Any, *, name: str, where: Where) -> list[str | None]:
     """A column's words, None where the answer is missing."""
     pa = arrow()
@@ -108,7 +117,7 @@ def words(column: Any, *, name: str, where: Where) -> list[str | None]:
             pa.types.is_null,
         )
     ):
-        raise InvalidInput(f"words in column {name!r}", f"the type {kind} in {where(0)}")
+        raise InvalidInput(f"words in column {name!r}", f"the type {kind_of(kind)} in {where(0)}")
     try:
         result: list[str | None] = column.to_pylist()
     except UnicodeDecodeError:
@@ -150,6 +159,7 @@ def _all_match(cells: Any, pattern: str) -> bool:
     return bool(compute.all(compute.match_substring_regex(cells, pattern), min_count=0).as_py())
 
 
+@unquoted(CELLS)
 def present(column: Any, *, name: str, plain: bool, where: Where) -> Floats:
     """A column's numbers, none of which may be missing."""
     values = numbers(column, name=name, plain=plain, where=where)

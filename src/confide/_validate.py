@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, unquoted
 
 Floats = npt.NDArray[np.float64]
 
@@ -97,12 +97,14 @@ def integer(minimum: int, maximum: int | None = None, **named: Any) -> int:
     return int(value)
 
 
-def nearest(word: Any, known: Iterable[str]) -> str:
-    """Advice that names the known word nearest to an unknown one, or all of them."""
+def nearest(word: Any, known: Iterable[str], *, rest: str = "") -> str:
+    """Advice that names the known word nearest to an unknown one; else all of them, or the rest."""
     known = list(known)
     close = difflib.get_close_matches(str(word), known, n=1)
     if close:
         return f"Did you mean {shown(close[0])}?"
+    if rest:
+        return rest
     # Names come from files too: whatever they are, the message stays one line.
     plain = (name if name.isprintable() and len(name) <= 60 else shown(name) for name in known)
     return f"Known: {', '.join(plain)}."
@@ -123,6 +125,7 @@ def known_keys(given: Iterable[str], known: Sequence[str], where: str) -> None:
             raise InvalidInput(f"known keys in {where}", shown(key), nearest(key, known))
 
 
+@unquoted("a plain array")
 @steady
 def array(**named: Any) -> npt.NDArray[Any]:
     """Whatever numpy can view as an array; masked and ragged input is refused."""
@@ -139,6 +142,7 @@ def array(**named: Any) -> npt.NDArray[Any]:
         raise InvalidInput(f"{name} as a plain array", "rows of different lengths") from None
 
 
+@unquoted("plain numbers")
 @steady
 def vector(**named: Any) -> Floats:
     """A one-dimensional array of finite numbers, as float64.

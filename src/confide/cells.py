@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, unquoted
 from confide.lattice import LIMIT, MAX_SIZE
 
 Floats = npt.NDArray[np.float64]
@@ -100,6 +100,7 @@ class Cells:
         grid = np.meshgrid(*middles, indexing="ij")
         return np.stack([axis.ravel() for axis in grid], axis=1)
 
+    @unquoted("rows of numbers")
     @_validate.steady
     def index(self, points: npt.ArrayLike) -> Numbers:
         """Number of each point's cell, or -1 outside the box.

@@ -17,7 +17,8 @@ second that says what to do.
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
+from contextlib import ContextDecorator
+from types import ModuleType, TracebackType
 
 MOST = 1000
 """Characters of a message: more is a page, not a sentence."""
@@ -81,6 +82,46 @@ class ConfideWarning(UserWarning):
 
 class Implausible(ConfideWarning):
     """Counts that no values could have given; the command line refuses them."""
+
+
+class unquoted(ContextDecorator):
+    """Let no message out that may quote a private value: for wherever values meet other libraries.
+
+    Errors of ours go on alone, without those that led to them. Errors of others, whose messages
+    may hold anything, become one of ours that names their kind and nothing else, with the lines of
+    code that led to them. What the system lacks, such as memory or a file, is told as it is.
+
+    Parameters
+    ----------
+    expected
+        What the values should have been.
+    """
+
+    def __init__(self, expected: str) -> None:
+        self.expected = expected
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        lines: TracebackType | None,
+    ) -> None:
+        if isinstance(error, ConfideError):
+            alone(error)
+        elif isinstance(error, Exception) and not isinstance(error, OSError | MemoryError):
+            told = InvalidInput(self.expected, f"something that led to a {type(error).__name__}")
+            try:
+                raise told.with_traceback(lines)
+            finally:
+                alone(told)
+
+
+def alone(error: BaseException) -> None:
+    """Forget the errors that led to this one: they may quote values, and logs print them too."""
+    error.__cause__ = error.__context__ = None
 
 
 def extra(module: str, name: str) -> ModuleType:

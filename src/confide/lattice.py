@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _validate
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, unquoted
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
@@ -89,6 +89,7 @@ class Lattice:
         """Width of each cell."""
         return np.diff(self.edges)
 
+    @unquoted("numbers")
     @_validate.steady
     def index(self, values: npt.ArrayLike) -> Indices:
         """Cell number of each value; values outside the bounds go to the end cells.
@@ -174,6 +175,7 @@ class Categories:
         """Number of categories."""
         return len(self.labels)
 
+    @unquoted("words among the categories")
     def index(self, values: npt.ArrayLike) -> Indices:
         """Number of each answer's category; an answer that is none of them is refused."""
         array = _validate.array(values=values)

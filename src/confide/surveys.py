@@ -15,7 +15,7 @@ from typing import Any
 from confide import _arrow, _cells, _validate
 from confide._files import load_json, named, readable
 from confide.accounting import Spend
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, unquoted
 from confide.mechanisms import Mechanism, Reports
 from confide.questions import Question
 from confide.reports import Stamp
@@ -122,6 +122,7 @@ class Survey:
         """What a table of reports says about itself."""
         return Stamp(self.mechanisms, simulated, self.to_dict())
 
+    @unquoted("a table of answers")
     def reports(
         self,
         table: Any,

@@ -13,7 +13,7 @@ import numpy as np
 
 from confide import _validate
 from confide.accounting import Spend
-from confide.errors import InvalidInput, Unsupported
+from confide.errors import InvalidInput, Unsupported, unquoted
 from confide.lattice import Categories, Lattice
 from confide.mechanisms.base import Indices, Mechanism
 from confide.mechanisms.laws import Floats, Product
@@ -90,6 +90,7 @@ class Joint(Mechanism):
         first, *others = (part.spend for part in self.parts.values())
         return sum(others, start=first)
 
+    @unquoted("a column of values for each question")
     def index(self, values: Any) -> Indices:
         """One row of indices a respondent, from columns by name or an array of columns."""
         if isinstance(values, np.ndarray):

@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from confide import _validate
 from confide.accounting import Spend
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, unquoted
 from confide.randomness import Entropy, SeededEntropy, SystemEntropy
 
 Numbers = npt.NDArray[np.int64]
 
 MAX_SAMPLES = 2**20
+RECORDS = "records that the sampler can take"
 
 
 class Charges(Protocol):
@@ -129,7 +130,8 @@ class Sampler(ABC):
                 "a key for the ledger", _validate.shown(key), "Such as 'branch-12/2024-05'."
             )
         settled = self.settled(SystemEntropy())
-        prepared = settled._prepare(records)
+        with unquoted(RECORDS):
+            prepared = settled._prepare(records)
 
         def make() -> dict[str, Any]:
             numbers = settled._draw(prepared, SystemEntropy(), k).tolist()
@@ -147,7 +149,9 @@ class Sampler(ABC):
         k = _validate.integer(1, k=k)
         entropy = SeededEntropy(_validate.integer(0, seed=seed))
         settled = self.settled(entropy)
-        numbers = settled._draw(settled._prepare(records), entropy, k)
+        with unquoted(RECORDS):
+            prepared = settled._prepare(records)
+        numbers = settled._draw(prepared, entropy, k)
         return Samples(numbers, settled, simulated=True)
 
 

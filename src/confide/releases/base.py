@@ -17,7 +17,7 @@ from confide import _validate
 from confide._contents import content
 from confide.accounting import Spend, checked_epsilon, odds, rounded_up
 from confide.curves import CellDensity, Density
-from confide.errors import ConfideWarning, InvalidInput, Mismatch
+from confide.errors import ConfideWarning, InvalidInput, Mismatch, unquoted
 from confide.lattice import Lattice
 from confide.randomness import Entropy, SeededEntropy, SystemEntropy
 
@@ -276,6 +276,7 @@ class Recipe(ABC):
         noisy = tuple(self._draw(self._prepare(indices, _silent), entropy))
         return self._open(self._spec(len(indices)), noisy, simulated=True)
 
+    @unquoted("values that can be read")
     def _records(self, values: Any) -> Indices:
         indices = self._index(values)
         if len(indices) > MOST_RECORDS:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from confide import _validate
 from confide.accounting import Spend, checked_epsilon
-from confide.errors import ConfideWarning, InvalidInput
+from confide.errors import ConfideError, ConfideWarning, InvalidInput, alone
 from confide.lattice import Lattice
 from confide.mechanisms import Laplace, Mechanism, SquareWave
 
@@ -45,6 +46,41 @@ def warn_outside(
             ConfideWarning,
             stacklevel=4,
         )
+
+
+# What scikit-learn says of the shape and kind of data, without quoting it.
+SAFE = re.compile(
+    r"(Input \w+ contains|Found array with|Found input variables|Sparse data|X has \d+ features"
+    r"|\w+ does not support sparse|The feature names should match|bad input shape"
+    r"|y should be a 1d array|Unknown label type|This \w+ estimator requires y to be passed)"
+)
+
+
+def guarded(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """What a function gives, or an error that quotes no value."""
+    try:
+        return function(*arguments, **options)
+    except Exception as error:
+        told = _unquoted(error)
+    # Here no other error is being handled, which would go along.
+    raise told
+
+
+def _unquoted(error: Exception) -> Exception:
+    text = str(error)
+    if isinstance(error, ConfideError):
+        alone(error)
+        return error
+    if isinstance(error, OSError | MemoryError):
+        return error
+    if "Reshape your data" in text:
+        return InvalidInput("rows of features", "none", "Reshape your data: X.reshape(-1, 1).")
+    if text.startswith("Complex data"):
+        return InvalidInput("real numbers", "others", "Complex data not supported.")
+    if SAFE.match(text):
+        return TypeError(text) if isinstance(error, TypeError) else ValueError(text)
+    kind = "text" if "could not convert" in text else f"what led to a {type(error).__name__}"
+    return InvalidInput("numbers", kind)
 
 
 class Private(BaseEstimator):  # type: ignore[misc]
@@ -111,12 +147,7 @@ class Private(BaseEstimator):  # type: ignore[misc]
         for given in (X, *y):
             if isinstance(given, np.ma.MaskedArray):
                 raise InvalidInput("data without a mask", "a masked array")
-        try:
-            return validate_data(self, X, *y, dtype=np.float64, **options)
-        except ValueError as error:
-            if "could not convert" in str(error):
-                raise InvalidInput("numbers", "text") from None
-            raise
+        return guarded(validate_data, self, X, *y, dtype=np.float64, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

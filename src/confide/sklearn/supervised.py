@@ -25,7 +25,7 @@ from confide.estimators import (
 )
 from confide.lattice import Lattice
 from confide.mechanisms import Joint, Mechanism, Partition, RandomizedResponse
-from confide.sklearn.base import MECHANISMS, Bound, Floats, Private, warn_outside
+from confide.sklearn.base import MECHANISMS, Bound, Floats, Private, guarded, warn_outside
 from confide.summaries import CellSums, Counts
 
 
@@ -153,11 +153,12 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
         high = _validate.finite(response_high=self.response_high)
         if not low < high:
             raise InvalidInput("response_low < response_high", f"{low:g} and {high:g}")
+        given = guarded(np.asarray, y, dtype=np.float64)
         public = self._public(X.shape[1])
         self._held(X)
         names = ("response_low", "response_high")
-        warn_outside(np.asarray(y, dtype=np.float64), low, high, "responses", names)
-        responses = np.clip(np.asarray(y, dtype=np.float64), low, high)
+        warn_outside(given, low, high, "responses", names)
+        responses = np.clip(given, low, high)
         self.middle_ = 0.0
         if public:
             self.curve_ = self._alone(X, responses, (low, high))
@@ -243,8 +244,9 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Privatise the rows and estimate where each class is the more likely one."""
         X, y = self._data(X, y)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y if self.classes is None else np.asarray(self.classes))
+        guarded(check_classification_targets, y)
+        given = y if self.classes is None else np.asarray(self.classes)
+        self.classes_ = guarded(np.unique, given)
         if self.classes_.size > 2:
             # scikit-learn's own words, which its checks look for.
             raise ValueError(
@@ -253,7 +255,7 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
             )
         if self.classes_.size < 2:
             raise ValueError("Classifier can't train when only one class is present: expected two.")
-        numbers = np.searchsorted(self.classes_, y).clip(0, 1)
+        numbers = guarded(np.searchsorted, self.classes_, y).clip(0, 1)
         odd = np.flatnonzero(self.classes_[numbers] != y)
         if odd.size:
             raise InvalidInput("labels among the given classes", f"another at position {odd[0]}")
