@@ -4,12 +4,17 @@ BIN := .venv/bin
 # Spark is half a gigabyte and needs Java, so it has an environment of its own.
 SPARK := .venv-spark/bin
 DOCS := .venv-docs/bin
+LOWEST := .venv-lowest/bin
+NEWEST := .venv-newest/bin
+# The newest Python that runs here; NEWEST_PYTHON=/path/to/python names another.
+NEWEST_PYTHON ?= $(shell for v in 3.15 3.14 3.13 3.12 3.11; do \
+	python$$v -c '' 2>/dev/null && command -v python$$v && break; done)
 # One BLAS thread a process: the tests run one process a core.
 export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
 NAME ?=
 
-.PHONY: demo test test-spark lint bench evidence fuzz docs upgrade clean
+.PHONY: demo test test-spark test-lowest test-newest lint bench evidence fuzz docs upgrade clean
 
 demo: .venv/ready
 	$(BIN)/confide demo
@@ -19,6 +24,13 @@ test: .venv/ready lint
 
 test-spark: .venv-spark/ready
 	$(SPARK)/python -m pytest tests/spark
+
+# The oldest release of everything that pyproject.toml allows, and the newest Python.
+test-lowest: .venv-lowest/ready
+	$(LOWEST)/python -m pytest -n 2 --dist worksteal
+
+test-newest: .venv-newest/ready
+	$(NEWEST)/python -m pytest -n 2 --dist worksteal
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -51,6 +63,20 @@ docs: .venv-docs/ready
 	$(SPARK)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pytest -e '.[spark]'
 	touch $@
 
+.venv-lowest/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	$(LOWEST)/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST)/uv pip install --quiet --python $(LOWEST)/python --resolution lowest-direct --group frames -e '.[all]'
+	$(LOWEST)/uv pip install --quiet --python $(LOWEST)/python --group test
+	$(LOWEST)/uv pip list --python $(LOWEST)/python
+	touch $@
+
+.venv-newest/ready: pyproject.toml constraints.txt
+	$(NEWEST_PYTHON) -m venv .venv-newest
+	$(NEWEST)/python -m pip install --quiet --disable-pip-version-check --upgrade pip -c constraints.txt
+	$(NEWEST)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e '.[all]'
+	touch $@
+
 .venv-docs/ready: docs/requirements.txt
 	$(PYTHON) -m venv .venv-docs
 	$(DOCS)/python -m pip install --quiet --disable-pip-version-check -r docs/requirements.txt
@@ -68,4 +94,4 @@ upgrade:
 	$(SPARK)/python -m pip list --format=freeze --exclude-editable | grep -v '^setuptools==' | LC_ALL=C sort -uf - constraints.txt -o constraints.txt
 
 clean:
-	rm -rf .venv .venv-spark .venv-docs site build dist .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-spark .venv-docs .venv-lowest .venv-newest site build dist .mypy_cache .ruff_cache .import_linter_cache

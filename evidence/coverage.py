@@ -26,7 +26,7 @@ from confide import Laplace, Lattice, SquareWave
 from confide.estimators._ends import least_variance, mean_ends, quantile_ends, scales, share_ends
 from confide.estimators._profile import Profile
 from confide.estimators.intervals import WINDOW
-from confide.estimators.shares import ReportIntervals
+from confide.estimators.shares import ReportIntervals, scores_of
 from confide.mechanisms import ForcedResponse, RandomizedResponse
 from confide.mechanisms.laws import Law
 
@@ -218,7 +218,8 @@ def categories(surveys: int, seed: int = 1) -> Iterator[dict[str, Any]]:
         shares, law = np.array(truth) / 10, mechanism.law.matrix()
         for n in (200, 2_000):
             drawn = generator.multinomial(n, law @ shares, size=surveys) / n
-            ends = np.array([ReportIntervals(law, row, n).shares(LEVEL) for row in drawn])
+            scores = scores_of(mechanism.law)
+            ends = np.array([ReportIntervals(*scores, row, n).shares(LEVEL) for row in drawn])
             covered = (ends[:, 0] <= shares) & (shares <= ends[:, 1])
             wide = (ends[:, 1] - ends[:, 0]).mean(0)
             for share, hit, width in zip(shares, covered.T, wide, strict=True):

@@ -137,9 +137,15 @@ def toml(rng: random.Random) -> bytes:
     return "\n".join(lines).encode()
 
 
+def unpacked(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the arrays of a packed summary that is in order."""
+    header, arrays = forms.unpack(data)
+    return header, {name: array.read() for name, array in arrays.items()}
+
+
 def archive(rng: random.Random) -> bytes:
     """An archive whose header or arrays were exchanged."""
-    header, arrays = forms.unpack(counts().to_bytes())
+    header, arrays = unpacked(counts().to_bytes())
     if rng.random() < 0.6:
         header = exchanged(header, rng)
     else:

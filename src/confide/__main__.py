@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import sys
 
-from confide.errors import MissingExtra, extra
+INTERRUPTED = 130
+"""Exit code of a command that somebody stopped with Ctrl-C, as shells have it."""
 
 
 def main() -> None:
     """Run the command line, or say what it lacks."""
     try:
+        code = _run()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        print("Interrupted.", file=sys.stderr)
+    sys.exit(code)
+
+
+def _run() -> int:
+    # Imports take a while, and somebody may change their mind meanwhile.
+    from confide.errors import MissingExtra, extra
+
+    try:
         for module in ("typer", "rich", "pyarrow"):
             extra(module, "cli")
     except MissingExtra as error:
         print(error, file=sys.stderr)
-        sys.exit(2)
+        return 2
     from confide.cli.app import run
 
-    sys.exit(run())
+    return run()
 
 
 if __name__ == "__main__":

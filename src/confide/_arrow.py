@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
+import io
 import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from confide import _validate
+from confide import _limits, _pages, _validate
 from confide._files import counted, named, readable, unseen
 from confide.errors import InvalidInput, extra, unquoted
 from confide.randomness import SystemEntropy, permutation
@@ -26,6 +28,10 @@ ROWS = 2**18
 CSV = (".csv'", ".csv.gz'")
 """How the name of a CSV file ends in a message."""
 TABLE = "a table: a dict of columns, or a pandas, polars or Arrow table"
+CELLS, LETTERS = 2**24, 2**27
+"""Cells of a Parquet batch and letters of a column: of very many columns, or of long words, fewer
+rows are read at a time.
+"""
 BLOCK = 2**22
 """Bytes of a CSV batch; no line may be longer."""
 
@@ -110,14 +116,16 @@ def plain(kind: Any) -> Any:
 
 def unique(names: Sequence[str], where: str) -> None:
     """Refuse two columns of one name: nobody could say which is meant."""
+    seen = set()
     for name in names:
-        if names.count(name) > 1:
+        if name in seen:
             # The names are not said: in a file without a header they are the first values.
             first = names.index(name)
             second = names.index(name, first + 1)
             raise InvalidInput(
                 f"each column once in {where}", f"columns {first + 1} and {second + 1} of one name"
             )
+        seen.add(name)
 
 
 def column_of(table: Any, name: str, where: str) -> Any:
@@ -162,6 +170,8 @@ class Source:
         """Column names."""
         with _told(self.where):
             try:
+                if self.plain:
+                    self._check_header()
                 names = list(self._csv().schema.names if self.plain else self._schema.names)
             except arrow().ArrowException:
                 # Decimal commas make the lines of such a file uneven.
@@ -177,12 +187,25 @@ class Source:
                 self._check_separator()
                 raise no_column(self.names, name, self.where)
 
+    def _check_header(self) -> None:
+        """Refuse a header of very many columns: Arrow would guess the type of each."""
+        readable(self.path)
+        with self._bytes() as file:
+            start = file.read(BLOCK)
+        if start.count(b",") < _limits.MAX_COLUMNS:
+            return
+        text = io.StringIO(start.decode("utf-8", errors="replace"), newline="")
+        try:
+            columns = len(next(csv.reader(text)))
+        except csv.Error:
+            columns = start.count(b",") + 1
+        _limits.check_columns(columns, self.where)
+
     def _check_separator(self) -> None:
         """Refuse a header that is not split by commas: spreadsheets write others too."""
         if not self.plain:
             return
-        packed = self.path.suffix == ".gz"
-        with _told(self.where), gzip.open(self.path) if packed else self.path.open("rb") as file:
+        with _told(self.where), self._bytes() as file:
             header = file.readline(BLOCK)
         for mark, got in ((b";", "semicolons"), (b"\t", "tabs")):
             if mark in header and b"," not in header:
@@ -206,13 +229,13 @@ class Source:
     @property
     def rows(self) -> int | None:
         """Number of rows, where the file knows it without being read."""
-        return None if self.plain else int(self._parquet.metadata.num_rows)
+        return None if self.plain else int(self._footer.num_rows)
 
     @property
     def groups(self) -> list[int]:
         """Rows of each row group of a Parquet file."""
         with _told(self.where):
-            metadata = self._parquet.metadata
+            metadata = self._footer
             return [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
 
     def states(self, name: str, low: int, high: int) -> bool:
@@ -223,7 +246,7 @@ class Source:
         if not arrow().types.is_integer(self.kind(name)):
             return False
         with _told(self.where):
-            metadata = self._parquet.metadata
+            metadata = self._footer
             paths = [metadata.schema.column(at).path for at in range(metadata.num_columns)]
             at = paths.index(name)
             for group in range(metadata.num_row_groups):
@@ -236,20 +259,50 @@ class Source:
     def _schema(self) -> Any:
         return self._parquet.schema_arrow
 
+    @cached_property
+    def _footer(self) -> Any:
+        """What a Parquet file says about itself, read once."""
+        readable(self.path)
+        footer = arrow("pyarrow.parquet").ParquetFile(self.path).metadata
+        _limits.check_columns(footer.num_columns, self.where)
+        return footer
+
     @property
     def _parquet(self) -> Any:
-        readable(self.path)
-        return arrow("pyarrow.parquet").ParquetFile(self.path)
+        return arrow("pyarrow.parquet").ParquetFile(self.path, metadata=self._footer)
+
+    def check(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> int:
+        """Refuse a file that asks for more than its size allows when some columns are read.
+
+        Returns how many rows may be read at a time.
+        """
+        with _told(self.where):
+            if self.path.suffix == ".gz":
+                stat = self.path.stat()
+                _unpack(self.path, self.where, stat.st_size, stat.st_mtime_ns)
+            if self.plain:
+                return ROWS
+            try:
+                long = _pages.check(self.path, self._footer, columns, groups, self.where)
+            except _pages.Damaged:
+                raise _damaged(self.where) from None
+        return max(1, min(ROWS, CELLS // max(1, len(columns)), LETTERS // max(1, long)))
+
+    def _bytes(self) -> IO[bytes]:
+        """The text of a CSV file, unpacked as far as its size allows."""
+        if self.path.suffix == ".gz":
+            return io.BufferedReader(_Unpacked(self.path, self.where))
+        return self.path.open("rb")
 
     def _csv(self, names: Sequence[str] = ()) -> Any:
         readable(self.path)
-        pa, csv = arrow(), arrow("pyarrow.csv")
-        return csv.open_csv(
-            self.path,
+        pa, table = arrow(), arrow("pyarrow.csv")
+        return table.open_csv(
+            self._bytes() if self.path.suffix == ".gz" else self.path,
             # One thread, so that a bad row can be told by its number.
-            read_options=csv.ReadOptions(use_threads=False, block_size=BLOCK),
-            parse_options=csv.ParseOptions(ignore_empty_lines=False, newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
+            read_options=table.ReadOptions(use_threads=False, block_size=BLOCK),
+            parse_options=table.ParseOptions(ignore_empty_lines=False, newlines_in_values=True),
+            convert_options=table.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 include_columns=list(names),
                 strings_can_be_null=False,
@@ -264,6 +317,7 @@ class Source:
         Of a Parquet file some row groups may be asked for.
         """
         self.require(columns)
+        rows = ROWS if self.plain else self.check(columns, groups)
         with _told(self.where):
             if self.plain:
                 yield from (_cells(batch) for batch in self._csv(columns))
@@ -271,9 +325,43 @@ class Source:
                 # The file's own order would come back otherwise.
                 wanted = list(columns)
                 for batch in self._parquet.iter_batches(
-                    ROWS, groups, columns=wanted, use_threads=len(wanted) > 1
+                    rows, groups, columns=wanted, use_threads=len(wanted) > 1
                 ):
                     yield batch.select(wanted)
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a gzip file, refused where it is more than the file's size allows."""
+
+    def __init__(self, path: Path, where: str) -> None:
+        self._file = gzip.open(path)  # noqa: SIM115
+        self._size, self._where = path.stat().st_size, where
+        self._read = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes."""
+        data = self._file.read(len(buffer))
+        self._read += len(data)
+        _limits.check_unpacked(self._read, self._size, self._where)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close the file too."""
+        self._file.close()
+        super().close()
+
+
+@lru_cache
+def _unpack(path: Path, where: str, *_: int) -> None:
+    """Unpack a gzip file once, for those who read it by themselves; later calls are for free."""
+    with io.BufferedReader(_Unpacked(path, where)) as file:
+        while file.read(BLOCK):
+            pass
 
 
 def _cells(batch: Any) -> Any:

@@ -13,6 +13,7 @@ from confide._arrow import Source, arrow
 from confide.errors import InvalidInput, unquoted
 
 Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 Where = Callable[[int], str]
 CELLS = "a column of values"
 
@@ -70,7 +71,7 @@ def numbers(
     elif pa.types.is_decimal(kind) or pa.types.is_null(kind):
         column = column.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise InvalidInput(expected, f"the type {kind_of(kind)} in {where(0)}")
+        raise _no_type(expected, column, where)
     result: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
     odd = np.flatnonzero(~np.isfinite(result))
     if odd.size and column.null_count:
@@ -89,7 +90,7 @@ def whole(column: Any, *, name: str, plain: bool, where: Where) -> npt.NDArray[n
     if plain and pa.types.is_string(column.type):
         _match(column, WHOLE, expected, where)
     elif not pa.types.is_integer(column.type):
-        raise InvalidInput(expected, f"the type {kind_of(column.type)} in {where(0)}")
+        raise _no_type(expected, column, where)
     if column.null_count:
         at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise InvalidInput(expected, f"nothing in {where(at)}")
@@ -99,6 +100,51 @@ def whole(column: Any, *, name: str, plain: bool, where: Where) -> npt.NDArray[n
             raise InvalidInput(expected, f"a number too large in {where(0)}")
     result: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return result
+
+
+def whole_where(
+    column: Any, *, name: str, plain: bool, where: Where
+) -> tuple[npt.NDArray[np.int64], Flags, Flags]:
+    """A column's whole numbers, where there is a cell, and where it is a whole number.
+
+    The type of the column must be one that can hold them; a number too large for 64 bits is -1.
+    """
+    pa, compute = arrow(), arrow("pyarrow.compute")
+    there = ~column.is_null().to_numpy(zero_copy_only=False)
+    fits = there
+    if plain and pa.types.is_string(column.type):
+        spelt = compute.fill_null(compute.match_substring_regex(column, WHOLE), False)
+        fits = spelt.to_numpy(zero_copy_only=False)
+        column = compute.if_else(spelt, column, pa.scalar("0"))
+    elif not pa.types.is_integer(column.type):
+        raise _no_type(f"whole numbers in column {name!r}", column, where)
+    if pa.types.is_uint64(column.type):
+        large = np.iinfo(np.int64).max
+        column = compute.if_else(
+            compute.less_equal(column, pa.scalar(large, pa.uint64())), column, 0
+        )
+    result = column.fill_null("0" if pa.types.is_string(column.type) else 0).cast(pa.int64())
+    return result.to_numpy(zero_copy_only=False), there, fits
+
+
+def numbers_where(column: Any, *, name: str, plain: bool, where: Where) -> tuple[Floats, Flags]:
+    """A column's numbers, NaN where a cell is none, and where there is a cell."""
+    pa, compute = arrow(), arrow("pyarrow.compute")
+    there = ~column.is_null().to_numpy(zero_copy_only=False)
+    kind = column.type
+    if plain and pa.types.is_string(kind):
+        spelt = compute.match_substring_regex(column, NUMBER)
+        column = compute.if_else(spelt, column, pa.scalar(None, pa.string())).cast(pa.float64())
+    elif pa.types.is_decimal(kind) or pa.types.is_null(kind):
+        column = column.cast(pa.float64())
+    elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        raise _no_type(f"plain finite numbers in column {name!r}", column, where)
+    values: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    return values, there
+
+
+def _no_type(expected: str, column: Any, where: Where) -> InvalidInput:
+    return InvalidInput(expected, f"the type {kind_of(column.type)} in {where(0)}")
 
 
 @unquoted(CELLS)

@@ -69,8 +69,21 @@ def ends(path: Path, suffixes: Sequence[str]) -> bool:
     return any(path.name.removesuffix(suffix) not in ("", path.name) for suffix in suffixes)
 
 
+def spelt(path: Path) -> None:
+    """Refuse a name that is no text to Arrow: bytes that the locale, or UTF-8, cannot read."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(
+            "a file name that this locale can read",
+            named(path),
+            "Set LC_ALL=C.UTF-8, or rename the file.",
+        ) from None
+
+
 def readable(path: Path) -> None:
     """Refuse what is not a file before anything else is done."""
+    spelt(path)
     if not path.exists():
         raise InvalidInput(f"a file at {named(path)}", "none")
     if not path.is_file():
@@ -89,6 +102,7 @@ def different(paths: Sequence[Path]) -> None:
 
 def writable(path: Path, suffixes: Sequence[str], inputs: Iterable[Path] = ()) -> None:
     """Refuse an output of the wrong kind, or one that would destroy an input."""
+    spelt(path)
     if path.suffix not in suffixes:
         raise InvalidInput(f"an output file that ends in {' or '.join(suffixes)}", named(path))
     if path.exists() and not path.is_file():

@@ -7,6 +7,7 @@ converted: ``epsilon = positive(epsilon=epsilon)``.
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import numbers
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,10 @@ steady = np.errstate(all="ignore")
 
 Where that state is "raise" or "warn", an underflow would tell that somebody's value is tiny. What
 floats may do to a value is checked by us, and refused without quoting it."""
+DEPTH = 32
+"""Dimensions of an array that is given as lists of lists, at most."""
+COMPARED, LENGTH = 1000, 100
+"""Known names that an unknown one is compared with, and how long they may be."""
 
 
 def _only(named: dict[str, Any]) -> tuple[str, Any]:
@@ -99,13 +104,15 @@ def integer(minimum: int, maximum: int | None = None, **named: Any) -> int:
 
 def nearest(word: Any, known: Iterable[str], *, rest: str = "") -> str:
     """Advice that names the known word nearest to an unknown one; else all of them, or the rest."""
-    known = list(known)
-    close = difflib.get_close_matches(str(word), known, n=1)
+    # Names come from files too: comparing two takes time that grows with the product of lengths.
+    known = list(itertools.islice(known, COMPARED))
+    short = [name for name in known if len(name) <= LENGTH]
+    close = difflib.get_close_matches(str(word)[: LENGTH + 1], short, n=1)
     if close:
         return f"Did you mean {shown(close[0])}?"
     if rest:
         return rest
-    # Names come from files too: whatever they are, the message stays one line.
+    # Whatever they are, the message stays one line.
     plain = (name if name.isprintable() and len(name) <= 60 else shown(name) for name in known)
     return f"Known: {', '.join(plain)}."
 
@@ -137,9 +144,24 @@ def array(**named: Any) -> npt.NDArray[Any]:
             "Give missing answers a public value of their own.",
         )
     try:
-        return np.asarray(value)
+        return np.asarray(value, dtype=object) if _texts(value) else np.asarray(value)
     except (ValueError, TypeError):
         raise InvalidInput(f"{name} as a plain array", "rows of different lengths") from None
+
+
+def _texts(value: Any, depth: int = DEPTH) -> bool:
+    """Whether lists hold text, or are nested deeper than any array.
+
+    Numpy would give every entry the length of the longest text: one long word among many short
+    ones, in a file of a megabyte, would take gigabytes.
+    """
+    if not isinstance(value, (list, tuple)):
+        return False
+    kinds = set(map(type, value))
+    if not depth or any(issubclass(kind, (str, bytes)) for kind in kinds):
+        return True
+    nested = any(issubclass(kind, (list, tuple)) for kind in kinds)
+    return nested and any(_texts(item, depth - 1) for item in value)
 
 
 @unquoted("plain numbers")

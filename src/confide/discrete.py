@@ -96,7 +96,8 @@ def gamma_weights(shape: float, scale: float, m: int) -> tuple[int, ...]:
     near = np.diff(gammainc(shape, edges) / 2)
     mass = np.append(np.where(tail[:-1] > 0.25, near, tail[:-1] - tail[1:]), tail[-1])
     mass[0] *= 2
-    return tuple(max(1, round(ONE * part)) for part in mass.tolist())
+    # Below 2**63 and exact: multiplying by a power of two does not round.
+    return tuple(np.maximum(np.rint(ONE * mass), 1).astype(np.int64).tolist())
 
 
 def gamma_sampler(weights: tuple[int, ...], bits: int = 64) -> Inversion:

@@ -12,13 +12,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from confide import _arrow, _cells, _validate
+from confide import _arrow, _cells, _limits, _validate
 from confide._files import load_json, named, readable
 from confide.accounting import Spend
 from confide.errors import InvalidInput, unquoted
-from confide.mechanisms import Mechanism, Reports
+from confide.mechanisms import Mechanism, Reports, affordable
 from confide.questions import Question
 from confide.reports import Stamp
+
+PARTS = 64
+"""Points outside of quotes in a line of TOML, at most."""
+QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,8 @@ class Survey:
                 raise InvalidInput(f"a Question for {name!r}", _validate.shown(question))
         if not isinstance(self.title, str):
             raise InvalidInput("a title that is text", f"title={_validate.shown(self.title)}")
+        # Nobody must be asked what nobody could read: files of reports keep to the same bounds.
+        affordable((question.to_dict() for question in self.questions.values()), "a survey")
         object.__setattr__(self, "questions", dict(self.questions))
 
     @property
@@ -171,6 +177,7 @@ class Survey:
         given = fields.get("questions")
         if not isinstance(given, Mapping) or not given:
             raise InvalidInput("a table [questions.NAME] for at least one question", "none")
+        affordable(given.values(), "a survey")
         questions = {}
         for name, keys in given.items():
             try:
@@ -188,16 +195,33 @@ class Survey:
         readable(path)
         if path.suffix not in (".toml", ".json"):
             raise InvalidInput("a survey that ends in .toml or .json", named(path))
+        if path.stat().st_size > _limits.MAX_SURVEY:
+            raise InvalidInput(
+                f"a survey of at most {_limits.MAX_SURVEY:,} bytes",
+                f"{path.stat().st_size:,} in {named(path)}",
+            )
         data = path.read_bytes()
         if path.suffix == ".json":
             return cls.from_dict(load_json(data, named(path)))
         try:
-            fields = tomllib.loads(data.decode("utf-8-sig"))
+            text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise InvalidInput(f"UTF-8 text in {named(path)}", "other bytes") from None
+        _no_long_keys(text, named(path))
+        try:
+            fields = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
             raise InvalidInput(f"TOML in {named(path)}", _fault(error)) from None
         return cls.from_dict(fields)
+
+
+def _no_long_keys(text: str, where: str) -> None:
+    """Refuse keys of very many parts, over which Python's parser takes time by their square."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.count(".") > PARTS and QUOTED.sub("", line).count(".") > PARTS:
+            raise InvalidInput(
+                f"keys of at most {PARTS} parts in {where}", f"a longer one in line {number}"
+            )
 
 
 def _fault(error: Exception) -> str:

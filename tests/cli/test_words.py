@@ -127,9 +127,15 @@ class TestRawValues:
         "verb", ["density", "regress --y age --x smokes", "summarize -o c.json"]
     )
     def test_what_cannot_be_a_report_is_not_shown(self, verb, capsys):
-        raw = "Reports are what privatize has written: put raw values through it first.\n"
+        raw = (
+            "Reports are what privatize has written: put raw values through it first. "
+            "To leave such rows out: --invalid drop.\n"
+        )
         for age, fault in (
-            (31_415, "reports from 0 to 179 in column 'age' of 'pay.csv', got other numbers"),
+            (
+                31_415,
+                "reports from 0 to 179 in column 'age', got another number in row 2 of 'pay.csv'",
+            ),
             (31.415, "whole numbers in column 'age', got other text in row 2 of 'pay.csv'"),
         ):
             Path("pay.csv").write_text(f"age,smokes\n3,1\n{age},0\n")
@@ -139,7 +145,8 @@ class TestRawValues:
         Path("pay.csv").write_text("age,smokes,team\n31415,1,a\n")
         printed = told("summarize survey.toml pay.csv -o c.json --by team", 2, capsys)
         assert printed == (
-            f"Expected valid rows in 'pay.csv', got 1 row with a report out of range. {raw}"
+            "Expected valid rows in 'pay.csv', got 1 row with a report out of range: "
+            f"the first is row 1 of 'pay.csv'. {raw}"
         )
 
     def test_a_public_column_that_was_left_behind(self, capsys):

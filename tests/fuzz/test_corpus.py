@@ -30,6 +30,7 @@ from evidence.fuzz_files import (
     spectrum,
     sums,
     text,
+    unpacked,
 )
 from evidence.fuzz_readers import read_values
 
@@ -79,7 +80,7 @@ def packed(**arrays: Any) -> bytes:
 
 def repacked(header: dict[str, Any] | None = None, **arrays: Any) -> bytes:
     """The archive of valid counts with parts exchanged."""
-    own, tables = forms.unpack(counts().to_bytes())
+    own, tables = unpacked(counts().to_bytes())
     return forms.pack(own | (header or {}), tables | arrays)
 
 

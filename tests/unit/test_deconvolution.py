@@ -275,7 +275,7 @@ class TestCounts:
     def test_cost_depends_on_cells_alone(self):
         mechanism = Laplace(Lattice(low=0, high=1, size=64), epsilon=2.0)
         counts = simulated(mechanism, beta_masses(64), 10_000, np.random.default_rng(10))
-        many = Counts(mechanism, counts.counts * 10**12)
+        many = Counts(mechanism, counts.counts * 10**10)
         few, lots = (Deconvolution(bandwidth=0.05).fit(one) for one in (counts, many))
         np.testing.assert_allclose(few.masses, lots.masses, rtol=1e-12)
         assert Deconvolution().fit(many).bandwidth < Deconvolution().fit(counts).bandwidth
@@ -577,9 +577,7 @@ class TestBandwidth:
 
     def test_cross_validation_of_one_effective_report(self):
         mechanism = Laplace(Lattice(low=0, high=1, size=64), epsilon=5.0)
-        reports = mechanism.simulate(np.linspace(0, 1, 50), seed=1)
-        counts = Counts.of(reports, weights=np.append(1e30, np.ones(49)))
-        axis = inverses(mechanism)[0].axis(np.full(64, 1 / 64), counts.effective_n, named("fan"))
+        axis = inverses(mechanism)[0].axis(np.full(64, 1 / 64), 1.0, named("fan"))
         with pytest.raises(InvalidInput, match="one effective report"):
             bandwidths.cross_validation([axis], named("fan"))
 

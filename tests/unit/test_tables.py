@@ -236,7 +236,7 @@ def test_rows_that_cannot_be_used(data: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         counts(table, WAVE, column="pay", **public)
     with pytest.warns(LeftOut, match=words) as caught:
-        found = counts(table, WAVE, column="pay", invalid="report", **public)
+        found = counts(table, WAVE, column="pay", invalid="drop", **public)
     told = caught[0].message
     assert isinstance(told, LeftOut)
     assert sum(told.rows.values()) + found.n == 3
@@ -256,7 +256,7 @@ def test_nan_that_the_statistics_of_a_file_leave_out(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match=f"1 row with a {words} that is"):
             counts(path, WAVE, column="good", **public)
         with pytest.warns(LeftOut):
-            found = counts(path, WAVE, column="good", invalid="report", **public)
+            found = counts(path, WAVE, column="good", invalid="drop", **public)
         assert found.n == 2
         assert all(np.isfinite(array).all() for array in found._arrays().values())
     with pytest.raises(InvalidInput, match="1 row with a weight that is"):
@@ -270,14 +270,14 @@ def test_bad_rows_leave_the_good_ones_alone() -> None:
     bad["pay"] = np.where(np.arange(1000) % 11 == 0, 10**6 + np.arange(1000), data["pay"])
     kept = (np.arange(1000) % 7 > 0) & (np.arange(1000) % 5 > 0) & (np.arange(1000) % 11 > 0)
     with pytest.warns(LeftOut):
-        ours = counts(bad, WAVE, column="pay", response="rate", weights="weight", invalid="report")
+        ours = counts(bad, WAVE, column="pay", response="rate", weights="weight", invalid="drop")
     same(ours, oracle(data, kept, response="rate", weights="weight"))
 
 
 def test_nothing_left() -> None:
     for data in ({"pay": np.array([], np.int32)}, {"pay": [99]}):
         with pytest.raises(InvalidInput, match="at least one report"):
-            counts(data, WAVE, invalid="report")
+            counts(data, WAVE, invalid="drop")
 
 
 def test_invalid_values_are_collapsed_before_they_reach_python(
@@ -317,7 +317,7 @@ def test_values_that_are_no_reports_make_few_groups(kind: str) -> None:
     # Texts as long as a report, of digits and a minus, are told apart later.
     assert few <= (11**2 + 11 + 3 if kind == "string" else SIZE + 2)
     with pytest.warns(LeftOut):
-        found = counts(table, WAVE, invalid="report")
+        found = counts(table, WAVE, invalid="drop")
     good = [str(report) for report in range(SIZE)]
     column = pd.Series(table["pay"].to_pylist()).astype(str)
     assert found.counts.tolist() == [int((column == report).sum()) for report in good]
@@ -341,7 +341,7 @@ def test_files_say_where_bare_columns_will_do(tmp_path: Path) -> None:
     both = [tmp_path / "small.parquet", tmp_path / "other.parquet"]
     assert opened(both, ["pay"]).small == set()
     with pytest.warns(LeftOut):
-        assert counts(both, WAVE, column="pay", invalid="report").n == 2
+        assert counts(both, WAVE, column="pay", invalid="drop").n == 2
 
 
 def test_a_line_break_is_no_part_of_a_number(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_a_line_break_is_no_part_of_a_number(tmp_path: Path) -> None:
     connection.close()
     for table in (data, ibis.sqlite.connect(tmp_path / "t.db").table("t")):
         with pytest.warns(LeftOut) as caught:
-            found = counts(table, WAVE, column="pay", weights="weight", invalid="report")
+            found = counts(table, WAVE, column="pay", weights="weight", invalid="drop")
         assert found.n == 1
         told = [one.message for one in caught if isinstance(one.message, LeftOut)]
         assert [list(one.rows.values()) for one in told] == [[2, 1]]
@@ -539,7 +539,7 @@ def test_cell_sums_of_bad_rows() -> None:
     with pytest.raises(InvalidInput, match="1 row without a report and 5 rows with a report that"):
         cell_sums(data, partition)
     with pytest.warns(LeftOut):
-        sums = cell_sums(data, partition, simulated=True, invalid="report")
+        sums = cell_sums(data, partition, simulated=True, invalid="drop")
     kept = np.ones(50, bool)
     kept[3:9] = False
     rest = type(good)(good.values[kept], partition, simulated=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -22,6 +23,7 @@ from confide.cli.demo import demo
 from confide.cli.design import design
 from confide.cli.estimate import density, shares
 from confide.cli.ledger import ledger
+from confide.cli.output import harmless
 from confide.cli.plan import plan
 from confide.cli.privatize import privatize
 from confide.cli.regress import classify, regress
@@ -108,6 +110,9 @@ commands.shape(app)
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; returns the exit code, 2 with one sentence on stderr for bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A locale without UTF-8 spells out what it has no letters for, as on stderr.
+        sys.stdout.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings():
         warnings.showwarning = _warner()
         warnings.simplefilter("always", ConfideWarning)
@@ -172,8 +177,8 @@ def _sentence(message: str) -> str:
 
 
 def _told(message: str) -> str:
-    """One line, in the words of the command line."""
-    line = " ".join(message.split())
+    """One line, in the words of the command line, that does not steer the terminal."""
+    line = harmless(" ".join(message.split()))
     for name, option in OPTIONS.items():
         line = line.replace(name, option)
     return line

@@ -18,6 +18,14 @@ FilesArgument = Annotated[
     list[Path], typer.Argument(metavar="FILES", help="Summaries, .json or .npz.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+InvalidOption = Annotated[
+    str,
+    typer.Option(
+        "--invalid",
+        metavar="refuse|drop",
+        help="Rows that cannot be used: refuse the first one, or drop them and say how many.",
+    ),
+]
 QuestionOption = Annotated[
     str | None, typer.Option("--question", help="Which question of the survey.", metavar="NAME")
 ]
@@ -55,9 +63,11 @@ def summarize(
     simulated: Annotated[
         bool, typer.Option("--simulated", help="Accept simulated reports, which are not private.")
     ] = False,
+    invalid: InvalidOption = "refuse",
     as_json: JsonOption = False,
 ) -> None:
     """Count reports: all that an estimate needs, in a file that no longer grows with them."""
+    inputs.one_choice(invalid)
     survey, path, rest = inputs.split(files)
     public = Public(weights, response, bounds)
     chosen = None if question is None else [question]
@@ -73,11 +83,14 @@ def summarize(
     writable(to, documents.SUFFIXES[:1] if groups else documents.SUFFIXES, given)
     if to.suffix == ".npz":
         inputs.only(tuple(opened.mechanisms), None)
-    counts: Mapping[str, documents.Summary] = (
-        inputs.tally_groups(opened, public, groups) if groups else inputs.tally(opened, public)
-    )
+    counts: Mapping[str, documents.Summary]
+    if groups:
+        counts, left = inputs.tally_groups(opened, public, groups, invalid)
+    else:
+        counts, left = inputs.tally(opened, public, invalid)
     documents.save(to, counts)
-    _written(counts, to, as_json)
+    inputs.tell(left)
+    _written(counts, to, as_json, left)
 
 
 def merge(
@@ -95,7 +108,12 @@ def merge(
     _written(counts, to, as_json)
 
 
-def _written(counts: Mapping[str, documents.Summary], to: Path, as_json: bool) -> None:
+def _written(
+    counts: Mapping[str, documents.Summary],
+    to: Path,
+    as_json: bool,
+    left: inputs.LeftOuts | None = None,
+) -> None:
     first = next(iter(counts.values()))
     by = list(first.by) if isinstance(first, Groups) else []
     many = [len(one) if isinstance(one, Groups) else 1 for one in counts.values()]
@@ -110,6 +128,7 @@ def _written(counts: Mapping[str, documents.Summary], to: Path, as_json: bool) -
                 "questions": sorted(set(counts) - {documents.ALONE}),
                 "weights": some.weights is not None,
                 "response": some.response is not None,
+                **({} if left is None else {"left_out": left}),
                 "output": str(to),
             }
         )

@@ -12,7 +12,7 @@ from confide import _validate
 from confide._files import load_json, named, write_bytes
 from confide.errors import InvalidInput, Mismatch
 from confide.estimators.plausibility import checked
-from confide.summaries import Counts, Groups, forms
+from confide.summaries import Counts, Groups
 
 SUFFIXES = (".json", ".npz")
 VERSION = 1
@@ -39,9 +39,8 @@ def load(path: Path) -> dict[str, Summary]:
     where = named(path)
     try:
         if path.suffix == ".npz":
-            header, _ = forms.unpack(data)
-            counts = Counts.from_bytes(data)
-            return {header.get("question", ALONE): counts}
+            name, counts = Counts.named_from_bytes(data)
+            return {name: counts}
         fields = load_json(data, where)
         if isinstance(fields, Mapping) and fields.get("confide") == "summaries":
             return _several(fields)
@@ -98,8 +97,7 @@ def save(path: Path, summaries: Mapping[str, Summary]) -> None:
         ((name, only),) = summaries.items()
         if isinstance(only, Groups):
             raise InvalidInput("a .json file for groups", named(path))
-        header, arrays = forms.unpack(only.to_bytes())
-        write_bytes(path, forms.pack(header | _question(name), arrays))
+        write_bytes(path, only.to_bytes(question=name))
         return
     if len(summaries) == 1:
         ((name, only),) = summaries.items()

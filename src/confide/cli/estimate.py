@@ -11,7 +11,7 @@ from confide import _validate
 from confide._files import writable
 from confide.cli import inputs, output
 from confide.cli import noised as foreign
-from confide.cli.collect import JsonOption, QuestionOption
+from confide.cli.collect import InvalidOption, JsonOption, QuestionOption
 from confide.cli.noised import NOISES
 from confide.cli.results import Subject, as_dict, table
 from confide.displays import FORMATS
@@ -68,6 +68,7 @@ def density(
     shape: Annotated[float | None, typer.Option(help="Shape of two-sided gamma noise.")] = None,
     low: Annotated[float | None, typer.Option(help="Lower bound of the true values.")] = None,
     high: Annotated[float | None, typer.Option(help="Upper bound of the true values.")] = None,
+    invalid: InvalidOption = "refuse",
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -84,6 +85,8 @@ def density(
             raise InvalidInput("--column to name a column of --noised", "--question")
         if group is not None:
             raise InvalidInput("a summary by group to go with --group", "--noised")
+        if inputs.one_choice(invalid):
+            raise inputs.no_reports("--noised")
         name, summary = foreign.read(
             noised, method, column=column, kind=law, parameters=parameters, bounds=bounds
         )
@@ -93,10 +96,10 @@ def density(
             if value is not None:
                 raise InvalidInput(f"--noised to go with --{option}", "none")
         survey, _, rest = inputs.split(files or [])
-        name, counts, missing = inputs.counts_of(survey, rest, question, group)
+        name, counts, missing, left = inputs.counts_of(survey, rest, question, group, invalid)
         if isinstance(counts.mechanism.axes.get(""), Categories):
             raise InvalidInput("a question with numbers", "one with categories", "Take shares.")
-        subject = Subject(name, counts, missing)
+        subject = Subject(name, counts, missing, left)
     curve = estimator.fit(subject.summary)
     if plot is not None:
         output.save_plot(curve.plot(level=level), plot, subject.caption(curve), name=subject.name)
@@ -149,6 +152,7 @@ def shares(
     question: QuestionOption = None,
     group: GroupOption = None,
     level: LevelOption = 0.95,
+    invalid: InvalidOption = "refuse",
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -156,19 +160,21 @@ def shares(
     level = _validate.level(level)
     plottable(plot, files or [])
     survey, _, rest = inputs.split(files or [])
-    name, counts, missing = inputs.counts_of(survey, rest, question, group)
-    subject = Subject(name, counts, missing)
+    name, counts, missing, left = inputs.counts_of(survey, rest, question, group, invalid)
+    subject = Subject(name, counts, missing, left)
     if not isinstance(counts.mechanism.axes.get(""), Categories):
         raise InvalidInput("a question with categories", "one with numbers", "Take density.")
     curve = CategoryShares().fit(counts)
     if plot is not None:
         output.save_plot(curve.plot(level=level), plot, subject.caption(curve))
-    ends = [curve.interval(category, level=level) for category in curve.categories]
+    assert curve.intervals is not None
+    ends = list(zip(*(end.tolist() for end in curve.intervals.shares(level)), strict=True))
+    found = curve.shares.tolist()
     if as_json:
         output.machine(
             {
                 **subject.facts(curve),
-                "shares": {category: curve.share(category) for category in curve.categories},
+                "shares": dict(zip(curve.categories, found, strict=True)),
                 "intervals": {
                     "level": level,
                     "shares": dict(zip(curve.categories, map(list, ends), strict=True)),
@@ -177,8 +183,8 @@ def shares(
         )
         return
     rows = [
-        (category, f"{curve.share(category):.3f}", f"{below:.3f}", f"{above:.3f}")
-        for category, (below, above) in zip(curve.categories, ends, strict=True)
+        (category, f"{share:.3f}", f"{below:.3f}", f"{above:.3f}")
+        for category, share, (below, above) in zip(curve.categories, found, ends, strict=True)
     ]
     head = ("category", "share", f"{output.percent(level)} from", "to")
     output.table(subject.title(), head, rows)

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import shlex
+import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from confide import _arrow, _validate, tables
+from confide import _arrow, _validate
+from confide._cells import rows_of
 from confide._files import expand, named, readable
 from confide.cli import documents, engines
 from confide.cli.output import progress
 from confide.cli.public import NOTHING, Public, carried
 from confide.errors import InvalidInput, Mismatch
 from confide.reports import Files, Reports
+from confide.reports.rows import CHOICES, GOOD, KINDS, NO_GROUP, NOT_WHOLE, OUTSIDE, LeftOut
 from confide.summaries import Counts, Groups
 from confide.summaries.groups import label
 from confide.surveys import Survey
+from confide.tables import _counts as tables
 
 Floats = npt.NDArray[np.float64]
 
+LeftOuts = dict[str, dict[str, int]]
+"""How many rows were left out of each question, by kind."""
 RAW = "Reports are what privatize has written: put raw values through it first."
+DROP = "To leave such rows out: --invalid drop."
 BY_ADVICE = "Summarize with --by COLUMN."
 LISTED = 20
 """Names in a message, at most."""
@@ -67,28 +76,35 @@ def open_reports(
         )
 
 
-def tally(files: Files, public: Public = NOTHING) -> dict[str, Counts]:
-    """Counts of each question, in bounded memory."""
+def tally(
+    files: Files, public: Public = NOTHING, invalid: str = "refuse"
+) -> tuple[dict[str, Counts], LeftOuts]:
+    """Counts of each question, in bounded memory, and the rows that were left out."""
     if engines.countable(files):
         try:
-            return _queried(files, public)
+            return _queried(files, public, invalid=invalid)
         except InvalidInput:
             # The stream finds the first bad row, and names it.
             pass
-    return _streamed(files, public)
+    if invalid == "drop":
+        return _kept(files, public)
+    return _streamed(files, public), {}
 
 
-def tally_groups(files: Files, public: Public, by: Sequence[str]) -> dict[str, Groups[Counts]]:
-    """Counts of each question, group by group."""
+def tally_groups(
+    files: Files, public: Public, by: Sequence[str], invalid: str = "refuse"
+) -> tuple[dict[str, Groups[Counts]], LeftOuts]:
+    """The same group by group."""
     try:
         with carried(by):
-            return _queried(files, public, by=list(by))
+            return _queried(files, public, invalid=invalid, by=list(by))
     except InvalidInput as error:
-        # To leave rows out is for those who write Python.
         if "invalid=" not in error.advice:
             raise
-        advice = RAW if "a report" in error.got else "Mend them."
-        raise InvalidInput(error.expected, error.got, advice) from None
+        row, kind = _first_bad(files, public, by)
+        advice = RAW if kind in (NOT_WHOLE, OUTSIDE) else "Mend it."
+        got = f"{error.got}: the first is {row}" if kind else error.got
+        raise InvalidInput(error.expected, got, f"{advice} {DROP}") from None
 
 
 def batches(files: Files) -> Iterator[tuple[dict[str, Reports], dict[str, Floats]]]:
@@ -99,21 +115,59 @@ def batches(files: Files) -> Iterator[tuple[dict[str, Reports], dict[str, Floats
     try:
         yield from files.batches()
     except InvalidInput as error:
-        if error.expected.startswith("reports from "):
-            raise InvalidInput(error.expected, "other numbers", RAW) from None
-        if any(f"whole numbers in column {name!r}" == error.expected for name in files.mechanisms):
-            raise InvalidInput(error.expected, error.got, RAW) from None
+        whole = [f"whole numbers in column {name!r}" for name in files.mechanisms]
+        if error.expected.startswith("reports from ") or error.expected in whole:
+            advice = RAW if " the type " in f" {error.got}" else f"{RAW} {DROP}"
+            raise InvalidInput(error.expected, error.got, advice) from None
         raise
 
 
-def _queried(files: Files, public: Public, **grouping: Any) -> dict[str, Any]:
+def sound(
+    files: Files, public: Public, questions: Sequence[str], left: Counter[int]
+) -> Iterator[tuple[dict[str, Reports], dict[str, Floats]]]:
+    """The same without the rows that cannot be used for some questions together.
+
+    ``left`` counts them, by kind.
+    """
+    for marked in files.marked(
+        weights=public.weights, response=public.response, bounds=public.bounds
+    ):
+        kinds = marked.kinds(questions)
+        good = kinds == GOOD
+        left.update(kinds[~good].tolist())
+        reports = {
+            name: Reports(
+                marked.reports[name][0][good], files.mechanisms[name], simulated=files.simulated
+            )
+            for name in questions
+        }
+        columns = {"weights": public.weights, "response": public.response}
+        numbers = {str(columns[role]): values[good] for role, (values, _) in marked.numbers.items()}
+        yield reports, numbers
+
+
+def tell(left: LeftOuts) -> None:
+    """Warn of rows that were left out, question by question."""
+    for name, rows in left.items():
+        warnings.warn(LeftOut(rows, name), stacklevel=2)
+
+
+def counted_left(left: Mapping[int, int]) -> dict[str, int]:
+    """How many rows were left out, by kind in words."""
+    return {KINDS[kind]: left[kind] for kind in sorted(left)}
+
+
+def _queried(
+    files: Files, public: Public, *, invalid: str, by: Sequence[str] | None = None
+) -> tuple[dict[str, Any], LeftOuts]:
     """Counts of each question by a query for each, or for each part of many files."""
     counts: dict[str, Any] = {}
+    left: LeftOuts = {}
     many = len(files.mechanisms)
     with progress("Counting reports", files.rows and files.rows * many) as advance:
         for paths, rows in engines.parts(files):
             for name, mechanism in files.mechanisms.items():
-                own = tables.counts(
+                own, out = tables.counted(
                     paths,
                     mechanism,
                     column=name,
@@ -121,11 +175,15 @@ def _queried(files: Files, public: Public, **grouping: Any) -> dict[str, Any]:
                     response=public.response,
                     bounds=public.bounds,
                     simulated=files.simulated,
-                    **grouping,
+                    by=by,
+                    invalid=invalid,
                 )
                 counts[name] = counts[name] + own if name in counts else own
+                for kind, n in out.items():
+                    found = left.setdefault(name, {})
+                    found[kind] = found.get(kind, 0) + n
                 advance(rows)
-    return counts
+    return counts, left
 
 
 def _streamed(files: Files, public: Public) -> dict[str, Counts]:
@@ -134,10 +192,66 @@ def _streamed(files: Files, public: Public) -> dict[str, Counts]:
         for batch, numbers in batches(files):
             for name, reports in batch.items():
                 if len(reports):
-                    own = public.count(reports, numbers)
+                    own = _counted(files, public, reports, numbers)
                     counts[name] = counts[name] + own if name in counts else own
             advance(max(map(len, batch.values())))
     return counts
+
+
+def _counted(
+    files: Files, public: Public, reports: Reports, numbers: Mapping[str, Floats]
+) -> Counts:
+    try:
+        return public.count(reports, numbers)
+    except InvalidInput as error:
+        row, kind = _first_bad(files, public)
+        if not kind:
+            raise
+        advice = f"{error.advice} {DROP}".strip()
+        raise InvalidInput(error.expected, f"{row} {KINDS[kind]}", advice) from None
+
+
+def _kept(files: Files, public: Public) -> tuple[dict[str, Counts], LeftOuts]:
+    """The same without the rows that cannot be used, question by question."""
+    counts: dict[str, Counts] = {}
+    left: LeftOuts = {}
+    total = files.rows and files.rows * len(files.mechanisms)
+    with progress("Counting reports", total) as advance:
+        for name in files.mechanisms:
+            own = replace(files, mechanisms={name: files.mechanisms[name]})
+            out: Counter[int] = Counter()
+            for batch, numbers in sound(own, public, [name], out):
+                if len(batch[name]):
+                    part = public.count(batch[name], numbers)
+                    counts[name] = counts[name] + part if name in counts else part
+                advance(len(batch[name]))
+            if name not in counts:
+                raise InvalidInput(
+                    f"at least one report in column {name!r}", "none among the rows", RAW
+                )
+            if out:
+                left[name] = counted_left(out)
+    return counts, left
+
+
+def _first_bad(files: Files, public: Public, by: Sequence[str] = ()) -> tuple[str, int]:
+    """The first row that cannot be used and its kind; GOOD where all can be."""
+    own = replace(files, public=tuple(public.columns))
+    for marked in own.marked(
+        weights=public.weights, response=public.response, bounds=public.bounds
+    ):
+        kinds = marked.kinds(list(own.mechanisms))
+        if kinds.any():
+            at = int((kinds != GOOD).argmax())
+            return marked.where(at), int(kinds[at])
+    for source in files.sources if by else ():
+        first = 0
+        for batch in source.batches(by):
+            missing = np.any([column.is_null() for column in batch.columns], axis=0)
+            if missing.any():
+                return rows_of(source.where, first)(int(missing.argmax())), NO_GROUP
+            first += batch.num_rows
+    return "", GOOD
 
 
 def load_summaries(paths: Sequence[Path], group: str | None = None) -> dict[str, Counts]:
@@ -157,26 +271,56 @@ def chosen(summary: documents.Summary, group: str | None) -> Counts:
 
 def group_of(groups: Groups[Counts], name: str) -> Counts:
     """The counts of a group by its name, slashes between the columns where there are several."""
-    names = {label(key): one for key, one in groups.items()}
-    if name not in names:
-        advice = _validate.nearest(name, list(names)[:20])
+    found = [key for key in groups if label(key) == name]
+    # Slashes inside of a name need no backslash as long as one group can be meant only.
+    found = found or [key for key in groups if label(key, plain=True) == name]
+    if not found:
+        advice = _validate.nearest(name, [label(key) for key in groups])
         raise InvalidInput(f"a group by {', '.join(groups.by)}", repr(name), advice)
-    return names[name]
+    if len(found) > 1:
+        several = list(dict.fromkeys(map(label, found)))
+        advice = f"Write one of {', '.join(several)}." if several[1:] else "Take groups[key]."
+        raise InvalidInput(
+            f"the name of one group by {', '.join(groups.by)}",
+            f"{name!r}, which {len(found)} groups have",
+            advice,
+        )
+    return groups[found[0]]
 
 
 def counts_of(
-    survey: Survey | None, paths: Sequence[Path], question: str | None, group: str | None = None
-) -> tuple[str, Counts, float | str | None]:
+    survey: Survey | None,
+    paths: Sequence[Path],
+    question: str | None,
+    group: str | None = None,
+    invalid: str = "refuse",
+) -> tuple[str, Counts, float | str | None, dict[str, int] | None]:
     """One question from reports or from summaries: its name, '' where nobody named it, its counts,
-    and what stands for a missing answer.
+    what stands for a missing answer, and how many rows were left out, None where none may be.
     """
+    dropping = one_choice(invalid)
     if are_summaries(paths):
-        return summary_of(survey, load_summaries(paths, group), question, paths[0])
+        if dropping:
+            raise no_reports("a summary")
+        return *summary_of(survey, load_summaries(paths, group), question, paths[0]), None
     if group is not None:
         raise InvalidInput("a summary by group to go with --group", "reports", BY_ADVICE)
     files = open_reports(survey, paths, None if question is None else [question])
     name = only(tuple(files.mechanisms), None)
-    return name, tally(files)[name], missing_of(survey, files, name)
+    counts, left = tally(files, invalid=invalid)
+    tell(left)
+    out = left.get(name, {}) if dropping else None
+    return name, counts[name], missing_of(survey, files, name), out
+
+
+def one_choice(invalid: str) -> bool:
+    """Whether rows that cannot be used are dropped; else they are refused."""
+    return _validate.one_of(CHOICES, invalid=invalid) == "drop"
+
+
+def no_reports(got: str) -> InvalidInput:
+    """The error that there are no rows to drop."""
+    return InvalidInput("reports to go with --invalid drop", got)
 
 
 def are_summaries(paths: Sequence[Path]) -> bool:

@@ -40,23 +40,34 @@ class Coded(_arrow.Source):
             at = batch.schema.names.index(self.column)
             cells = _encoded(batch.column(at))
             second = np.array(
-                [
-                    _label(cell, self.plain) == self.labels[1]
-                    for cell in cells.dictionary.to_pylist()
-                ],
+                # One more, for a batch in which all cells are missing.
+                [_label(c, self.plain) == self.labels[1] for c in cells.dictionary.to_pylist()]
+                + [False],
                 dtype=np.int8,
             )
-            numbers = second[cells.indices.to_numpy(zero_copy_only=False)]
-            yield batch.set_column(at, self.column, pa.array(numbers))
+            missing = cells.indices.is_null().to_numpy(zero_copy_only=False)
+            numbers = second[cells.indices.fill_null(0).to_numpy(zero_copy_only=False)]
+            yield batch.set_column(at, self.column, pa.array(numbers, mask=missing))
 
 
-def coded(sources: Sequence[_arrow.Source], column: str) -> tuple[Coded, ...]:
+def coded(
+    sources: Sequence[_arrow.Source], column: str, *, gaps: bool = False
+) -> tuple[Coded, ...]:
     """Files with a column of two labels as 0 and 1, in the order of the labels.
+
+    Parameters
+    ----------
+    sources
+        The files.
+    column
+        The column.
+    gaps
+        Whether cells may be missing.
 
     Raises
     ------
     InvalidInput
-        If there are more labels than two or fewer, or a cell without any.
+        If there are more labels than two or fewer, or a cell without any where there may be none.
     """
     found: set[Label] = set()
     expected = f"two values in column {column!r}"
@@ -67,7 +78,7 @@ def coded(sources: Sequence[_arrow.Source], column: str) -> tuple[Coded, ...]:
             where = _cells.rows_of(source.where, first)
             if not _readable(cells.type):
                 raise InvalidInput(expected, f"the type {cells.type} in {where(0)}")
-            if cells.null_count:
+            if cells.null_count and not gaps:
                 at = int(np.flatnonzero(cells.is_null().to_numpy(zero_copy_only=False))[0])
                 raise InvalidInput(
                     f"a value in every row of column {column!r}", f"none in {where(at)}"

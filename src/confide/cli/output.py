@@ -31,7 +31,12 @@ def say(*lines: str) -> None:
     """Print plain lines for people."""
     console = Console(highlight=False)
     for line in lines:
-        console.print(Text(line))
+        console.print(_text(line))
+
+
+def _text(words: str) -> Text:
+    """Words for the terminal, whoever wrote them."""
+    return Text(harmless(words))
 
 
 def table(
@@ -42,9 +47,9 @@ def table(
     result = Table(box=SIMPLE_HEAD)
     for at, name in enumerate(head):
         # What does not fit goes on below: half a name is another name.
-        result.add_column(Text(name), justify="left" if at < words else "right", overflow="fold")
+        result.add_column(_text(name), justify="left" if at < words else "right", overflow="fold")
     for row in rows:
-        result.add_row(*map(Text, row))
+        result.add_row(*map(_text, row))
     console = Console(highlight=False)
     if not console.is_terminal:
         # A file has no right edge.
@@ -101,6 +106,10 @@ def costs(epsilons: Sequence[float]) -> list[str]:
 @contextlib.contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """A bar on stderr while rows go by, if somebody is looking; it leaves nothing behind."""
+    if not sys.stderr.isatty():
+        # Older releases of rich end a bar that is switched off with an empty line.
+        yield lambda rows: None
+        return
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -108,7 +117,6 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
-        disable=not sys.stderr.isatty(),
     )
     with bar:
         task = bar.add_task(what, total=total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +40,8 @@ class Pair:
         What a response of 0 and of 1 stands for, or None.
     missing
         What stands for a missing answer, by question.
+    left_out
+        How many rows were left out, by kind; None where none may be.
     """
 
     x: str
@@ -47,6 +50,7 @@ class Pair:
     private: bool = False
     labels: tuple[Label, Label] | None = None
     missing: Mapping[str, float | str] = field(default_factory=dict)
+    left_out: Mapping[str, int] | None = None
 
     @property
     def response(self) -> str | None:
@@ -120,6 +124,8 @@ class Wanted:
         Bounds of a public response, or None for those that are observed.
     two
         Whether the response must be one of two classes.
+    invalid
+        What to do about rows that cannot be used: refuse or drop.
     """
 
     x: str | None
@@ -127,8 +133,10 @@ class Wanted:
     weights: str | None = None
     bounds: tuple[float, float] | None = None
     two: bool = False
+    invalid: str = "refuse"
 
     def __post_init__(self) -> None:
+        inputs.one_choice(self.invalid)
         if self.x is not None and self.x == self.y:
             raise InvalidInput("--x and --y that differ", f"{self.x!r} for both")
 
@@ -147,18 +155,50 @@ class Wanted:
             self._no_bounds()
             categories = _categories(mechanisms[self.y], self.y, self.two)
             files = inputs.open_reports(survey, paths, [x, self.y], Public(self.weights).columns)
-            counts = _together(files, x, self.y, Public(self.weights))
-            return Pair(x, self.y, counts, True, categories, _missing(survey, files))
+            counts, left = self._together(files, x, self.y)
+            missing = _missing(survey, files)
+            return Pair(x, self.y, counts, True, categories, missing, self._left(left))
         public = Public(self.weights, self.y, self.bounds)
         files = inputs.open_reports(survey, paths, [x], public.columns)
         labels: tuple[Label, Label] | None = None
         if self.two:
-            sources = coded(files.sources, self.y)
+            sources = coded(files.sources, self.y, gaps=self.invalid == "drop")
             files, labels = replace(files, sources=sources), sources[0].labels
-        counts = inputs.tally(files, public)[x]
-        return Pair(x, self.y, counts, False, labels, _missing(survey, files))
+        found, out = inputs.tally(files, public, self.invalid)
+        inputs.tell(out)
+        missing = _missing(survey, files)
+        return Pair(x, self.y, found[x], False, labels, missing, self._left(out.get(x, {})))
+
+    def _left(self, left: Mapping[str, int]) -> Mapping[str, int] | None:
+        return left if self.invalid == "drop" else None
+
+    def _together(self, files: Files, x: str, y: str) -> tuple[Counts, dict[str, int]]:
+        """Counts of two questions together, in bounded memory, and the rows that were left out."""
+        both = Joint({x: files.mechanisms[x], y: files.mechanisms[y]})
+        public = Public(self.weights)
+        out: Counter[int] = Counter()
+        rows = inputs.batches(files)
+        if self.invalid == "drop":
+            rows = inputs.sound(files, public, [x, y], out)
+        total: Counts | None = None
+        with output.progress("Counting reports", files.rows) as advance:
+            for batch, numbers in rows:
+                if not len(batch[x]):
+                    continue
+                indices = np.stack([batch[x].indices, batch[y].indices], axis=1)
+                reports = Reports(indices, both, simulated=files.simulated)
+                own = public.count(reports, numbers)
+                total = own if total is None else total + own
+                advance(len(reports))
+        if total is None:
+            raise InvalidInput(f"at least one row with reports of {x!r} and {y!r}", "none")
+        left = inputs.counted_left(out)
+        inputs.tell({f"{x} and {y}": left} if left else {})
+        return total, left
 
     def _summary(self, survey: Survey | None, paths: Sequence[Path]) -> Pair:
+        if self.invalid == "drop":
+            raise inputs.no_reports("a summary")
         for option, value in {"weights": self.weights, "bounds": self.bounds}.items():
             if value is not None:
                 raise InvalidInput(
@@ -231,23 +271,6 @@ def _categories(mechanism: Mechanism, name: str, two: bool) -> tuple[str, str] |
         )
     low, high = axis.labels
     return low, high
-
-
-def _together(files: Files, x: str, y: str, public: Public) -> Counts:
-    """Counts of two questions together, in bounded memory."""
-    both = Joint({x: files.mechanisms[x], y: files.mechanisms[y]})
-    total: Counts | None = None
-    with output.progress("Counting reports", files.rows) as advance:
-        for batch, numbers in inputs.batches(files):
-            if not len(batch[x]):
-                continue
-            indices = np.stack([batch[x].indices, batch[y].indices], axis=1)
-            reports = Reports(indices, both, simulated=files.simulated)
-            own = public.count(reports, numbers)
-            total = own if total is None else total + own
-            advance(len(reports))
-    assert total is not None  # a file without rows is refused
-    return total
 
 
 def _missing(survey: Survey | None, files: Files) -> dict[str, float | str]:

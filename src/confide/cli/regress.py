@@ -13,7 +13,7 @@ import typer
 
 from confide import _validate
 from confide.cli import inputs, output, relations
-from confide.cli.collect import JsonOption
+from confide.cli.collect import InvalidOption, JsonOption
 from confide.cli.estimate import (
     LevelOption,
     PlotOption,
@@ -84,6 +84,7 @@ def regress(
     kernel: KernelOption = None,
     bandwidth: BandwidthOption = None,
     weights: WeightsOption = None,
+    invalid: InvalidOption = "refuse",
     level: LevelOption = 0.95,
     points: PointsOption = None,
     plot: PlotOption = None,
@@ -93,7 +94,7 @@ def regress(
     _validate.one_of(tuple(METHODS), method=method)
     options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
     request = _Request(method, options, level, points, plot, as_json)
-    fitted = request.fit(files or [], Wanted(x, y, weights, bounds))
+    fitted = request.fit(files or [], Wanted(x, y, weights, bounds, invalid=invalid))
     request.tell(fitted)
 
 
@@ -108,6 +109,7 @@ def classify(
     kernel: KernelOption = None,
     bandwidth: BandwidthOption = None,
     weights: WeightsOption = None,
+    invalid: InvalidOption = "refuse",
     level: LevelOption = 0.95,
     points: PointsOption = None,
     plot: PlotOption = None,
@@ -117,7 +119,7 @@ def classify(
     _validate.one_of(CLASSIFIERS, method=method)
     options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
     request = _Request(method, options, level, points, plot, as_json)
-    fitted = request.fit(files or [], Wanted(x, y, weights, two=True))
+    fitted = request.fit(files or [], Wanted(x, y, weights, two=True, invalid=invalid))
     request.tell(fitted)
 
 

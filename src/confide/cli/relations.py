@@ -95,6 +95,7 @@ class Relation:
             "labels": None if pair.labels is None else list(pair.labels),
             "bounds": list(pair.bounds),
             "missing": dict(pair.missing),
+            **({} if pair.left_out is None else {"left_out": dict(pair.left_out)}),
             "x": x if isinstance(x, list) else x.tolist(),
             "probability" if self.classes else "y": values.tolist(),
             "lower": lower.tolist(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,11 +28,14 @@ class Subject:
         What the estimate was made from.
     missing
         What stands for a missing answer, or None.
+    left_out
+        How many rows were left out, by kind; None where none may be.
     """
 
     name: str
     summary: Counts | Spectrum
     missing: float | str | None = None
+    left_out: Mapping[str, int] | None = None
 
     @property
     def mechanism(self) -> Mechanism | None:
@@ -68,7 +72,8 @@ class Subject:
         summary = self.summary
         known = summary.facts if isinstance(summary, Counts) else {"n": summary.n}
         start = {"question": self.name or None, "n": None, "epsilon": None, "method": None}
-        return {**start, "missing": self.missing, **known, **curve.facts}
+        left = {} if self.left_out is None else {"left_out": dict(self.left_out)}
+        return {**start, "missing": self.missing, **left, **known, **curve.facts}
 
 
 def as_dict(curve: Density, subject: Subject, level: float) -> dict[str, Any]:

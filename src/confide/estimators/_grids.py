@@ -14,6 +14,8 @@ from confide.mechanisms.laws import Law, Product
 
 FINENESS = 4
 """Bins of reports for each coarse cell, at most: so narrow that binning adds next to no blur."""
+STRETCH = 2**21
+"""Numbers that a law is applied to at a time."""
 
 
 def checked_grid(smoothing: float | str, size: int | str) -> tuple[float | str, int | str]:
@@ -72,11 +74,12 @@ def coarsen(law: Law, counts: Floats, sizes: Sequence[int]) -> tuple[Law | Reduc
         bins = np.arange(0, reports, -(-reports // (FINENESS * size)))
         columns = np.empty((bins.size, size))
         # One stretch of columns at a time: on a fine lattice all of them would be gigabytes.
-        for first in range(0, size, 32):
-            edges = np.arange(first, min(first + 32, size) + 1) * (cells / size)
+        some = max(1, min(32, STRETCH // reports))
+        for first in range(0, size, some):
+            edges = np.arange(first, min(first + some, size) + 1) * (cells / size)
             below = np.clip(edges[:, None] - np.arange(cells), 0, 1)
             spread = part.forward(np.diff(below, axis=0) * (size / cells))
-            columns[:, first : first + 32] = np.add.reduceat(spread, bins, axis=1).T
+            columns[:, first : first + some] = np.add.reduceat(spread, bins, axis=1).T
         matrices.append(columns)
         counts = np.add.reduceat(counts, bins, axis=axis)
     return Reduced(tuple(matrices)), counts

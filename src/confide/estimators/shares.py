@@ -14,6 +14,7 @@ from confide.errors import InvalidInput
 from confide.estimators._convex import maximize
 from confide.estimators.plausibility import checked
 from confide.lattice import Categories
+from confide.mechanisms.laws import Band, Law
 from confide.summaries import Counts
 from confide.summaries.counts import expected
 
@@ -67,10 +68,8 @@ class CategoryShares:
             raise InvalidInput("at least one report", "none", "There is nothing to estimate from.")
         total = checked(counts).total
         reports = total / total.sum()
-        law = counts.mechanism.law.matrix()
-        shares = np.linalg.solve(law, reports)
-        if shares.min() < 0:
-            shares = maximize(law, reports[None], gap=GAP / counts.effective_n)[0][0]
+        law = counts.mechanism.law
+        shares = _most_likely(law, reports, GAP / counts.effective_n)
         facts = {"method": "category shares", **counts.facts}
         n = np.full(reports.shape, counts.effective_n)
         if counts.weights is not None:
@@ -78,7 +77,7 @@ class CategoryShares:
             variance = (1 - 2 * reports) * spread + reports**2 * spread.sum()
             some = (reports > 0) & (reports < 1)
             n[some] = (reports * (1 - reports))[some] / variance[some]
-        intervals = ReportIntervals(law, reports, n)
+        intervals = ReportIntervals(*scores_of(law), reports, n)
         return Proportions(axes[0].labels, shares / shares.sum(), facts, intervals)
 
 
@@ -88,30 +87,70 @@ class ReportIntervals:
 
     Parameters
     ----------
-    law
-        Distribution of a report given a category; its inverse has two values in each row, as for
-        randomized response with any number of categories and for every law with two.
+    own, others
+        What a report of a category adds to the estimate of its share, and what each report of
+        another one does: the two values in each row of the law's inverse.
     reports
         Shares of the reports.
     n
         Respondents, or their effective number for each report.
     """
 
-    law: Floats
+    own: Floats
+    others: Floats
     reports: Floats
     n: float | Floats
 
     def shares(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper ends, one a category."""
         tail = (1 - _validate.level(level)) / 2
-        scores = np.linalg.inv(self.law)
-        # Row by row a report either scores high (the category itself) or low (all others).
-        chosen = np.eye(len(scores), dtype=bool)
-        rest = np.where(chosen, 0.0, scores).sum(1) / (len(scores) - 1)
         hits = self.n * self.reports
         misses = np.maximum(self.n - hits, 0.0)
         with np.errstate(invalid="ignore"):
             least = np.where(hits > 0, betaincinv(hits, misses + 1, tail), 0.0)
             most = np.where(misses > 0, betaincinv(hits + 1, misses, 1 - tail), 1.0)
-        ends = [rest + (scores[chosen] - rest) * chance for chance in (least, most)]
+        # Row by row a report either scores high (the category itself) or low (all others).
+        ends = [self.others + (self.own - self.others) * chance for chance in (least, most)]
         return np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)
+
+
+def scores_of(law: Law) -> tuple[Floats, Floats]:
+    """What a report of a category adds to the estimate of its share, and one of another does."""
+    if isinstance(law, Band) and not law.reach:
+        low, gap = _chances(law)
+        return np.full(law.size, (1 - low) / gap), np.full(law.size, -low / gap)
+    inverse = np.linalg.inv(law.matrix())
+    own = np.diagonal(inverse)
+    return own, (inverse.sum(1) - own) / (len(own) - 1)
+
+
+def _chances(law: Band) -> tuple[float, float]:
+    """A report of a category has the chance ``low + gap * share`` under randomized response."""
+    return law.far / law.total, (law.near - law.far) / law.total
+
+
+def _most_likely(law: Law, reports: Floats, gap: float) -> Floats:
+    """The shares that make the reports most likely."""
+    if isinstance(law, Band) and not law.reach:
+        return _randomized(law, reports)
+    matrix = law.matrix()
+    shares: Floats = np.linalg.solve(matrix, reports).astype(np.float64, copy=False)
+    return shares if shares.min() >= 0 else maximize(matrix, reports[None], gap=gap)[0][0]
+
+
+def _randomized(law: Band, reports: Floats) -> Floats:
+    """The same for randomized response, in closed form for any number of categories.
+
+    The likelihood is greatest at max(0, reports/level - low)/gap, with the level at which these
+    sum to one.
+    """
+    low, gap = _chances(law)
+    shares: Floats = (reports - low) / gap
+    if shares.min() >= 0:
+        return shares
+    ordered = np.sort(reports)[::-1]
+    # The level if the k most frequent categories are the ones with a share.
+    levels = np.cumsum(ordered) / (gap + low * np.arange(1, ordered.size + 1))
+    kept = int(np.flatnonzero(ordered > low * levels)[-1])
+    most_likely: Floats = np.maximum(reports / levels[kept] - low, 0.0) / gap
+    return most_likely

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from confide import _validate
 from confide.errors import InvalidInput
-from confide.lattice import Lattice
+from confide.lattice import MAX_SIZE, Lattice
 from confide.mechanisms.base import Channel, Mechanism, Numeric, Reports
 from confide.mechanisms.gamma import TwoSidedGamma
 from confide.mechanisms.joint import Joint
@@ -31,8 +31,14 @@ __all__ = [
     "Reports",
     "SquareWave",
     "TwoSidedGamma",
+    "affordable",
     "from_dict",
 ]
+
+MAX_CELLS = 2**22
+"""Cells of all questions in one file, at most: counts of them take 32 megabytes."""
+MAX_TABLES = 2**20
+"""Cells of gamma noise among them: the noise of each is computed when the file is read."""
 
 # What each kind is made from; every other key that `to_dict` writes follows from these.
 _KEYS = {
@@ -43,6 +49,45 @@ _KEYS = {
     ForcedResponse.name: ("categories", "truth"),
     Joint.name: ("parts",),
 }
+
+
+def affordable(several: Iterable[Any], where: str) -> None:
+    """Refuse descriptions of mechanisms that declare too many cells, before any is built.
+
+    Parameters
+    ----------
+    several
+        What `to_dict` of mechanisms or questions wrote, or whatever else is in its place.
+    where
+        What they are in, for a message.
+    """
+    cells = tables = 0
+    for fields in several:
+        own, kind = _declared(fields)
+        cells += own
+        tables += own if kind == TwoSidedGamma.name else 0
+    for found, most, what in (
+        (cells, MAX_CELLS, "cells"),
+        (tables, MAX_TABLES, "cells of two-sided gamma noise"),
+    ):
+        if found > most:
+            raise InvalidInput(
+                f"at most {most:,} {what} in {where}", f"{found:,}", "Take fewer cells a question."
+            )
+
+
+def _declared(fields: Any) -> tuple[int, Any]:
+    """How many cells a description declares, and of which kind; 0 where it is damaged."""
+    if not isinstance(fields, Mapping):
+        return 0, None
+    kind, parts = fields.get("mechanism"), fields.get("parts")
+    if kind == Joint.name and isinstance(parts, list):
+        return sum(_declared(part)[0] for part in parts if isinstance(part, Mapping)), kind
+    # A question has the keys of its lattice beside its own.
+    lattice = fields.get("lattice", fields)
+    size = lattice.get("size", 0) if isinstance(lattice, Mapping) else 0
+    # What is no number of cells is refused by the lattice itself.
+    return (size if isinstance(size, int) and 0 < size <= MAX_SIZE else 0), kind
 
 
 def from_dict(fields: Mapping[str, Any]) -> Mechanism:

@@ -14,7 +14,7 @@ import numpy as np
 from confide import _validate
 from confide.accounting import Spend, rounded_up
 from confide.discrete import gamma_sampler, gamma_weights
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms.base import Indices, Numeric
 from confide.mechanisms.laws import Clamped, Floats
@@ -25,6 +25,8 @@ NOTE = (
     "finer one, so read it as a bound for these cells, not as a property of the noise."
 )
 MAX_PAIRED = 4096
+MAX_DENSE = 4096
+"""Cells up to which a dense linear system is solved: it takes a third of a gigabyte."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +89,10 @@ class TwoSidedGamma(Numeric):
         return gamma_weights(self.shape, self.scale / width, self.lattice.size - 1)
 
     @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256(",".join(map(str, self._weights)).encode()).hexdigest()[:32]
+
+    @cached_property
     def law(self) -> Clamped:
         """Distribution of a report given an index."""
         weights = self._weights
@@ -130,9 +136,18 @@ class TwoSidedGamma(Numeric):
         return np.clip(noise, 0, m).astype(np.int32)
 
     def unbiased(self, power: int) -> Floats:
-        """The solution of the law's own linear system."""
-        scores = np.linalg.solve(self.law.matrix().T, self.lattice.centers**power)
-        return scores.astype(np.float64, copy=False)
+        """The solution of the law's own linear system: dense on few cells, else by iteration."""
+        target = self.lattice.centers**power
+        if self.lattice.size <= MAX_DENSE:
+            scores = np.linalg.solve(self.law.matrix().T, target)
+            return scores.astype(np.float64, copy=False)
+        found = self.law.solve(target)
+        if found is None:
+            raise Unsupported(
+                f"No unbiased score of two-sided gamma reports was found on {self.lattice.size:,} "
+                f"cells: take a lattice of at most {MAX_DENSE:,}."
+            )
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -142,5 +157,5 @@ class TwoSidedGamma(Numeric):
             "shape": self.shape,
             "scale": self.scale,
             # The table is made with floats: two machines agree on the noise if they agree on this.
-            "table": hashlib.sha256(",".join(map(str, self._weights)).encode()).hexdigest()[:32],
+            "table": self._digest,
         }

@@ -18,9 +18,17 @@ from itertools import accumulate, product
 import numpy as np
 import numpy.typing as npt
 
+from confide.errors import Unsupported
 from confide.mechanisms import divergence
 
 Floats = npt.NDArray[np.float64]
+
+MAX_ENTRIES = 2**26
+"""Numbers of a dense law at most: half a gigabyte."""
+CHUNK = 2**20
+STEPS = 30
+"""Steps of an iteration at most; each keeps a vector."""
+PRECISION = 1e-13
 
 
 class Law(ABC):
@@ -52,9 +60,21 @@ class Law(ABC):
         """
 
     def matrix(self) -> Floats:
-        """The law as a dense array, reports by indices."""
-        size = math.prod(self.inputs)
-        return self.forward(np.eye(size).reshape(size, *self.inputs)).reshape(size, -1).T
+        """The law as a dense array, reports by indices; refused where that would be too large."""
+        size, reports = math.prod(self.inputs), math.prod(self.outputs)
+        if size * reports > MAX_ENTRIES:
+            raise Unsupported(
+                f"This takes a table of {reports:,} by {size:,} numbers, more than the "
+                f"{MAX_ENTRIES:,} that confide will hold: take fewer cells or categories."
+            )
+        table = np.empty((size, reports))
+        rows = max(1, CHUNK // reports)
+        for start in range(0, size, rows):
+            some = np.zeros((min(rows, size - start), size))
+            np.fill_diagonal(some[:, start:], 1.0)
+            part = self.forward(some.reshape(-1, *self.inputs))
+            table[start : start + rows] = part.reshape(-1, reports)
+        return table.T
 
     def ratio(self) -> Fraction:
         """The largest ratio of two probabilities of the same report, over all pairs of indices."""
@@ -65,6 +85,34 @@ class Law(ABC):
         """The smallest delta with which epsilon holds for all pairs of indices, rounded up."""
         size = math.prod(self.inputs)
         return divergence.largest([self.weights(index) for index in range(size)], epsilon)
+
+
+def gmres(run: Callable[[Floats], Floats], right: Floats) -> Floats:
+    """The best solution of ``run(x) = right`` in a Krylov space of at most `STEPS` dimensions."""
+    length = float(np.linalg.norm(right))
+    basis = [right / length]
+    columns = np.zeros((STEPS + 1, STEPS))
+    goal = np.zeros(STEPS + 1)
+    goal[0] = length
+    for step in range(STEPS):
+        new = run(basis[-1])
+        # Twice, for what rounding left of the directions that are there already.
+        for _ in range(2):
+            for at, one in enumerate(basis):
+                part = one @ new
+                columns[at, step] += part
+                new = new - part * one
+        columns[step + 1, step] = np.linalg.norm(new)
+        seen = slice(None, step + 2), slice(None, step + 1)
+        weights = np.linalg.lstsq(columns[seen], goal[: step + 2], rcond=None)[0]
+        missed = np.linalg.norm(columns[seen] @ weights - goal[: step + 2])
+        if missed <= PRECISION * length or not columns[step + 1, step] > 0:
+            break
+        basis.append(new / columns[step + 1, step])
+    result: Floats = np.sum(
+        [weight * one for weight, one in zip(weights, basis, strict=False)], axis=0
+    )
+    return result
 
 
 def largest_ratio(pairs: Iterable[tuple[int, int]]) -> Fraction:
@@ -137,6 +185,28 @@ class Clamped(Law):
         ends = values[..., :1] * self._tails + values[..., -1:] * self._tails[::-1]
         return self._convolve(inner) + ends
 
+    def solve(self, target: Floats) -> Floats | None:
+        """Scores of reports whose expectation given each index is ``target``, by GMRES.
+
+        Preconditioned with the circulant matrix of the same noise, 5 to 20 steps do where the
+        noise's characteristic function has no zeros. None where `STEPS` do not.
+        """
+        size = self.table.size
+        half = size // 2
+        kernel = np.zeros(size)
+        kernel[: half + 1] = self.table[: half + 1]
+        kernel[size - half :] = self.table[half:0:-1]
+        spectrum = np.fft.rfft(kernel).real
+        least = PRECISION * np.abs(spectrum).max()
+        spectrum = np.where(np.abs(spectrum) < least, least, spectrum)
+
+        def near(values: Floats) -> Floats:
+            return np.fft.irfft(np.fft.rfft(values) / spectrum, size)
+
+        scores = gmres(lambda values: near(self.adjoint(values)), near(target))
+        missed = np.abs(self.adjoint(scores) - target).max()
+        return scores if missed <= 1e-9 * np.abs(target).max() else None
+
     def weights(self, index: int) -> Sequence[int]:
         """Exact weights of the reports 0 .. m."""
         table, tails = self._exact
@@ -145,14 +215,13 @@ class Clamped(Law):
         return [tails[index], *inner, tails[m - index]]
 
     def ratio(self) -> Fraction:
-        """The same as for any law, from running extremes: the rows are stretches of one table."""
+        """The same as for any law: the rows are stretches of one table, and the longest has it
+        all.
+        """
         table, tails = self._exact
-        highs = list(accumulate(table[:-1], max))
-        lows = list(accumulate(table[:-1], min))
-        m = len(table) - 1
-        reach = (max(report, m - report) for report in range(1, m))
-        rows = [(highs[r], lows[r]) for r in reach]
-        return largest_ratio([*rows, (tails[0], tails[m])])
+        inner = table[:-1]
+        rows = [(max(inner), min(inner))] if len(inner) > 1 else []
+        return largest_ratio([*rows, (tails[0], tails[-1])])
 
     def divergence(self, epsilon: float) -> Fraction:
         """The same as for any law, one shift of the table at a time."""

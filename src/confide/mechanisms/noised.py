@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,11 +15,16 @@ from confide.errors import InvalidInput, Unsupported
 from confide.lattice import MAX_SIZE, Categories, Indices, Lattice
 from confide.mechanisms.base import Channel, polynomial_scores, polynomials
 from confide.mechanisms.laws import Floats, Law, fast_length
-from confide.noise import Noise, from_dict
+from confide.noise import Gaussian, Noise, from_dict
 
 DEGREE = 7
 IMPOSSIBLE = 1e-9
 """Chance below which noise is taken not to have the law that was stated."""
+NODES = 8
+"""Places inside a cell that stand for all."""
+CHUNK = 2**16
+MAX_WORK = 2**28
+"""Evaluations of a distribution function that a law may take: a few seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +37,19 @@ class Toeplitz(Law):
         Number of cells of the values.
     margin
         Cells added on each side for the sums; the outermost ones hold everything beyond.
-    tails
+    compute
         P(value + noise >= lower edge of cell i + k | value in cell i), k = -(size + margin) + 1 ..
-        size + margin - 1.
+        size + margin - 1; called only when they are asked for.
     """
 
     size: int
     margin: int
-    tails: Floats
+    compute: Callable[[], Floats]
+
+    @cached_property
+    def tails(self) -> Floats:
+        """What ``compute`` gives."""
+        return self.compute()
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -122,6 +132,14 @@ class Noised(Channel):
         object.__setattr__(self, "margin", margin)
         if self.lattice.scale != "linear":
             raise InvalidInput("a linear lattice for values noised elsewhere", "a log lattice")
+        terms = self.noise.terms if isinstance(self.noise, Gaussian) else 1
+        most = MAX_WORK // (2 * NODES * terms)
+        if self.lattice.size + margin > most:
+            raise InvalidInput(
+                f"at most {most:,} cells and margin for noise of so many scales",
+                f"{self.lattice.size + margin:,}",
+                "Take fewer cells, or Spectrum.of.",
+            )
 
     def __eq__(self, other: object) -> bool:
         # Custom noise has no JSON form to compare by.
@@ -157,13 +175,20 @@ class Noised(Channel):
     @cached_property
     def law(self) -> Toeplitz:
         """Distribution of a binned noised value, given the cell of the true one."""
+        return Toeplitz(self.lattice.size, self.margin, self._tails)
+
+    def _tails(self) -> Floats:
         size, margin = self.lattice.size, self.margin
         step = (self.lattice.high - self.lattice.low) / size
         # Values spread evenly inside a cell: Gauss-Legendre nodes of the cell's width.
-        nodes, weights = np.polynomial.legendre.leggauss(8)
+        nodes, weights = np.polynomial.legendre.leggauss(NODES)
         edges = np.arange(-(size + margin) + 1, size + margin) - 0.5
-        tails = 1 - self.noise.mean_cdf((edges[:, None] - nodes / 2) * step) @ (weights / 2)
-        return Toeplitz(size, margin, tails)
+        tails = np.empty(edges.size)
+        for start in range(0, edges.size, CHUNK):
+            part = slice(start, start + CHUNK)
+            inside = (edges[part, None] - nodes / 2) * step
+            tails[part] = 1 - self.noise.mean_cdf(inside) @ (weights / 2)
+        return tails
 
     def unreachable(self, counts: npt.NDArray[np.int64]) -> int:
         """How many reports lie further outside the bounds than this noise can have taken any.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from confide import _arrow
+from confide import _arrow, _limits
 from confide._files import expand, writable
 from confide.errors import InvalidInput
 from confide.mechanisms import CellReports, Partition
@@ -133,10 +133,23 @@ def write_cells(
 def read_cells(path: str | Path, *, partition: Partition | None = None) -> CellReports:
     """Read the vector reports of a Parquet file."""
     source = _arrow.Source(expand([path], SUFFIXES)[0])
-    if CellStamp.read(source.metadata, source.where) is None and partition is None:
+    stamp = CellStamp.read(source.metadata, source.where)
+    if stamp is None and partition is None:
         raise unknown(source.where)
-    batches = list(source.batches(source.names))
+    made = partition if stamp is None else stamp.partition
+    assert made is not None
+    batches, held, size = [], 0, source.path.stat().st_size
+    for batch in source.batches(columns_of(made)):
+        batches.append(batch)
+        held += sum(_held(column) for column in batch.columns)
+        advice = "Take tables.cell_sums, which holds no reports in memory."
+        _limits.check_held(held, size, source.where, advice)
     if not any(batch.num_rows for batch in batches):
         raise InvalidInput(f"rows in {source.where}", "none")
     table = _arrow.arrow().Table.from_batches(batches).replace_schema_metadata(source.metadata)
     return cells_from_table(table, partition=partition, where=source.where)
+
+
+def _held(column: Any) -> int:
+    """Numbers in a column of lists."""
+    return len(column.values) if hasattr(column, "values") else len(column)

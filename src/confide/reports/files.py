@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from confide import _arrow, _cells, _validate
+from confide import _arrow, _cells, _limits, _validate
 from confide._files import expand, named, writable
 from confide.errors import InvalidInput, Mismatch
 from confide.mechanisms import Mechanism, Reports
+from confide.reports import rows as marks
 from confide.reports.stamps import Stamp, differs, unknown
-from confide.reports.tables import gather, to_arrow, within
+from confide.reports.tables import Made, to_arrow, within
 
 Floats = npt.NDArray[np.float64]
 
@@ -83,11 +84,20 @@ def read(
         raise unknown(source.where)
     if column is not None and source.plain:
         source.require([column] if isinstance(column, str) else column)
-    batches = list(source.batches(source.names))
-    if not any(batch.num_rows for batch in batches):
-        raise InvalidInput(f"rows in {source.where}", "none")
-    table = _arrow.arrow().Table.from_batches(batches).replace_schema_metadata(source.metadata)
-    return gather(table, column, mechanism, False, plain=source.plain, where=source.where)
+    where, size = source.where, source.path.stat().st_size
+    stamp = Stamp.read(source.metadata, where)
+    made = Made.of(source.names, stamp, column, mechanism, where)
+    parts: list[Any] = []
+    rows = 0
+    for batch in source.batches(made.names):
+        part = made.reports(batch, plain=source.plain, where=where, first=rows)
+        parts.append(part.indices)
+        rows += len(part)
+        advice = "Take tables.counts, which holds no reports in memory."
+        _limits.check_held(rows * len(made.names), size, where, advice)
+    if not rows:
+        raise InvalidInput(f"rows in {where}", "none")
+    return Reports(np.concatenate(parts), made.mechanism, simulated=made.simulated)
 
 
 @dataclass(frozen=True)
@@ -154,6 +164,7 @@ class Files:
             for name, mechanism in wanted.items():
                 if stamp is not None and stamp.made([name], source.where) != mechanism:
                     raise differs([name], source.where)
+                _whole(source, name)
         simulated = {stamp is not None and stamp.simulated for stamp in stamps}
         if len(simulated) > 1:
             raise Mismatch("reports that are all private or all simulated", "some of each")
@@ -180,8 +191,8 @@ class Files:
                 for name, mechanism in self.mechanisms.items():
                     column = batch.column(name)
                     indices = _cells.whole(column, name=name, plain=plain, where=where)
-                    place = f"column {name!r} of {source.where}"
-                    reports[name] = within(indices, mechanism, self.simulated, place)
+                    place = f"column {name!r}"
+                    reports[name] = within(indices, mechanism, self.simulated, place, where)
                 numbers = {}
                 for name in self.public:
                     column = batch.column(name)
@@ -190,3 +201,55 @@ class Files:
                 first += batch.num_rows
             if not first:
                 raise InvalidInput(f"rows in {source.where}", "none")
+
+    def marked(
+        self,
+        *,
+        weights: str | None = None,
+        response: str | None = None,
+        bounds: tuple[float, float] | None = None,
+    ) -> Iterator[marks.Marked]:
+        """The same with every row marked by what is wrong with it, instead of an error.
+
+        Parameters
+        ----------
+        weights, response
+            Which public columns are weights and responses, if any.
+        bounds
+            Bounds of the response, if there are any.
+        """
+        columns = list(dict.fromkeys([*self.mechanisms, *self.public]))
+        for source in self.sources:
+            first, plain = 0, source.plain
+            for batch in source.batches(columns):
+                where = _cells.rows_of(source.where, first)
+                reports, numbers = {}, {}
+                for name, mechanism in self.mechanisms.items():
+                    reports[name] = marks.of_reports(
+                        batch.column(name),
+                        mechanism.law.outputs[0],
+                        name=name,
+                        plain=plain,
+                        where=where,
+                    )
+                if weights is not None:
+                    numbers["weights"] = marks.of_weights(
+                        batch.column(weights), name=weights, plain=plain, where=where
+                    )
+                if response is not None:
+                    numbers["response"] = marks.of_responses(
+                        batch.column(response), bounds, name=response, plain=plain, where=where
+                    )
+                yield marks.Marked(where, reports, numbers)
+                first += batch.num_rows
+            if not first:
+                raise InvalidInput(f"rows in {source.where}", "none")
+
+
+def _whole(source: _arrow.Source, name: str) -> None:
+    """Refuse a Parquet column that cannot hold reports before any of it is read."""
+    if not source.plain and not _arrow.arrow().types.is_integer(source.kind(name)):
+        raise InvalidInput(
+            f"whole numbers in column {name!r}",
+            f"the type {source.kind(name)} in row 1 of {source.where}",
+        )

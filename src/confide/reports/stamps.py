@@ -62,6 +62,8 @@ class Stamp:
         damaged = _damaged(where)
         try:
             simulated, survey = fields["simulated"], fields["survey"]
+            entries = fields["columns"].values()
+            mechanisms.affordable((entry["mechanism"] for entry in entries), where)
             made = {
                 name: (mechanisms.from_dict(entry["mechanism"]), entry["fingerprint"])
                 for name, entry in fields["columns"].items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -66,59 +67,89 @@ def from_table(
         Whether they are simulated, where the table does not say.
     """
     bare = _arrow.table_of(table)
-    return gather(bare, column, mechanism, simulated, plain=False, where="the table")
+    where = "the table"
+    stamp = Stamp.read(bare.schema.metadata, where)
+    made = Made.of(bare.schema.names, stamp, column, mechanism, where, simulated=simulated)
+    return made.reports(bare, plain=False, where=where)
 
 
-def gather(
-    table: Any,
-    column: str | Sequence[str] | None,
-    mechanism: Mechanism | None,
-    simulated: bool,
-    *,
-    plain: bool,
-    where: str,
+@dataclass(frozen=True)
+class Made:
+    """Which columns of a table are wanted, and what made them.
+
+    Parameters
+    ----------
+    names
+        The columns.
+    mechanism
+        What made them together.
+    simulated
+        Whether they are simulated.
+    """
+
+    names: tuple[str, ...]
+    mechanism: Mechanism
+    simulated: bool
+
+    @classmethod
+    def of(
+        cls,
+        there: Sequence[str],
+        stamp: Stamp | None,
+        column: str | Sequence[str] | None,
+        mechanism: Mechanism | None,
+        where: str,
+        *,
+        simulated: bool = False,
+    ) -> Made:
+        """From what a table has and says, and what is asked for."""
+        if stamp is None and mechanism is None:
+            raise unknown(where)
+        if column is not None:
+            names = [column] if isinstance(column, str) else list(column)
+        elif isinstance(mechanism, Joint):
+            names = list(mechanism.parts)
+        else:
+            names = list(stamp.mechanisms if stamp else there)
+        wanted = len(mechanism.law.outputs) if mechanism else min(max(len(names), 1), 3)
+        if len(names) != wanted:
+            raise InvalidInput(
+                f"{wanted} columns of reports in {where}",
+                ", ".join(names[:20]) or "none",
+                "Say with column= which are meant.",
+            )
+        if stamp is not None:
+            found = stamp.made(names, where)
+            if mechanism is not None and found != mechanism:
+                raise differs(names, where)
+            mechanism, simulated = found, stamp.simulated
+        if mechanism is None:
+            raise unknown(where)
+        return cls(tuple(names), mechanism, simulated)
+
+    def reports(self, table: Any, *, plain: bool, where: str, first: int = 0) -> Reports:
+        """The reports of an Arrow table or batch, its cells text where it is plain."""
+        rows = _cells.rows_of(where, first)
+        parts = [
+            _cells.whole(_arrow.column_of(table, name, where), name=name, plain=plain, where=rows)
+            for name in self.names
+        ]
+        indices = np.stack(parts, axis=1) if len(parts) > 1 else parts[0]
+        return within(indices, self.mechanism, self.simulated, where, rows)
+
+
+def within(
+    indices: Any, mechanism: Mechanism, simulated: bool, where: str, rows: _cells.Where
 ) -> Reports:
-    """Reports in an Arrow table, its cells text where it is plain."""
-    stamp = Stamp.read(table.schema.metadata, where)
-    if stamp is None and mechanism is None:
-        raise unknown(where)
-    if column is not None:
-        names = [column] if isinstance(column, str) else list(column)
-    elif isinstance(mechanism, Joint):
-        names = list(mechanism.parts)
-    else:
-        names = list(stamp.mechanisms if stamp else table.schema.names)
-    wanted = len(mechanism.law.outputs) if mechanism else min(max(len(names), 1), 3)
-    if len(names) != wanted:
-        raise InvalidInput(
-            f"{wanted} columns of reports in {where}",
-            ", ".join(names[:20]) or "none",
-            "Say with column= which are meant.",
-        )
-    if stamp is not None:
-        found = stamp.made(names, where)
-        if mechanism is not None and found != mechanism:
-            raise differs(names, where)
-        mechanism, simulated = found, stamp.simulated
-    if mechanism is None:
-        raise unknown(where)
-    parts = [
-        _cells.whole(
-            _arrow.column_of(table, name, where),
-            name=name,
-            plain=plain,
-            where=_cells.rows_of(where),
-        )
-        for name in names
-    ]
-    return within(
-        np.stack(parts, axis=1) if len(parts) > 1 else parts[0], mechanism, simulated, where
-    )
-
-
-def within(indices: Any, mechanism: Mechanism, simulated: bool, where: str) -> Reports:
-    """Reports, or an error that says where the bad one is."""
-    try:
-        return Reports(indices, mechanism, simulated=simulated)
-    except InvalidInput as error:
-        raise InvalidInput(f"{error.expected} in {where}", error.got, error.advice) from None
+    """Reports, or an error that says which row is the first that is none."""
+    for axis, size in enumerate(mechanism.law.outputs):
+        column = indices if indices.ndim == 1 else indices[:, axis]
+        bad = (column < 0) | (column >= size)
+        if bad.any():
+            # Which number it is is not said: raw values may have been taken for reports.
+            raise InvalidInput(
+                f"reports from 0 to {size - 1} in {where}",
+                f"another number in {rows(int(bad.argmax()))}",
+                "They are not reports of this mechanism.",
+            )
+    return Reports(indices, mechanism, simulated=simulated)

@@ -21,7 +21,6 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 HEADER = ("confide", "version", "n", "simulated", "mechanism")
-MAX_N = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +65,7 @@ class CellSums:
             raise InvalidInput("a Partition", _validate.shown(self.mechanism))
         if not isinstance(self.simulated, bool):
             raise InvalidInput("simulated=True or False", _validate.shown(self.simulated))
-        n = _validate.integer(0, MAX_N, n=self.n)
+        n = _validate.integer(0, forms.MAX_N, n=self.n)
         size = self.mechanism.cells.size
         counts = _whole((size,), counts=self.counts)
         tallies = _whole((2 * self.mechanism.levels + 1, size), tallies=self.tallies)
@@ -153,7 +152,7 @@ class CellSums:
             Seed of the simulation.
         """
         seed = _validate.integer(0, seed=seed)
-        n = _validate.integer(1, MAX_N, n=n)
+        n = _validate.integer(1, forms.MAX_N, n=n)
         shape = (2 * mechanism.levels + 1, mechanism.cells.size)
         table = _whole(shape, truth=truth)
         if table.min() < 0 or sum(table.ravel().tolist()) > n:
@@ -296,10 +295,13 @@ def _rows(law: Clamped) -> Floats:
 
 
 def _whole(shape: tuple[int, ...], **named: Any) -> Integers:
-    ((name, _),) = named.items()
-    array = _validate.array(**named)
-    if array.dtype.kind not in "iu" or (array.size and array.max() > MAX_N):
+    ((name, given),) = named.items()
+    array = given if isinstance(given, forms.Packed) else _validate.array(**named)
+    if array.dtype.kind not in "iu":
         raise InvalidInput(f"whole numbers in {name}", "others")
     if array.shape != shape:
-        raise InvalidInput(f"{name} of shape {shape}", f"shape {array.shape}")
-    return np.array(array, dtype=np.int64)
+        raise InvalidInput(f"{name} of shape {shape}", f"shape {_validate.shown(array.shape)}")
+    table = array.read() if isinstance(array, forms.Packed) else array
+    if table.max() > forms.MAX_N:
+        raise InvalidInput(f"whole numbers in {name}", "others")
+    return np.array(table, dtype=np.int64)

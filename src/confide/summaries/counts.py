@@ -16,7 +16,7 @@ from confide.lattice import Lattice
 from confide.mechanisms import Channel, Mechanism, Noised, Reports
 from confide.noise import Noise
 from confide.summaries import forms
-from confide.summaries.tallies import Response, tally
+from confide.summaries.tallies import Response, comparable, tally
 
 Floats = npt.NDArray[np.float64]
 
@@ -57,9 +57,12 @@ class Counts:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", _validate.frozen(self.counts))
+        if float(self.counts.sum(dtype=np.float64)) > forms.MAX_N:
+            raise forms.too_many()
         if self.weights is not None:
             sums, squares = map(_validate.frozen, self.weights)
             object.__setattr__(self, "weights", (sums, squares))
+            comparable(self.counts, sums, squares)
 
     @classmethod
     def of(
@@ -245,14 +248,28 @@ class Counts:
         """The inverse of `to_dict`; anything else is refused."""
         return cls._read(*forms.split(fields))
 
-    def to_bytes(self) -> bytes:
-        """A compact form: a compressed numpy archive."""
-        return forms.pack(self._header(), self._arrays())
+    def to_bytes(self, *, question: str = "") -> bytes:
+        """A compact form: a compressed numpy archive.
+
+        Parameters
+        ----------
+        question
+            The name of the question, which the archive keeps.
+        """
+        named = {"question": question} if question else {}
+        return forms.pack(self._header() | named, self._arrays())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The inverse of `to_bytes`; anything else is refused."""
-        return cls._read(*forms.unpack(data))
+        return cls.named_from_bytes(data)[1]
+
+    @classmethod
+    def named_from_bytes(cls, data: bytes) -> tuple[str, Self]:
+        """The same with the name of the question, '' where the archive does not say."""
+        header, arrays = forms.unpack(data)
+        counts = cls._read(header, arrays)
+        return header.get("question", ""), counts
 
     def __repr__(self) -> str:
         kind = "simulated" if self.simulated else "private"

@@ -7,18 +7,27 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from confide import _validate, mechanisms
+from confide._files import load_json
 from confide.errors import InvalidInput
 from confide.mechanisms import Channel, Noised
 
 Floats = npt.NDArray[np.float64]
 VERSION = 1
-MAX_BYTES = 2**33
+MAX_N = 2**53
+"""Respondents of a summary at most: up to here floats count without gaps."""
+LARGEST = 1e280
+"""Sums in a file at most: such sums of any number of files still add up to finite floats."""
+HEADER_BYTES, HEADER_RATIO = 2**20, 20
+"""A packed header is no longer than this and so many times the archive."""
+MEMBERS = 100
+"""Arrays of an archive that are looked at."""
 # What zip, numpy and json raise on bytes that are damaged or hostile.
 DAMAGE = (
     OSError,
@@ -28,11 +37,53 @@ DAMAGE = (
     NotImplementedError,
     RuntimeError,
     MemoryError,
+    TypeError,
+    SyntaxError,
     zipfile.BadZipFile,
     zlib.error,
 )
 HEADER = ("confide", "version", "n", "simulated", "mechanism", "bounds", "question")
 ARRAYS = ("counts", "weights", "squared_weights", "response", "squared_response")
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """An array in an archive, of which nothing but the shape and the type has been read."""
+
+    archive: zipfile.ZipFile
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def of(cls, archive: zipfile.ZipFile, member: str) -> Packed:
+        """Read what the array says about itself."""
+        with archive.open(member) as file:
+            shape, dtype = _npy(file)
+        return cls(archive, member, shape, dtype)
+
+    def read(self) -> npt.NDArray[Any]:
+        """The array; whoever asks for it has looked at its shape and type."""
+        try:
+            with self.archive.open(self.name) as file:
+                array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        except DAMAGE as error:
+            raise _damaged() from error
+        return array
+
+
+def _npy(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    form = np.lib.format
+    version = form.read_magic(file)
+    read = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
+    shape, _, dtype = read(file)
+    if dtype.hasobject or any(length < 0 for length in shape):
+        raise ValueError("no plain array")
+    return shape, dtype
+
+
+def _damaged() -> InvalidInput:
+    return InvalidInput("a summary written by confide", "bytes that are not one, or not all of it")
 
 
 def split(fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -51,19 +102,27 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> b
     return buffer.getvalue()
 
 
-def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The header and the arrays of a packed summary."""
+def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Packed]]:
+    """The header of a packed summary and its arrays, which are not read yet.
+
+    A few bytes of an archive unpack to a thousand times as many: what an array says of its shape
+    is compared with what the header asks for before the rest of it is looked at.
+    """
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if sum(part.file_size for part in archive.infolist()) > MAX_BYTES:
-                raise InvalidInput(f"a summary of at most {MAX_BYTES} bytes", "a larger one")
-        with np.load(io.BytesIO(data), allow_pickle=False) as tables:
-            arrays = {name: tables[name] for name in tables.files}
-        header = json.loads(arrays.pop("header").tobytes())
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        names = archive.namelist()
+        if len(names) > MEMBERS or len(set(names)) < len(names):
+            raise _damaged()
+        arrays = {name.removesuffix(".npy"): Packed.of(archive, name) for name in names}
+        text = arrays.pop("header")
     except DAMAGE as error:
-        raise InvalidInput(
-            "a summary written by confide", "bytes that are not one, or not all of it"
-        ) from error
+        raise _damaged() from error
+    if text.dtype != np.uint8 or len(text.shape) != 1:
+        raise _damaged()
+    longest = HEADER_BYTES + HEADER_RATIO * len(data)
+    if text.shape[0] > longest:
+        raise InvalidInput(f"a header of at most {longest:,} bytes", f"{text.shape[0]:,}")
+    header = load_json(text.read().tobytes(), "the header of a summary")
     if not isinstance(header, dict):
         raise InvalidInput("a summary written by confide", "an archive without its header")
     return header, arrays
@@ -89,23 +148,18 @@ def checked(
         )
     if not isinstance(header.get("simulated"), bool) or "counts" not in arrays:
         raise InvalidInput("the keys 'simulated' and 'counts' in a summary", "none")
+    for first, second in (ARRAYS[1:3], ARRAYS[3:5]):
+        if (first in arrays) != (second in arrays):
+            raise InvalidInput(f"both {first!r} and {second!r} in a summary", "one of them")
     channel = _channel(header.get("mechanism"))
-    tables = {name: _table(name, array, channel.law.outputs) for name, array in arrays.items()}
-    whole = tables.pop("counts")
-    counts = whole.astype(np.int64)
-    if (counts != whole).any() or (counts < 0).any():
-        raise InvalidInput("whole counts >= 0 in a summary", "others")
-    if int(counts.sum()) != header.get("n"):
-        raise InvalidInput(
-            f"n={_validate.shown(header.get('n'))} respondents in the counts",
-            str(int(counts.sum())),
-            "The summary is damaged.",
-        )
+    shape = channel.law.outputs
+    for name, array in arrays.items():
+        if isinstance(array, Packed):
+            _fits(name, array, shape)
+    counts = _counts(arrays["counts"], shape, header.get("n"))
+    tables = {name: _table(name, arrays[name], shape) for name in ARRAYS[1:] if name in arrays}
     if any((tables[name] < 0).any() for name in ARRAYS[1:3] if name in tables):
         raise InvalidInput("weights >= 0 in a summary", "others")
-    for first, second in (ARRAYS[1:3], ARRAYS[3:5]):
-        if (first in tables) != (second in tables):
-            raise InvalidInput(f"both {first!r} and {second!r} in a summary", "one of them")
     return channel, counts, tables
 
 
@@ -125,13 +179,54 @@ def _channel(fields: Any) -> Channel:
     return mechanisms.from_dict(fields)
 
 
-def _table(name: str, array: Any, shape: tuple[int, ...]) -> Floats:
-    table = _validate.array(**{name: array})
-    if table.dtype.kind not in "iuf":
+def _fits(name: str, array: Packed | npt.NDArray[Any], shape: tuple[int, ...]) -> None:
+    if array.dtype.kind not in "iuf":
         raise InvalidInput(f"numbers in {name!r} of a summary", "something else")
-    table = table.astype(np.float64)
-    if table.shape != shape:
-        raise InvalidInput(f"{name!r} of shape {shape} in a summary", f"shape {table.shape}")
-    if not np.isfinite(table).all() or (name == "counts" and np.abs(table).max() > 2.0**62):
-        raise InvalidInput(f"finite numbers in {name!r} of a summary", "others")
+    if array.shape != shape:
+        raise InvalidInput(
+            f"{name!r} of shape {shape} in a summary", f"shape {_validate.shown(array.shape)}"
+        )
+
+
+def _array(name: str, array: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Numbers of the right shape, from an archive or from lists."""
+    table = array.read() if isinstance(array, Packed) else _validate.array(**{name: array})
+    _fits(name, table, shape)
+    return table
+
+
+def _counts(array: Any, shape: tuple[int, ...], n: Any) -> npt.NDArray[np.int64]:
+    table = _array("counts", array, shape)
+    if table.dtype.kind == "f" and not np.isfinite(table).all():
+        raise InvalidInput("finite numbers in 'counts' of a summary", "others")
+    if (table < 0).any() or (table.dtype.kind == "f" and (table % 1 != 0).any()):
+        raise InvalidInput("whole counts >= 0 in a summary", "others")
+    # As floats first: the integers of a forged summary may add up to a negative number.
+    if float(table.sum(dtype=np.float64)) > MAX_N:
+        raise too_many()
+    counts = table.astype(np.int64, copy=False)
+    total = int(counts.sum())
+    if total != n:
+        raise InvalidInput(
+            f"n={_validate.shown(n)} respondents in the counts",
+            str(total),
+            "The summary is damaged.",
+        )
+    return counts
+
+
+def too_many() -> InvalidInput:
+    """The error that there are more respondents than anybody could ask."""
+    return InvalidInput(
+        f"at most {MAX_N:,} respondents in a summary",
+        "more",
+        "A summary of so many is damaged or forged.",
+    )
+
+
+def _table(name: str, array: Any, shape: tuple[int, ...]) -> Floats:
+    table = _array(name, array, shape).astype(np.float64, copy=False)
+    # NaN is not within any bounds.
+    if not (np.abs(table) <= LARGEST).all():
+        raise InvalidInput(f"finite numbers within {LARGEST:g} in {name!r} of a summary", "others")
     return table

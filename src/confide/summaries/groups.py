@@ -190,6 +190,20 @@ def _belong(first: Any, one: Any) -> None:
             raise Mismatch(f"groups that all have {what} or all have none", "some of each")
 
 
-def label(key: Key) -> str:
-    """A group as people write it: the parts of its key with slashes between."""
-    return "/".join(map(str, key if isinstance(key, tuple) else (key,)))
+def label(key: Key, *, plain: bool = False) -> str:
+    r"""A group as people write it: the parts of its key with slashes between.
+
+    A slash or backslash inside a part has a backslash before it where there are several parts, so
+    that no two groups look the same; not if ``plain``.
+
+    Examples
+    --------
+    >>> print(label("a/b"), label(("north", 2024)), label(("north", "a/b")))
+    a/b north/2024 north/a\/b
+    """
+    if not isinstance(key, tuple):
+        return str(key)
+    parts = map(str, key)
+    if plain:
+        return "/".join(parts)
+    return "/".join(part.replace("\\", "\\\\").replace("/", "\\/") for part in parts)

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from confide import _validate
 from confide.errors import InvalidInput
 from confide.lattice import CHUNK
+from confide.reports.rows import LARGEST
 
 Floats = npt.NDArray[np.float64]
 
-MAX_WEIGHT = 1e100
-"""Weights stay where their squares and sums are finite floats."""
+SPREAD = 1e12
+"""Largest over smallest weight: beyond, a respondent of little weight does not count at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +70,15 @@ def tally(
     """
     n = len(indices)
     w = None if weights is None else _aligned(n, weights=weights)
-    if w is not None and not ((w >= 1 / MAX_WEIGHT) & (w <= MAX_WEIGHT)).all():
-        bad = w.min() if w.min() < 1 / MAX_WEIGHT else w.max()
+    if w is not None and not ((w >= 1 / LARGEST) & (w <= LARGEST)).all():
+        bad = w.min() if w.min() < 1 / LARGEST else w.max()
         raise InvalidInput(
             "weights > 0 that are ordinary numbers",
             f"{bad:g}",
             "Leave respondents without weight out.",
         )
+    if w is not None and w.max() > SPREAD * w.min():
+        raise _apart()
     y = None if response is None else _aligned(n, response=response)
     low, high = _bounds(y, bounds)
     size = int(np.prod(outputs))
@@ -99,6 +102,30 @@ def tally(
         counts.reshape(outputs),
         None if w is None else (table[0], table[1]),
         None if y is None else Response(table[2], table[3], low, high),
+    )
+
+
+def comparable(counts: npt.NDArray[np.int64], sums: Floats, squares: Floats) -> None:
+    """Refuse weights of which some make others vanish, as far as their sums by report tell.
+
+    The mean weight of a report is at least the smallest one, and sum w**2 / sum w is at most the
+    largest.
+    """
+    there = counts > 0
+    if not there.any():
+        return
+    total, second = sums[there], squares[there]
+    if not ((total > 0) & (second > 0)).all():
+        raise InvalidInput("weights > 0 for every report that was sent", "others")
+    if (second / total).max() > SPREAD * (total / counts[there]).min():
+        raise _apart()
+
+
+def _apart() -> InvalidInput:
+    return InvalidInput(
+        f"weights within a factor of {SPREAD:g} of each other",
+        "some that are further apart",
+        "Leave out respondents of next to no weight.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, overload
@@ -9,10 +10,11 @@ from typing import Any, Literal, overload
 from confide import _validate
 from confide.errors import InvalidInput, Mismatch
 from confide.mechanisms import Joint, Mechanism
+from confide.reports.rows import CHOICES, LeftOut
 from confide.reports.stamps import Stamp, differs
 from confide.summaries import Counts, Groups
 from confide.tables._query import Query
-from confide.tables._rows import CHOICES, Grouping
+from confide.tables._rows import Grouping
 from confide.tables._sources import Opened, grouped, opened
 
 
@@ -27,7 +29,7 @@ def counts(
     weights: str | None = ...,
     by: None = ...,
     simulated: bool = ...,
-    invalid: Literal["refuse", "report"] = ...,
+    invalid: Literal["refuse", "drop"] = ...,
 ) -> Counts: ...
 
 
@@ -42,7 +44,7 @@ def counts(
     weights: str | None = ...,
     by: str | Sequence[str],
     simulated: bool = ...,
-    invalid: Literal["refuse", "report"] = ...,
+    invalid: Literal["refuse", "drop"] = ...,
 ) -> Groups[Counts]: ...
 
 
@@ -56,7 +58,7 @@ def counts(
     weights: str | None = None,
     by: str | Sequence[str] | None = None,
     simulated: bool = False,
-    invalid: Literal["refuse", "report"] = "refuse",
+    invalid: Literal["refuse", "drop"] = "refuse",
 ) -> Counts | Groups[Counts]:
     """Count the reports of a table where it lives, with one GROUP BY.
 
@@ -82,8 +84,8 @@ def counts(
     simulated
         Whether the reports are simulated, where the files do not say.
     invalid
-        What to do about rows that cannot be used, such as a report out of range: refuse the table,
-        or leave them out and warn with `LeftOut`, which says how many of each kind.
+        What to do about rows that cannot be used, such as a report out of range: ``"refuse"`` the
+        table, or ``"drop"`` them and warn with `LeftOut`, which says how many of each kind.
 
     Examples
     --------
@@ -95,6 +97,35 @@ def counts(
     >>> counts(table, mechanism, column="pay", by="region")
     <Groups of 3 reports: 2 by region>
     """
+    made, left = counted(
+        table,
+        mechanism,
+        column=column,
+        response=response,
+        bounds=bounds,
+        weights=weights,
+        by=by,
+        simulated=simulated,
+        invalid=invalid,
+    )
+    if left:
+        warnings.warn(LeftOut(left), stacklevel=2)
+    return made
+
+
+def counted(
+    table: Any,
+    mechanism: Mechanism,
+    *,
+    column: str | Sequence[str] | None,
+    response: str | None,
+    bounds: tuple[float, float] | None,
+    weights: str | None,
+    by: str | Sequence[str] | None,
+    simulated: bool,
+    invalid: str,
+) -> tuple[Counts | Groups[Counts], dict[str, int]]:
+    """The same with how many rows of each kind were left out, instead of a warning."""
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput("a mechanism", _validate.shown(mechanism))
     _validate.one_of(CHOICES, invalid=invalid)
@@ -107,10 +138,8 @@ def counts(
     rows = grouped(query.over(source, grouping), source.where)
     if query.unsure(rows):
         rows = grouped(replace(query, careful=True).over(source, grouping), source.where)
-    made = query.summaries(rows, grouping, stamped, invalid=invalid, where=source.where)
-    if by is None:
-        return made[()]
-    return Groups(grouping.by, made)
+    made, left = query.summaries(rows, grouping, stamped, invalid=invalid, where=source.where)
+    return (made[()] if by is None else Groups(grouping.by, made)), left
 
 
 def _columns(

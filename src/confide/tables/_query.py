@@ -10,10 +10,11 @@ import numpy as np
 
 from confide.errors import InvalidInput
 from confide.mechanisms import Mechanism
+from confide.reports.rows import GOOD
 from confide.summaries import Counts, Response
 from confide.summaries.groups import Key
 from confide.tables import _rows
-from confide.tables._rows import GOOD, Grouping, Numbers
+from confide.tables._rows import Grouping, Numbers
 from confide.tables._sources import Opened, ibis
 
 SUMS = ("sw", "sww", "sy", "syy")
@@ -116,12 +117,12 @@ class Query:
 
     def summaries(
         self, rows: Any, grouping: Grouping, simulated: bool, *, invalid: str, where: str
-    ) -> dict[Key, Counts]:
-        """Counts of each group from the grouped rows."""
+    ) -> tuple[dict[Key, Counts], dict[str, int]]:
+        """Counts of each group from the grouped rows, and how many rows are left out."""
         compute = ibis("pyarrow.compute")
         kinds, numbers = rows.column("kind").to_numpy(), rows.column("n").to_numpy()
         found = {kind: int(numbers[kinds == kind].sum()) for kind in np.unique(kinds).tolist()}
-        _rows.settle(found, invalid=invalid, where=where)
+        left = _rows.settle(found, invalid=invalid, where=where)
         rows = rows.filter(compute.equal(rows.column("kind"), GOOD))
         outputs = self.mechanism.law.outputs
         size = math.prod(outputs)
@@ -159,4 +160,4 @@ class Query:
                 ends = float(low[number]), float(high[number])
                 answer = Response(sums["sy"][number], sums["syy"][number], *ends)
             result[key] = Counts(self.mechanism, tallies[number], simulated, weights, answer)
-        return result
+        return result, left

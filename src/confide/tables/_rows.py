@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,28 +10,25 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _cells, _validate
-from confide._files import counted
-from confide.errors import ConfideWarning, InvalidInput
+from confide.errors import InvalidInput
+from confide.reports.rows import (
+    BAD_RESPONSE,
+    BAD_WEIGHT,
+    GOOD,
+    KINDS,
+    LARGEST,
+    NO_GROUP,
+    NO_REPORT,
+    NO_RESPONSE,
+    NO_WEIGHT,
+    NOT_WHOLE,
+    OUT_OF_BOUNDS,
+    OUTSIDE,
+    told,
+)
 from confide.summaries.groups import Key
-from confide.summaries.tallies import MAX_WEIGHT
 from confide.tables._sources import ibis
 
-GOOD = 0
-KINDS = {
-    1: "without a group",
-    2: "without a report",
-    3: "with a report that is not a whole number",
-    4: "with a report out of range",
-    5: "without a weight",
-    6: "with a weight that is not positive or no ordinary number",
-    7: "without a response",
-    8: "with a response that is no ordinary number",
-    9: "with a response out of bounds",
-    10: "with a report that has not one number in range for each cell",
-}
-NO_GROUP, NO_REPORT, NOT_WHOLE, OUTSIDE = 1, 2, 3, 4
-NO_WEIGHT, BAD_WEIGHT, NO_RESPONSE, BAD_RESPONSE, OUT_OF_BOUNDS, BAD_VECTOR = 5, 6, 7, 8, 9, 10
-CHOICES = ("refuse", "report")
 OTHERS = "[^-0-9]"
 """Letters that no whole number has."""
 MAX_CELLS = 2**27
@@ -41,34 +37,15 @@ LARGEST_WHOLE = 2**53
 """Floats beyond need not be whole numbers that anybody meant."""
 
 
-class LeftOut(ConfideWarning):
-    """Rows were left out of a summary.
-
-    Parameters
-    ----------
-    rows
-        How many of each kind.
-    """
-
-    def __init__(self, rows: Mapping[str, int]) -> None:
-        self.rows = dict(rows)
-        super().__init__(f"Left out {_told(rows)}.")
-
-
-def _told(rows: Mapping[str, int]) -> str:
-    parts = [f"{counted(n, 'row')} {kind}" for kind, n in rows.items()]
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
-
-
-def settle(found: Mapping[int, int], *, invalid: str, where: str) -> None:
-    """Refuse or report the rows that cannot be used.
+def settle(found: Mapping[int, int], *, invalid: str, where: str) -> dict[str, int]:
+    """Refuse the rows that cannot be used, or say how many of each kind are left out.
 
     Parameters
     ----------
     found
         How many rows of each kind.
     invalid
-        ``"refuse"`` or ``"report"``.
+        ``"refuse"`` or ``"drop"``.
     where
         The table, for a message.
     """
@@ -76,13 +53,12 @@ def settle(found: Mapping[int, int], *, invalid: str, where: str) -> None:
     if rows and invalid == "refuse":
         raise InvalidInput(
             f"valid rows in {where}",
-            _told(rows),
-            'Mend them, or leave them out with invalid="report".',
+            told(rows),
+            'Mend them, or leave them out with invalid="drop".',
         )
     if not found.get(GOOD):
         raise InvalidInput(f"at least one report in {where}", "none")
-    if rows:
-        warnings.warn(LeftOut(rows), stacklevel=4)
+    return rows
 
 
 def narrowed(column: Any, size: int) -> Any:
@@ -192,12 +168,12 @@ class Numbers:
 
 def weight_kind(weight: Numbers) -> Any:
     """The kind of a weight, 0 where it is good."""
-    return weight.kind(1 / MAX_WEIGHT, MAX_WEIGHT, missing=NO_WEIGHT, bad=BAD_WEIGHT)
+    return weight.kind(1 / LARGEST, LARGEST, missing=NO_WEIGHT, bad=BAD_WEIGHT)
 
 
 def response_kind(response: Numbers, bounds: tuple[float, float] | None) -> Any:
     """The kind of a response, 0 where it is good."""
-    kind = response.kind(-MAX_WEIGHT, MAX_WEIGHT, missing=NO_RESPONSE, bad=BAD_RESPONSE)
+    kind = response.kind(-LARGEST, LARGEST, missing=NO_RESPONSE, bad=BAD_RESPONSE)
     if bounds is None:
         return kind
     outside = ~response.value.between(*bounds)

@@ -117,6 +117,7 @@ def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
     for source in sources:
         source.require(columns)
         _require(source.names, columns, source.where)
+        source.check(columns)
     connection = _duckdb()
     if plain == {True}:
         with _told(where):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, overload
 
@@ -11,11 +12,12 @@ from confide import _validate
 from confide.errors import InvalidInput, Mismatch
 from confide.mechanisms import Partition
 from confide.reports.cell_tables import columns_of
+from confide.reports.rows import BAD_VECTOR, CHOICES, GOOD, NO_REPORT, LeftOut
 from confide.reports.stamps import CellStamp, differs
 from confide.summaries import CellSums, Groups
 from confide.summaries.groups import Key
 from confide.tables import _rows
-from confide.tables._rows import BAD_VECTOR, GOOD, NO_REPORT, Grouping
+from confide.tables._rows import Grouping
 from confide.tables._sources import Opened, grouped, ibis, opened
 
 RESPONDENTS = 0
@@ -29,7 +31,7 @@ def cell_sums(
     *,
     by: None = ...,
     simulated: bool = ...,
-    invalid: Literal["refuse", "report"] = ...,
+    invalid: Literal["refuse", "drop"] = ...,
 ) -> CellSums: ...
 
 
@@ -40,7 +42,7 @@ def cell_sums(
     *,
     by: str | Sequence[str],
     simulated: bool = ...,
-    invalid: Literal["refuse", "report"] = ...,
+    invalid: Literal["refuse", "drop"] = ...,
 ) -> Groups[CellSums]: ...
 
 
@@ -50,7 +52,7 @@ def cell_sums(
     *,
     by: str | Sequence[str] | None = None,
     simulated: bool = False,
-    invalid: Literal["refuse", "report"] = "refuse",
+    invalid: Literal["refuse", "drop"] = "refuse",
 ) -> CellSums | Groups[CellSums]:
     """Add up vector reports where they live: unnest the lists and GROUP BY cell and number.
 
@@ -75,12 +77,14 @@ def cell_sums(
     """
     if not isinstance(partition, Partition):
         raise InvalidInput("a Partition", _validate.shown(partition))
-    _validate.one_of(_rows.CHOICES, invalid=invalid)
+    _validate.one_of(CHOICES, invalid=invalid)
     grouping = Grouping.of(by)
     source = opened(table, [*columns_of(partition), *grouping.by])
     stamped = _checked(source, partition, simulated)
     rows = grouped(_query(source.table, partition, grouping), source.where)
-    made = _summaries(rows, partition, grouping, stamped, invalid=invalid, where=source.where)
+    made, left = _summaries(rows, partition, grouping, stamped, invalid=invalid, where=source.where)
+    if left:
+        warnings.warn(LeftOut(left), stacklevel=2)
     if by is None:
         return made[()]
     return Groups(grouping.by, made)
@@ -149,13 +153,13 @@ def _summaries(
     *,
     invalid: str,
     where: str,
-) -> dict[Key, CellSums]:
+) -> tuple[dict[Key, CellSums], dict[str, int]]:
     compute = ibis("pyarrow.compute")
     heads = rows.filter(compute.equal(rows.column("part"), RESPONDENTS))
     found: dict[int, int] = {}
     for kind, n in zip(*(heads.column(name).to_pylist() for name in ("kind", "n")), strict=True):
         found[kind] = found.get(kind, 0) + n
-    _rows.settle(found, invalid=invalid, where=where)
+    left = _rows.settle(found, invalid=invalid, where=where)
     rows = rows.filter(compute.equal(rows.column("kind"), GOOD))
     size, levels = partition.cells.size, partition.levels
     keys, group = grouping.keys(rows, size * (2 * levels + 2))
@@ -175,7 +179,8 @@ def _summaries(
             counts[group[ones], cell[ones]] = n[ones]
         else:
             tallies[group[here], number[here] + levels, cell[here]] = n[here]
-    return {
+    made = {
         key: CellSums(partition, int(respondents[at]), counts[at], tallies[at], simulated)
         for at, key in enumerate(keys)
     }
+    return made, left

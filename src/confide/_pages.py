@@ -1,0 +1,252 @@
+"""What the pages of a Parquet file ask for, before any of them is read.
+
+A reader allocates what the header of a page says, and decodes as many values as it says: both are
+added up here, from the headers themselves, since the footer may say something else. A header is a
+structure in the compact protocol of Thrift.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confide import _limits
+from confide.errors import InvalidInput, extra
+
+DICTIONARY_PAGE = 2
+DELTA_BYTE_ARRAY = 7
+"""An encoding of text by the part that it shares with the text before."""
+DEPTH = 8
+"""Structures inside structures in a page header, at most."""
+CODECS = {"LZ4": "lz4_raw"}
+"""What pyarrow calls codecs that have another name in Parquet."""
+LONGEST = 2**8
+"""Bytes of a value of fixed length, at most."""
+# Types of the compact protocol.
+TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 12
+
+
+class Damaged(ValueError):
+    """Bytes that are no page."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page says about itself.
+
+    Parameters
+    ----------
+    kind, encoding
+        By the numbers of the format.
+    values
+        How many it holds.
+    unpacked
+        Bytes of memory for its content.
+    start, end
+        Where its content is in the file.
+    """
+
+    kind: int
+    encoding: int
+    values: int
+    unpacked: int
+    start: int
+    end: int
+
+
+def check(
+    path: Path, metadata: Any, columns: Sequence[str], groups: Sequence[int] | None, where: str
+) -> int:
+    """Refuse a file whose pages of some columns ask for more than its size allows.
+
+    Parameters
+    ----------
+    path
+        The file.
+    metadata
+        Its footer, as pyarrow reads it.
+    columns
+        The columns that will be read.
+    groups
+        The row groups that will be read, or None for all.
+    where
+        The file, for a message.
+
+    Returns
+    -------
+    int
+        Letters of the longest word that may be meant more than once, so that batches of rows can
+        be small enough.
+
+    Raises
+    ------
+    InvalidInput
+        If they ask for too much.
+    Damaged
+        If there are no pages where the footer says.
+    """
+    leaves = _leaves(metadata, columns, where)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        size = len(data)
+        stored = values = unpacked = text = longest = 0
+        for group in range(metadata.num_row_groups) if groups is None else groups:
+            chunks = metadata.row_group(group)
+            for leaf, words in leaves:
+                chunk = chunks.column(leaf)
+                if chunks.num_rows == chunk.num_values == 0:
+                    continue
+                start, length = _place(chunk)
+                stored += length
+                # Chunks that lie on top of each other would be read over and over.
+                if min(start, length) < 0 or start + length > size or stored > size:
+                    raise Damaged
+                pages = list(_pages(data, start, start + length))
+                own = sum(page.values for page in pages if page.kind != DICTIONARY_PAGE)
+                values += own
+                unpacked += sum(page.unpacked for page in pages)
+                _limits.check_values(values, size, where)
+                _limits.check_unpacked(unpacked, size, where)
+                if words:
+                    long = _longest(data, pages, own, chunk.compression)
+                    text += own * long
+                    _limits.check_text(text, size, where)
+                    longest = max(longest, long)
+    return longest
+
+
+def _leaves(metadata: Any, columns: Sequence[str], where: str) -> list[tuple[int, bool]]:
+    """Numbers of the columns as the footer has them, and whether they are text."""
+    wanted = set(columns)
+    found = []
+    for at in range(metadata.num_columns):
+        leaf = metadata.schema.column(at)
+        # A list or structure has a column for each part, under a longer name.
+        if leaf.path in wanted or any(leaf.path.startswith(f"{name}.") for name in wanted):
+            if leaf.physical_type == "FIXED_LEN_BYTE_ARRAY" and leaf.length > LONGEST:
+                raise InvalidInput(
+                    f"values of at most {LONGEST} bytes in {where}", f"{leaf.length:,} bytes"
+                )
+            found.append((at, leaf.physical_type == "BYTE_ARRAY"))
+    return found
+
+
+def _place(chunk: Any) -> tuple[int, int]:
+    """Where the pages of a column start, and how many bytes they take: as Arrow finds them."""
+    start, first = chunk.data_page_offset, chunk.dictionary_page_offset
+    if chunk.has_dictionary_page and first is not None and 0 < first < start:
+        start = first
+    return start, chunk.total_compressed_size
+
+
+def _longest(data: mmap.mmap, pages: Sequence[Page], values: int, codec: str) -> int:
+    """Letters of the longest word that some pages may repeat: 0 where each is there as it is.
+
+    A word of a dictionary may be meant any number of times, and so may the first part of the text
+    before.
+    """
+    most = 0
+    for page in pages:
+        if page.kind == DICTIONARY_PAGE:
+            long = page.unpacked
+            if values * long > _limits.UNPACKED:
+                long = _longest_word(data, page, codec)
+            most = max(most, long)
+        elif page.encoding == DELTA_BYTE_ARRAY:
+            most = max(most, page.unpacked)
+    return most
+
+
+def _longest_word(data: mmap.mmap, page: Page, codec: str) -> int:
+    """The length of the longest word of a dictionary, where it can be unpacked."""
+    packed = data[page.start : page.end]
+    try:
+        if codec != "UNCOMPRESSED":
+            coder = extra("pyarrow", "cli").Codec(CODECS.get(codec, codec.lower()))
+            packed = coder.decompress(packed, page.unpacked, asbytes=True)
+    except (ValueError, OSError, NotImplementedError):
+        return page.unpacked
+    at = longest = 0
+    for _ in range(page.values):
+        length = int.from_bytes(packed[at : at + 4], "little")
+        longest = max(longest, length)
+        at += 4 + length
+    return min(longest, page.unpacked)
+
+
+def _pages(data: mmap.mmap, at: int, end: int) -> Iterator[Page]:
+    while at < end:
+        try:
+            fields, start = _structure(data, at, DEPTH)
+        except IndexError:
+            raise Damaged from None
+        kind, unpacked, packed = (_natural(fields.get(number)) for number in (1, 2, 3))
+        at = start + packed
+        if at > end:
+            raise Damaged
+        # By kind of page: the first kind of data page, a dictionary, the second kind.
+        for number, encoding in ((5, 2), (7, 2), (8, 4)):
+            inner = fields.get(number)
+            if isinstance(inner, dict):
+                values, code = _natural(inner.get(1)), _natural(inner.get(encoding))
+                yield Page(kind, code, values, unpacked, start, at)
+                break
+        else:
+            yield Page(kind, 0, 0, unpacked, start, at)
+
+
+def _natural(number: Any) -> int:
+    """A number that must be there, and not be negative."""
+    if not isinstance(number, int) or number < 0:
+        raise Damaged
+    return number
+
+
+def _structure(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
+    """The numbers and structures of a structure by their field, and where it ends."""
+    if not depth:
+        raise Damaged
+    fields: dict[int, Any] = {}
+    number = 0
+    while head := data[at]:
+        at += 1
+        kind, step = head & 15, head >> 4
+        if step:
+            number += step
+        else:
+            number, at = _integer(data, at)
+        value: Any = None
+        if kind in (I16, I32, I64):
+            value, at = _integer(data, at)
+        elif kind == STRUCT:
+            value, at = _structure(data, at, depth - 1)
+        elif kind == BINARY:
+            length, at = _varint(data, at)
+            at += length
+        elif kind in (BYTE, DOUBLE):
+            at += 1 if kind == BYTE else 8
+        elif kind not in (TRUE, FALSE):
+            raise Damaged
+        fields[number] = value
+    return fields, at + 1
+
+
+def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
+    """A number in groups of seven bits, the lowest first."""
+    number = shift = 0
+    while shift < 64:
+        byte = data[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+        shift += 7
+    raise Damaged
+
+
+def _integer(data: mmap.mmap, at: int) -> tuple[int, int]:
+    """The same with a sign, in its lowest bit."""
+    number, at = _varint(data, at)
+    return (number >> 1) ^ -(number & 1), at
