@@ -19,6 +19,7 @@ STUDIES = (
     "planner",
     "audits",
     "poisoning",
+    "mutation",
 )
 
 
