@@ -20,6 +20,7 @@ STUDIES = (
     "audits",
     "poisoning",
     "bombs",
+    "mutation",
 )
 
 

@@ -19,7 +19,7 @@ from confide.releases.holdout import UNIT, Holdout
 
 FEW = 3
 """All holdouts of up to so many records are tried."""
-AGAIN = 64
+AGAIN = 16
 """Rounds that are made again from the noises that are stated."""
 ODD = np.array([0.0, 0.5, 1.0, -5.0, 7.0, math.nan])
 """Answers of a record to a query, some of which are none."""
