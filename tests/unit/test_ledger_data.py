@@ -111,6 +111,14 @@ def test_values_that_move_within_their_cells_are_the_same_data(ledger: Ledger) -
         recipe.release([0.8, 0.24, 0.0], ledger, "a")
 
 
+def test_a_choice_is_bound_to_what_every_candidate_sees(ledger: Ledger) -> None:
+    recipe = RECIPES["choice"]
+    recipe.release([0.1, 0.3, 0.9], ledger, "a")
+    # The same cells of the first candidate, and others of the second.
+    with pytest.raises(Mismatch, match="other data"):
+        recipe.release([0.2, 0.3, 0.9], ledger, "a")
+
+
 SAMPLERS: dict[str, tuple[Any, Any, Any]] = {
     "finite": (
         FiniteMollifier({"said": Categories(("no", "yes"))}, epsilon=0.5),
@@ -278,6 +286,10 @@ def test_the_digest_is_told_nowhere(ledger: Ledger, capsys: pytest.CaptureFixtur
     except Mismatch as error:
         told.append(str(error))
     told.append(repr(Secret(bytes.fromhex(secret))))
+    # Nor does the ledger hold the secret or the data, in whatever form.
+    for private in (bytes.fromhex(secret), content(recipe._index(MAY))):
+        assert private not in ledger.path.read_bytes()
+        assert private.hex().encode() not in ledger.path.read_bytes().lower()
     for private in (digest, known, bytes.fromhex(secret), content(recipe._index(MAY))):
         for text in told:
             assert private.hex() not in text
@@ -497,6 +509,10 @@ def test_the_content_of_other_things() -> None:
     assert content(wide) == content(shuffled(wide, 1)) != content(wide[:, ::-1])
     nan = np.array([np.nan, 1.5])
     assert content(nan) == content(-nan[::-1] * np.array([-1, 1])) != content(nan[1:])
+    assert content(np.array([[-0.0, 1.5]])) == content(np.array([[0.0, 1.5]]))
+    # The same bytes in another shape or of another type are other data.
+    assert content(np.array([[1.5], [2.5]])) != content(np.array([[1.5, 2.5]]))
+    assert content(np.array([1.5])) != content(np.array([1.5]).view("datetime64[s]"))
     # Two tables are not one.
     assert content(words, words) != content(words) != content()
     few = np.array([1, 2])

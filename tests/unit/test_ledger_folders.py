@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import textwrap
@@ -194,8 +195,11 @@ def test_a_ledger_is_not_used_without_the_journal_of_a_charge_that_was_cut_short
     moved.rename(path)
     (tmp_path / "moved.db-journal").rename(tmp_path / "ledger.db-journal")
     assert [entry.key for entry in Ledger(path).entries()] == ["first"]
-    # A kill before anything was written is no obstacle in its own place, nor a folder that moves.
+    # A kill before anything was written is no obstacle in its own place, nor a folder that moves,
+    # nor one that has another number when it is mounted again.
     _locks.mark(path)
+    assert Ledger(path).spent == Spend(0.1)
+    os.setxattr(path, _locks.MARK, os.fsencode(f"0:0:ledger.db\n{path}"))
     assert Ledger(path).spent == Spend(0.1)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -258,9 +262,9 @@ def test_mounts_are_told_by_their_number_or_by_the_device(
     assert not _locks.mounted(file)
     here = os.stat(file)
     other = os.stat_result([here.st_mode, here.st_ino, here.st_dev + 1, *here[3:]])
-    stat = Path.stat
+    real = Path.stat
     monkeypatch.setattr(
-        Path, "stat", lambda self, **more: other if self == file else stat(self, **more)
+        Path, "stat", lambda self, **more: other if self == file else real(self, **more)
     )
     assert _locks.mounted(file)
 
@@ -473,3 +477,25 @@ def test_a_new_ledger_is_in_its_folder_before_it_is_used(
     ledger.charge("a", {}, Spend(0.1), lambda: 1, data=b"x")
     assert "ledger.db.secret" in settled[1]
     assert json.loads(ledger.entries()[0].text) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are synced on POSIX")
+def test_the_disk_has_the_secret_before_its_name_and_then_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    fsync, rename = os.fsync, os.rename
+
+    def synced(handle: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
+        fsync(handle)
+
+    def renamed(*names: Any) -> None:
+        done.append("renamed")
+        rename(*names)
+
+    ledger = Ledger(tmp_path / "ledger.db", epsilon=1.0)
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "rename", renamed)
+    ledger.charge("a", {}, Spend(0.1), lambda: done.append("drawn"), data=b"x")
+    assert done == ["file", "renamed", "folder", "drawn"]
