@@ -153,7 +153,7 @@ reports of a square wave on 1,024 cells. What is drawn and counted grows with re
 - A respondent's device draws one report, at no cost; drawing in bulk is for those who hold values.
 - A report takes {r.stored:.2g} bytes in Parquet: the noise cannot be compressed.
 - `confide privatize` needs {size(r.memory)} a process whatever the size of the files, and on the
-  way 4 bytes a report and a question of disk for finished batches.
+  way 2 bytes a report and a question of disk for finished batches, which are then shuffled.
 - A summary does not grow with the reports, but for the digits of its counts: {size(r.summary)} as
   JSON, {size(r.packed)} as .npz. A year of a million a day is {YEAR} of them, added in
   {seconds(YEAR * r.add)}: reports need not be kept to go on.

@@ -88,7 +88,7 @@ def rows() -> list[Row]:
 def main(path: Path) -> None:
     job = streams.Job(Survey.from_dict(SURVEY), [path])
     start = time.perf_counter()
-    streams.privatize(job, path.with_suffix(".out.parquet"), processes=PROCESSES)
+    streams.privatize(job, path.with_suffix(".out.parquet"), processes=PROCESSES, replace=True)
     seconds = time.perf_counter() - start
     print(json.dumps({"seconds": seconds, "bytes": peak()}))
 

@@ -12,6 +12,7 @@ STUDIES = (
     "paper_f",
     "partition",
     "ledger",
+    "privatize_kills",
     "releases",
     "utility",
     "sampling",

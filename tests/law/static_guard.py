@@ -30,8 +30,8 @@ IMPORTED = {
     "functools.cached_property", "functools.lru_cache", "functools.singledispatch",
     "itertools.accumulate", "itertools.combinations", "abc.abstractmethod", "typing.Any",
     "typing.NamedTuple",
-    "confide.accounting.exact", "confide.errors.InvalidInput", "confide.lattice.CHUNK",
-    "confide.lattice.Lattice", "confide.lattice.MAX_SIZE",
+    "confide.accounting.exact", "confide.errors.InvalidInput", "confide.errors.unquoted",
+    "confide.lattice.CHUNK", "confide.lattice.Lattice", "confide.lattice.MAX_SIZE",
 }  # fmt: skip
 BUILTINS = {
     "Exception", "abs", "all", "any", "bool", "bytes", "dict", "divmod", "enumerate", "int",

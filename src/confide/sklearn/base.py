@@ -52,6 +52,7 @@ def warn_outside(
 SAFE = re.compile(
     r"(Input \w+ contains|Found array with|Found input variables|Sparse data|X has \d+ features"
     r"|\w+ does not support sparse|The feature names should match|bad input shape"
+    r"|float\(\) argument must be a string or a real number, not '\w+'$"
     r"|y should be a 1d array|Unknown label type|This \w+ estimator requires y to be passed)"
 )
 
@@ -79,7 +80,7 @@ def _unquoted(error: Exception) -> Exception:
         return InvalidInput("real numbers", "others", "Complex data not supported.")
     if SAFE.match(text):
         return TypeError(text) if isinstance(error, TypeError) else ValueError(text)
-    kind = "text" if "could not convert" in text else f"what led to a {type(error).__name__}"
+    kind = "text" if "could not convert" in text else f"what raised {type(error).__name__}"
     return InvalidInput("numbers", kind)
 
 

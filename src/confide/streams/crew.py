@@ -118,7 +118,7 @@ def _crew(job: Job, parts: Parts) -> Iterator[Callable[[], Connection]]:
     context.set_forkserver_preload([__name__])
     # Here and now: what a job computes for later use grows while processes start.
     work = pickle.dumps((job, parts))
-    lock = _Shared(parts.lock.fileno()) if parts.lock else None
+    lock = _Shared(parts.lock.fileno()) if parts.lock and FORKS else None
     hired = []
 
     def hire() -> Connection:
