@@ -213,8 +213,8 @@ def plain(data: bytes) -> Iterator[pa.Table]:
             yield pa_csv.read_csv(pa.BufferReader(data[: data.rfind(b"\n") + 1]))
 
 
-def ended(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a program and for all that it has started."""
+def ended(process: subprocess.Popen[bytes], *codes: int, peace: bool = False) -> int:
+    """Wait for a program and for all that it has started; other exit codes are errors."""
     _, told = process.communicate()
     while True:
         try:
@@ -222,8 +222,10 @@ def ended(process: subprocess.Popen[bytes]) -> int:
         except ProcessLookupError:
             break
         time.sleep(0.01)
-    # 2: SIGINT met the import of another library, which made an error of its own of it.
-    if process.returncode not in (0, 2, 130, *(-one for one in SIGNALS)):
+    if not peace:
+        # 2: SIGINT met the import of another library, which made an error of its own of it.
+        codes = (2, 130, *(-one for one in SIGNALS))
+    if process.returncode not in (0, *codes):
         raise RuntimeError(told.decode())
     return process.returncode
 
@@ -251,8 +253,10 @@ def trial(kind: str, suffix: str, mutant: str, kills: int, seed: int) -> dict[st
             before = one.readable
             one.look()
             inside += one.readable > before
-        if not one.to.exists() or any(folder.glob(".*")):
-            ended(one.start())
+        there = one.to.exists()
+        if not there or any(folder.glob(".*")):
+            # An output that stands is refused; what a signal left beside it goes all the same.
+            ended(one.start(), *([2] if there else []), peace=True)
         return {"kills": met, "inside": inside, **one.end()}
 
 

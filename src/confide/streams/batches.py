@@ -122,12 +122,13 @@ class Job:
 
     @property
     def buckets(self) -> int:
-        """How many buckets the rows are dealt to, a power of two."""
+        """How many buckets the rows are dealt to, a power of two; none where order is kept."""
+        if self.keep_order:
+            return 0
         sources = self.sources
         lines = sum(source.path.stat().st_size // LINE for source in sources if source.plain)
         rows = sum(source.rows or 0 for source in sources) + lines
-        wanted = 1 if self.keep_order else -(-rows // BUCKET)
-        return min(MOST, 1 << (wanted - 1).bit_length())
+        return min(MOST, 1 << (-(-rows // BUCKET) - 1).bit_length())
 
     @cached_property
     def schema(self) -> Any:
@@ -158,7 +159,6 @@ class Job:
             "keep": {name: str(kind) for name, kind in self.kinds.items()},
             "batch": [PART, BLOCKS, _arrow.BLOCK],
             "buckets": self.buckets,
-            "keep_order": self.keep_order,
             "values": [
                 # A file put in the place of another can have its size and time, but was put there
                 # later. (Numbers of files would tell too, but not all mounts keep them.)

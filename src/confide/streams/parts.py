@@ -26,7 +26,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from confide._arrow import arrow
+from confide._arrow import arrow, mixed
 from confide._files import give, load_json, named, unseen
 from confide.errors import InvalidInput, Mismatch
 from confide.randomness import SystemEntropy
@@ -67,7 +67,7 @@ class Parts:
     folder
         Where they are.
     buckets
-        How many buckets there are, a power of two.
+        How many buckets rows are dealt to, a power of two; 0 leaves them in their order.
     key
         What seals the batches.
     lock
@@ -121,7 +121,9 @@ class Parts:
         """Deal the rows of a batch to the buckets, and keep them, all or none."""
         nonce = secrets.token_bytes(NONCE)
         counts = np.array([batch.num_rows])
-        if self.buckets > 1:
+        if self.buckets == 1:
+            batch = mixed(batch)
+        elif self.buckets > 1:
             at = _dealt(batch.num_rows, self.buckets)
             batch = batch.take(arrow().array(np.argsort(at, kind="stable")))
             counts = np.bincount(at, minlength=self.buckets)
@@ -130,7 +132,7 @@ class Parts:
             seals.sealed(batch.slice(start, rows).serialize(), self.key, nonce, _bytes(bucket))
             for bucket, (start, rows) in enumerate(zip(starts, counts, strict=True))
         ]
-        ends = np.cumsum([8 * (self.buckets + 1), *map(len, pieces)], dtype="<u8")
+        ends = np.cumsum([8 * (len(pieces) + 1), *map(len, pieces)], dtype="<u8")
         body = b"".join([ends.tobytes(), *pieces])
         temporary = self.folder / f"{secrets.token_hex(8)}.tmp"
         with open(temporary, "xb", opener=_for_us) as file:
