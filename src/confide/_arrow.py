@@ -219,21 +219,21 @@ class Source:
 
     @cached_property
     def _schema(self) -> Any:
-        return self._parquet.schema_arrow
+        return self._footer.schema.to_arrow_schema()
 
     @cached_property
     def _footer(self) -> Any:
         """What a Parquet file says about itself, read once."""
-        readable(self.path)
-        footer = arrow("pyarrow.parquet").ParquetFile(self.path).metadata
-        _limits.check_columns(footer.num_columns, self.where)
-        return footer
+        return self._parquet.metadata
 
     @property
     def _parquet(self) -> Any:
-        return arrow("pyarrow.parquet").ParquetFile(self.path, metadata=self._footer)
+        readable(self.path)
+        opened = arrow("pyarrow.parquet").ParquetFile(self.path)
+        _limits.check_columns(opened.metadata.num_columns, self.where)
+        return opened
 
-    def check(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> int:
+    def check(self, columns: Sequence[str]) -> int:
         """Refuse a file that asks for more than its size allows when some columns are read.
 
         Returns how many rows may be read at a time.
@@ -242,12 +242,15 @@ class Source:
             if self.path.suffix == ".gz":
                 stat = self.path.stat()
                 _unpack(self.path, self.where, stat.st_size, stat.st_mtime_ns)
-            if self.plain:
-                return ROWS
-            try:
-                long = _pages.check(self.path, self._footer, columns, groups, self.where)
-            except _pages.Damaged:
-                raise _damaged(self.where) from None
+            return ROWS if self.plain else self._rows_at_once(self._footer, columns, None)
+
+    def _rows_at_once(
+        self, footer: Any, columns: Sequence[str], groups: Sequence[int] | None
+    ) -> int:
+        try:
+            long = _pages.check(self.path, footer, columns, groups, self.where)
+        except _pages.Damaged:
+            raise _damaged(self.where) from None
         return max(1, min(ROWS, CELLS // max(1, len(columns)), LETTERS // max(1, long)))
 
     def _bytes(self) -> IO[bytes]:
@@ -279,14 +282,15 @@ class Source:
         Of a Parquet file some row groups may be asked for.
         """
         self.require(columns)
-        rows = ROWS if self.plain else self.check(columns, groups)
         with _told(self.where):
             if self.plain:
                 yield from (_cells(batch) for batch in self._csv(columns))
             else:
+                opened = self._parquet
+                rows = self._rows_at_once(opened.metadata, columns, groups)
                 # The file's own order would come back otherwise.
                 wanted = list(columns)
-                for batch in self._parquet.iter_batches(
+                for batch in opened.iter_batches(
                     rows, groups, columns=wanted, use_threads=len(wanted) > 1
                 ):
                     yield batch.select(wanted)
