@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import gzip
 import io
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from confide import _limits, _pages, _validate
+from confide import _gzip, _limits, _pages, _validate
 from confide._files import atomic, counted, named, readable
 from confide.errors import InvalidInput, extra
 
@@ -241,7 +240,7 @@ class Source:
         with _told(self.where):
             if self.path.suffix == ".gz":
                 stat = self.path.stat()
-                _unpack(self.path, self.where, stat.st_size, stat.st_mtime_ns)
+                _gzip.check(self.path, self.where, stat.st_size, stat.st_mtime_ns)
             return ROWS if self.plain else self._rows_at_once(self._footer, columns, None)
 
     def _rows_at_once(
@@ -256,7 +255,7 @@ class Source:
     def _bytes(self) -> IO[bytes]:
         """The text of a CSV file, unpacked as far as its size allows."""
         if self.path.suffix == ".gz":
-            return io.BufferedReader(_Unpacked(self.path, self.where))
+            return _gzip.opened(self.path, self.where)
         return self.path.open("rb")
 
     def _csv(self, names: Sequence[str] = ()) -> Any:
@@ -294,40 +293,6 @@ class Source:
                     rows, groups, columns=wanted, use_threads=len(wanted) > 1
                 ):
                     yield batch.select(wanted)
-
-
-class _Unpacked(io.RawIOBase):
-    """The content of a gzip file, refused where it is more than the file's size allows."""
-
-    def __init__(self, path: Path, where: str) -> None:
-        self._file = gzip.open(path)  # noqa: SIM115
-        self._size, self._where = path.stat().st_size, where
-        self._read = 0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """The next bytes."""
-        data = self._file.read(len(buffer))
-        self._read += len(data)
-        _limits.check_unpacked(self._read, self._size, self._where)
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        """Close the file too."""
-        self._file.close()
-        super().close()
-
-
-@lru_cache
-def _unpack(path: Path, where: str, *_: int) -> None:
-    """Unpack a gzip file once, for those who read it by themselves; later calls are for free."""
-    with io.BufferedReader(_Unpacked(path, where)) as file:
-        while file.read(BLOCK):
-            pass
 
 
 def _cells(batch: Any) -> Any:
