@@ -351,11 +351,9 @@ def parquet_text_allowed() -> bytes:
 
 
 def stamp_allowed() -> bytes:
-    """14 fine lattices and two tables of gamma noise: as many as there may be."""
-    stamp = json.loads(stamp_of("wave", 14))
-    stamp["columns"] |= {
-        f"g{name}": column for name, column in json.loads(stamp_of("gamma", 2))["columns"].items()
-    }
+    """Three fine lattices and a table of gamma noise: as many as there may be."""
+    stamp = json.loads(stamp_of("wave", 3))
+    stamp["columns"]["gamma"] = json.loads(stamp_of("gamma", 1))["columns"]["q0"]
     return stamped(text(stamp), list(stamp["columns"]))
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import gzip
 import io
 import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from confide import _limits, _pages, _validate
+from confide import _gzip, _limits, _pages, _validate
 from confide._files import counted, named, readable, unseen
 from confide.errors import InvalidInput, extra, unquoted
 from confide.randomness import SystemEntropy, permutation
@@ -257,21 +256,21 @@ class Source:
 
     @cached_property
     def _schema(self) -> Any:
-        return self._parquet.schema_arrow
+        return self._footer.schema.to_arrow_schema()
 
     @cached_property
     def _footer(self) -> Any:
         """What a Parquet file says about itself, read once."""
-        readable(self.path)
-        footer = arrow("pyarrow.parquet").ParquetFile(self.path).metadata
-        _limits.check_columns(footer.num_columns, self.where)
-        return footer
+        return self._parquet.metadata
 
     @property
     def _parquet(self) -> Any:
-        return arrow("pyarrow.parquet").ParquetFile(self.path, metadata=self._footer)
+        readable(self.path)
+        opened = arrow("pyarrow.parquet").ParquetFile(self.path)
+        _limits.check_columns(opened.metadata.num_columns, self.where)
+        return opened
 
-    def check(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> int:
+    def check(self, columns: Sequence[str]) -> int:
         """Refuse a file that asks for more than its size allows when some columns are read.
 
         Returns how many rows may be read at a time.
@@ -279,19 +278,22 @@ class Source:
         with _told(self.where):
             if self.path.suffix == ".gz":
                 stat = self.path.stat()
-                _unpack(self.path, self.where, stat.st_size, stat.st_mtime_ns)
-            if self.plain:
-                return ROWS
-            try:
-                long = _pages.check(self.path, self._footer, columns, groups, self.where)
-            except _pages.Damaged:
-                raise _damaged(self.where) from None
+                _gzip.check(self.path, self.where, stat.st_size, stat.st_mtime_ns)
+            return ROWS if self.plain else self._rows_at_once(self._footer, columns, None)
+
+    def _rows_at_once(
+        self, footer: Any, columns: Sequence[str], groups: Sequence[int] | None
+    ) -> int:
+        try:
+            long = _pages.check(self.path, footer, columns, groups, self.where)
+        except _pages.Damaged:
+            raise _damaged(self.where) from None
         return max(1, min(ROWS, CELLS // max(1, len(columns)), LETTERS // max(1, long)))
 
     def _bytes(self) -> IO[bytes]:
         """The text of a CSV file, unpacked as far as its size allows."""
         if self.path.suffix == ".gz":
-            return io.BufferedReader(_Unpacked(self.path, self.where))
+            return _gzip.opened(self.path, self.where)
         return self.path.open("rb")
 
     def _csv(self, names: Sequence[str] = ()) -> Any:
@@ -317,51 +319,18 @@ class Source:
         Of a Parquet file some row groups may be asked for.
         """
         self.require(columns)
-        rows = ROWS if self.plain else self.check(columns, groups)
         with _told(self.where):
             if self.plain:
                 yield from (_cells(batch) for batch in self._csv(columns))
             else:
+                opened = self._parquet
+                rows = self._rows_at_once(opened.metadata, columns, groups)
                 # The file's own order would come back otherwise.
                 wanted = list(columns)
-                for batch in self._parquet.iter_batches(
+                for batch in opened.iter_batches(
                     rows, groups, columns=wanted, use_threads=len(wanted) > 1
                 ):
                     yield batch.select(wanted)
-
-
-class _Unpacked(io.RawIOBase):
-    """The content of a gzip file, refused where it is more than the file's size allows."""
-
-    def __init__(self, path: Path, where: str) -> None:
-        self._file = gzip.open(path)  # noqa: SIM115
-        self._size, self._where = path.stat().st_size, where
-        self._read = 0
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """The next bytes."""
-        data = self._file.read(len(buffer))
-        self._read += len(data)
-        _limits.check_unpacked(self._read, self._size, self._where)
-        buffer[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        """Close the file too."""
-        self._file.close()
-        super().close()
-
-
-@lru_cache
-def _unpack(path: Path, where: str, *_: int) -> None:
-    """Unpack a gzip file once, for those who read it by themselves; later calls are for free."""
-    with io.BufferedReader(_Unpacked(path, where)) as file:
-        while file.read(BLOCK):
-            pass
 
 
 def _cells(batch: Any) -> Any:

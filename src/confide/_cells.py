@@ -95,9 +95,9 @@ def whole(column: Any, *, name: str, plain: bool, where: Where) -> npt.NDArray[n
         at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise InvalidInput(expected, f"nothing in {where(at)}")
     if pa.types.is_uint64(column.type):
-        largest = arrow("pyarrow.compute").max(column).as_py() or 0
-        if largest >= 2**63:
-            raise InvalidInput(expected, f"a number too large in {where(0)}")
+        large = column.to_numpy(zero_copy_only=False) >= 2**63
+        if large.any():
+            raise InvalidInput(expected, f"a number too large in {where(int(large.argmax()))}")
     result: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return result
 

@@ -158,7 +158,7 @@ class TestGroups:
         assert "'2024', which 2 groups have" in said
 
     def test_every_key_has_a_label_of_its_own(self) -> None:
-        parts = ["a", "a/b", "b", "a\\", "\\", "/", "\\/", "a\\/b"]
+        parts = ["a", "a/a", "a/b", "b", "a\\", "\\", "/", "\\/", "a\\/b"]
         keys = [(one, two) for one in parts for two in parts]
         assert len({label(key) for key in keys}) == len(keys)
 

@@ -206,7 +206,7 @@ PARQUETS: dict[str, Case] = {
     ),
     "floats": (column(pa.array([1.0])), "the type double"),
     "nulls": (column(pa.array([None, 1])), "nothing in row 1"),
-    "unsigned": (column(pa.array([2**64 - 1], pa.uint64())), "a number too large"),
+    "unsigned": (column(pa.array([1, 2**64 - 1], pa.uint64())), "a number too large in row 2"),
     "lists": (column(pa.array([[1]])), "the type list"),
     "outside": (column(pa.array([77])), "reports from 0 to"),
     "rows": (column(pa.array([], pa.int32())), "rows in"),

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from confide._files import counted, expand, writable
-from confide.cli import documents, inputs, output
+from confide.cli import counting, documents, inputs, output
 from confide.cli.public import Public
 from confide.errors import Mismatch
 from confide.summaries import Groups
@@ -85,11 +85,11 @@ def summarize(
         inputs.only(tuple(opened.mechanisms), None)
     counts: Mapping[str, documents.Summary]
     if groups:
-        counts, left = inputs.tally_groups(opened, public, groups, invalid)
+        counts, left = counting.tally_groups(opened, public, groups, invalid)
     else:
-        counts, left = inputs.tally(opened, public, invalid)
+        counts, left = counting.tally(opened, public, invalid)
     documents.save(to, counts)
-    inputs.tell(left)
+    counting.tell(left)
     _written(counts, to, as_json, left)
 
 
@@ -112,7 +112,7 @@ def _written(
     counts: Mapping[str, documents.Summary],
     to: Path,
     as_json: bool,
-    left: inputs.LeftOuts | None = None,
+    left: counting.LeftOuts | None = None,
 ) -> None:
     first = next(iter(counts.values()))
     by = list(first.by) if isinstance(first, Groups) else []

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from confide._files import counted, named
-from confide.cli import inputs, output
+from confide.cli import counting, inputs, output
 from confide.cli.labels import Label, coded
 from confide.cli.public import Public
 from confide.errors import InvalidInput, Mismatch
@@ -164,8 +164,8 @@ class Wanted:
         if self.two:
             sources = coded(files.sources, self.y, gaps=self.invalid == "drop")
             files, labels = replace(files, sources=sources), sources[0].labels
-        found, out = inputs.tally(files, public, self.invalid)
-        inputs.tell(out)
+        found, out = counting.tally(files, public, self.invalid)
+        counting.tell(out)
         missing = _missing(survey, files)
         return Pair(x, self.y, found[x], False, labels, missing, self._left(out.get(x, {})))
 
@@ -177,9 +177,9 @@ class Wanted:
         both = Joint({x: files.mechanisms[x], y: files.mechanisms[y]})
         public = Public(self.weights)
         out: Counter[int] = Counter()
-        rows = inputs.batches(files)
+        rows = counting.batches(files)
         if self.invalid == "drop":
-            rows = inputs.sound(files, public, [x, y], out)
+            rows = counting.sound(files, public, [x, y], out)
         total: Counts | None = None
         with output.progress("Counting reports", files.rows) as advance:
             for batch, numbers in rows:
@@ -192,8 +192,8 @@ class Wanted:
                 advance(len(reports))
         if total is None:
             raise InvalidInput(f"at least one row with reports of {x!r} and {y!r}", "none")
-        left = inputs.counted_left(out)
-        inputs.tell({f"{x} and {y}": left} if left else {})
+        left = counting.counted_left(out)
+        counting.tell({f"{x} and {y}": left} if left else {})
         return total, left
 
     def _summary(self, survey: Survey | None, paths: Sequence[Path]) -> Pair:

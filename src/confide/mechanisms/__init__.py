@@ -61,14 +61,10 @@ def affordable(several: Iterable[Any], where: str) -> None:
     where
         What they are in, for a message.
     """
-    cells = tables = 0
-    for fields in several:
-        own, kind = _declared(fields)
-        cells += own
-        tables += own if kind == TwoSidedGamma.name else 0
+    declared = [_declared(fields) for fields in several]
     for found, most, what in (
-        (cells, MAX_CELLS, "cells"),
-        (tables, MAX_TABLES, "cells of two-sided gamma noise"),
+        (sum(cells for cells, _ in declared), MAX_CELLS, "cells"),
+        (sum(cells for _, cells in declared), MAX_TABLES, "cells of two-sided gamma noise"),
     ):
         if found > most:
             raise InvalidInput(
@@ -76,18 +72,21 @@ def affordable(several: Iterable[Any], where: str) -> None:
             )
 
 
-def _declared(fields: Any) -> tuple[int, Any]:
-    """How many cells a description declares, and of which kind; 0 where it is damaged."""
+def _declared(fields: Any) -> tuple[int, int]:
+    """How many cells a description declares, and how many of gamma noise; 0 if it is damaged."""
     if not isinstance(fields, Mapping):
-        return 0, None
+        return 0, 0
     kind, parts = fields.get("mechanism"), fields.get("parts")
     if kind == Joint.name and isinstance(parts, list):
-        return sum(_declared(part)[0] for part in parts if isinstance(part, Mapping)), kind
+        single = [part for part in parts if isinstance(part, Mapping) and "parts" not in part]
+        each = [_declared(part) for part in single]
+        return sum(cells for cells, _ in each), sum(cells for _, cells in each)
     # A question has the keys of its lattice beside its own.
     lattice = fields.get("lattice", fields)
-    size = lattice.get("size", 0) if isinstance(lattice, Mapping) else 0
+    size = lattice.get("size") if isinstance(lattice, Mapping) else None
     # What is no number of cells is refused by the lattice itself.
-    return (size if isinstance(size, int) and 0 < size <= MAX_SIZE else 0), kind
+    cells = size if isinstance(size, int) and 0 < size <= MAX_SIZE else 0
+    return cells, cells if kind == TwoSidedGamma.name else 0
 
 
 def from_dict(fields: Mapping[str, Any]) -> Mechanism:

@@ -20,15 +20,13 @@ import numpy.typing as npt
 
 from confide.errors import Unsupported
 from confide.mechanisms import divergence
+from confide.mechanisms.krylov import PRECISION, gmres
 
 Floats = npt.NDArray[np.float64]
 
 MAX_ENTRIES = 2**26
 """Numbers of a dense law at most: half a gigabyte."""
 CHUNK = 2**20
-STEPS = 30
-"""Steps of an iteration at most; each keeps a vector."""
-PRECISION = 1e-13
 
 
 class Law(ABC):
@@ -85,34 +83,6 @@ class Law(ABC):
         """The smallest delta with which epsilon holds for all pairs of indices, rounded up."""
         size = math.prod(self.inputs)
         return divergence.largest([self.weights(index) for index in range(size)], epsilon)
-
-
-def gmres(run: Callable[[Floats], Floats], right: Floats) -> Floats:
-    """The best solution of ``run(x) = right`` in a Krylov space of at most `STEPS` dimensions."""
-    length = float(np.linalg.norm(right))
-    basis = [right / length]
-    columns = np.zeros((STEPS + 1, STEPS))
-    goal = np.zeros(STEPS + 1)
-    goal[0] = length
-    for step in range(STEPS):
-        new = run(basis[-1])
-        # Twice, for what rounding left of the directions that are there already.
-        for _ in range(2):
-            for at, one in enumerate(basis):
-                part = one @ new
-                columns[at, step] += part
-                new = new - part * one
-        columns[step + 1, step] = np.linalg.norm(new)
-        seen = slice(None, step + 2), slice(None, step + 1)
-        weights = np.linalg.lstsq(columns[seen], goal[: step + 2], rcond=None)[0]
-        missed = np.linalg.norm(columns[seen] @ weights - goal[: step + 2])
-        if missed <= PRECISION * length or not columns[step + 1, step] > 0:
-            break
-        basis.append(new / columns[step + 1, step])
-    result: Floats = np.sum(
-        [weight * one for weight, one in zip(weights, basis, strict=False)], axis=0
-    )
-    return result
 
 
 def largest_ratio(pairs: Iterable[tuple[int, int]]) -> Fraction:
@@ -189,7 +159,7 @@ class Clamped(Law):
         """Scores of reports whose expectation given each index is ``target``, by GMRES.
 
         Preconditioned with the circulant matrix of the same noise, 5 to 20 steps do where the
-        noise's characteristic function has no zeros. None where `STEPS` do not.
+        noise's characteristic function has no zeros. None where its steps do not.
         """
         size = self.table.size
         half = size // 2

@@ -176,6 +176,7 @@ def _channel(fields: Any) -> Channel:
         return fields
     if isinstance(fields, Mapping) and fields.get("mechanism") == Noised.name:
         return Noised.from_dict(fields)
+    mechanisms.affordable([fields], "a summary")
     return mechanisms.from_dict(fields)
 
 
