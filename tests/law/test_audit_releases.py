@@ -383,7 +383,7 @@ LOSING: dict[str, Recipe] = {
     "count": Query("count", epsilon=1.0),
     **QUERIES,
     "quantile": Query("quantile", UNIT, epsilon=1.0, q=0.5, level=0.5),
-    "histogram": Histogram(UNIT, epsilon=1.0),
+    "histogram": Histogram(UNIT, epsilon=1.0, cells=16),
     "series": Series(UNIT, epsilon=1.0),
     "bernstein": Bernstein(UNIT, epsilon=1.0),
     "synthetic": KolmogorovSmirnov(UNIT, epsilon=1.0),

@@ -251,5 +251,5 @@ def _whole(source: _arrow.Source, name: str) -> None:
     if not source.plain and not _arrow.arrow().types.is_integer(source.kind(name)):
         raise InvalidInput(
             f"whole numbers in column {name!r}",
-            f"the type {source.kind(name)} in row 1 of {source.where}",
+            f"the type {_cells.kind_of(source.kind(name))} in row 1 of {source.where}",
         )
