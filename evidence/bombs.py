@@ -267,14 +267,15 @@ def cost(bomb: Bomb, path: Path, source: Path) -> dict[str, Any]:
     environment = os.environ | {
         "PYTHONPATH": f"{source}:{ROOT}", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
     }  # fmt: skip
-    seen: tuple[float, int] = (0.0, 0)
+    processor, peak = 0.0, 0
     start = time.perf_counter()
     with subprocess.Popen(
         own, cwd=ROOT, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     ) as process:  # fmt: skip
         while process.poll() is None:
-            seen = max(seen, _used(process.pid))
+            used = _used(process.pid)
+            processor, peak = max(processor, used[0]), max(peak, used[1])
             if time.perf_counter() - start > SECONDS:
                 process.kill()
             time.sleep(0.1)
@@ -283,10 +284,13 @@ def cost(bomb: Bomb, path: Path, source: Path) -> dict[str, Any]:
     if process.returncode == 0 and lines:
         found: dict[str, Any] = json.loads(lines[-1])
         return found
-    wall = round(time.perf_counter() - start, 1)
-    processor, peak = round(seen[0], 1), seen[1]
-    told = {"seconds": wall, "processor": processor, "megabytes": peak}
-    return {"ended": "stopped", "said": "", **told}
+    return {
+        "ended": "stopped",
+        "said": "",
+        "seconds": round(time.perf_counter() - start, 1),
+        "processor": round(processor, 1),
+        "megabytes": peak,
+    }
 
 
 def _used(pid: int) -> tuple[float, int]:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from confide.cli import documents
 from confide.cli.app import run
 from confide.errors import ConfideError
 from confide.summaries import CellSums, Counts, Groups, Spectrum
+from evidence import bomb_files
 from evidence.fuzz_damage import mutated
 from evidence.fuzz_files import (
     SURVEY,
@@ -69,6 +71,8 @@ class Reader:
         Reads a file, and checks what comes out by writing and reading that again.
     document
         Makes a file of a document in which a key or a value was exchanged, where there is one.
+    bombs
+        Functions of `evidence.bomb_files` that make small files which ask for much.
     changes, beside
         Whether reading may change the file, and what it may leave beside it.
     """
@@ -78,14 +82,25 @@ class Reader:
     seeds: Callable[[], tuple[bytes, ...]]
     read: Callable[[Path], Any]
     document: Document | None = None
+    bombs: tuple[str, ...] = ()
     changes: bool = False
     beside: tuple[str, ...] = ()
 
     def damaged(self, rng: random.Random) -> bytes:
         """A file that somebody or something was at."""
+        if self.bombs and rng.random() < 0.05:
+            bomb = made(rng.choice(self.bombs))
+            return mutated(bomb, rng) if rng.random() < 0.5 else bomb
         if self.document is not None and rng.random() < 0.5:
             return self.document(rng)
         return mutated(rng.choice(self.seeds()), rng)
+
+
+@cache
+def made(bomb: str) -> bytes:
+    """A small file that asks for much."""
+    data: bytes = getattr(bomb_files, bomb)()
+    return data
 
 
 def read_survey(path: Path) -> None:
@@ -193,9 +208,9 @@ def read_ledger(path: Path) -> None:
 
 
 READERS = (
-    Reader("survey.toml", "survey.toml", surveys, read_survey, toml),
+    Reader("survey.toml", "survey.toml", surveys, read_survey, toml, ("toml_dots",)),
     Reader("survey.json", "survey.json", survey_json, read_survey, of_json(SURVEY.to_dict)),
-    Reader("reports.csv", "reports.csv", report_text, read_reports),
+    Reader("reports.csv", "reports.csv", report_text, read_reports, bombs=("csv_columns",)),
     Reader("reports.csv.gz", "reports.csv.gz", report_gzip, read_reports),
     Reader(
         "reports.parquet",
@@ -203,6 +218,7 @@ READERS = (
         report_parquet,
         read_stamped,
         lambda rng: stamped(private(), rng),
+        ("parquet_text", "parquet_rows", "parquet_kept"),
     ),
     Reader(
         "vector reports.parquet",
@@ -210,6 +226,7 @@ READERS = (
         cell_parquet,
         read_cells,
         lambda rng: stamped(reports.cells_to_arrow(cell_reports()), rng),
+        ("parquet_vectors",),
     ),
     Reader(
         "confide summarize",
@@ -217,10 +234,17 @@ READERS = (
         report_parquet,
         read_command,
         lambda rng: stamped(private(), rng),
+        ("parquet_text", "parquet_rows", "parquet_tiny_groups"),
         beside=("out.json",),
     ),
     Reader("values.csv", "values.csv", value_text, read_values),
-    Reader("values.parquet", "values.parquet", value_parquet, read_values),
+    Reader(
+        "values.parquet",
+        "values.parquet",
+        value_parquet,
+        read_values,
+        bombs=("parquet_values", "parquet_prefixes"),
+    ),
     Reader("summary.json", "summary.json", summary_json, read_summary),
     Reader(
         "counts.json",
@@ -228,8 +252,9 @@ READERS = (
         counts_json,
         read_counts,
         of_json(lambda: counts().to_dict(), lambda: joint().to_dict(), lambda: noised().to_dict()),
+        ("json_scales", "json_words", "json_words_within"),
     ),
-    Reader("counts.npz", "counts.npz", archives, read_archive, archive),
+    Reader("counts.npz", "counts.npz", archives, read_archive, archive, ("npz_declared",)),
     Reader(
         "sums.json",
         "sums.json",
