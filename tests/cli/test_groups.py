@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from confide.cli import engines, inputs
+from confide.cli import counting, engines
 from confide.cli.app import run
 from confide.reports import Reports
 from confide.summaries import Counts, Groups
@@ -111,8 +111,8 @@ def test_duckdb_counts_as_the_stream_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     streamed: list[object] = []
-    stream = inputs._streamed
-    monkeypatch.setattr(inputs, "_streamed", lambda *a: [streamed.append(a), stream(*a)][1])
+    stream = counting._streamed
+    monkeypatch.setattr(counting, "_streamed", lambda *a: [streamed.append(a), stream(*a)][1])
     ran(f"summarize *.parquet -o fast.json {public}", capsys)
     monkeypatch.setattr(engines, "ROWS", 1)
     ran(f"summarize *.parquet -o parts.json {public}", capsys)
@@ -121,7 +121,7 @@ def test_duckdb_counts_as_the_stream_does(
     ran(f"summarize *.parquet -o slow.json {public}", capsys)
     monkeypatch.undo()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(inputs, "_streamed", lambda *a: [streamed.append(a), stream(*a)][1])
+    monkeypatch.setattr(counting, "_streamed", lambda *a: [streamed.append(a), stream(*a)][1])
     ran(f"summarize *.parquet -o few.json {public}", capsys)
     assert len(streamed) == 2
     fast, parts, slow = (
