@@ -54,6 +54,8 @@ BUDGET = Spend(4.0)
 KILLS_A_TRIAL = 4
 SOON = 0.12
 """Seconds within which a kill comes, about as long as ten charges take."""
+AT_WORK = 0.75
+"""Share of the kills that wait until their victim has begun."""
 PAUSE = 0.008
 """Seconds that a draw takes, at most, so that many kills fall inside a charge."""
 MUTANTS = ("release before commit", "no memo", "no lock")
@@ -274,16 +276,23 @@ def trial(mutant: str, kills: int, seed: int) -> dict[str, int]:
             process.start()
             return process
 
-        ended = []
-        writers = [start(0, None, second=False), start(1, None, second=True)]
-        for number in range(kills - 2):
+        def kill(victim: int) -> None:
+            # Most of them at work, some while they start.
+            if generator.random() < AT_WORK:
+                begun(folder / f"{names[victim]}.log")
             time.sleep(generator.uniform(0, SOON))
+            writers[victim].kill()
+            writers[victim].join()
+            ended.append(writers[victim].exitcode)
+
+        ended: list[int] = []
+        names, writers = [0, 1], [start(0, None, second=False), start(1, None, second=True)]
+        for number in range(2, kills):
             victim = generator.randrange(2)
-            ended.append(killed(writers[victim]))
-            writers[victim] = start(number + 2, None, second=victim == 1)
-        for writer in writers:
-            time.sleep(generator.uniform(0, SOON))
-            ended.append(killed(writer))
+            kill(victim)
+            names[victim], writers[victim] = number, start(number, None, second=victim == 1)
+        for victim in range(2):
+            kill(victim)
         finishers = [start(kills, 1, second=False), start(kills + 1, 1, second=True)]
         for finisher in finishers:
             finisher.join()
@@ -294,10 +303,12 @@ def trial(mutant: str, kills: int, seed: int) -> dict[str, int]:
     return {"kills": kills, "failed": failed, **found}
 
 
-def killed(writer: Any) -> int:
-    writer.kill()
-    writer.join()
-    return int(writer.exitcode)
+def begun(log: Path) -> None:
+    """Wait until a writer has written something, which on a busy machine takes a while."""
+    for _ in range(1000):
+        if log.exists() and log.stat().st_size:
+            return
+        time.sleep(0.01)
 
 
 def check(path: Path, logs: list[Path]) -> dict[str, int]:

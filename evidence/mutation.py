@@ -16,9 +16,9 @@ change, which takes minutes where this takes seconds.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import queue
-import random
 import re
 import tempfile
 import time
@@ -66,6 +66,16 @@ def population(root: Path = ROOT) -> list[Site]:
     return [site for module in modules(root) for site in sites(root / PACKAGE, module)]
 
 
+def sampled(every: Sequence[Site], seed: int, count: int) -> list[Site]:
+    """A random sample in which a change of the code elsewhere leaves the others in their places.
+
+    Those with the smallest hashes of seed and name: every site is as likely as any other.
+    """
+    lots = {site.key: hashlib.sha256(f"{seed}:{site.key}".encode()).digest() for site in every}
+    drawn = sorted(every, key=lambda site: lots[site.key])[:count]
+    return sorted(drawn, key=lambda site: (site.module, site.line, site.start))
+
+
 def verdict(site: Site, found: dict[str, Any], stage: str) -> Row:
     """What a run of tests says about a change."""
     failed = found["failed"][:1]
@@ -85,10 +95,17 @@ def tried(copy: Copy, tests: Tests, site: Site) -> Row:
     """Put one change to the tests that run its lines."""
     began = time.monotonic()
     chosen = tests.within(tests.of(site), BUDGET)
+    found: dict[str, Any] = {"code": 0, "failed": []}
     with copy.changed([site]):
-        found = copy.run(tests, chosen) if chosen else {"code": 0, "failed": []}
+        for patience in (1, 4):
+            # A test that takes long gets a second chance: the machine may be busy.
+            if chosen and found["code"] in (0, SLOW):
+                found = copy.run(tests, chosen, patience=patience)
+            if found["code"] != SLOW:
+                break
     seconds = round(time.monotonic() - began, 1)
-    return {**verdict(site, found, "lines"), "tests": len(chosen), "seconds": seconds}
+    row = verdict(site, found, "lines")
+    return {**row, "tests": len(chosen), "seconds": seconds, "patience": patience}
 
 
 def apart(several: Sequence[Site]) -> list[list[Site]]:
@@ -149,6 +166,13 @@ def together(
                 break
 
 
+def settled(row: Row | None) -> bool:
+    """Whether a change need not be tried again: tests that are new may notice what survived."""
+    if row is None or row["verdict"] == SURVIVED:
+        return False
+    return row["verdict"] == KILLED or row.get("patience", 0) > 1
+
+
 class Book:
     """What was found so far, on disk."""
 
@@ -190,10 +214,7 @@ def study(
             finally:
                 free.put(copy)
 
-        ahead = [
-            site for site in sample
-            if book.rows.get(site.key, {}).get("verdict", SURVIVED) == SURVIVED
-        ]  # fmt: skip
+        ahead = [site for site in sample if not settled(book.rows.get(site.key))]
         with ThreadPoolExecutor(jobs) as pool:
             for row in pool.map(work, ahead):
                 book.tell(row)
@@ -295,8 +316,7 @@ def main(argv: list[str]) -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     every = population()
     total = {name: sum(site.module == name for site in every) for name in modules()}
-    sample = random.Random(options.seed).sample(every, options.count)
-    sample.sort(key=lambda site: (site.module, site.line, site.start))
+    sample = sampled(every, options.seed, options.count)
     results = results_of(study(sample, options.folder, options.jobs), options.seed, total)
     RESULT.write_text(json.dumps(results, indent=1) + "\n")
     PAGE.write_text(filled(PAGE.read_text(), results))

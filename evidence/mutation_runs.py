@@ -52,12 +52,12 @@ class Tests:
 
         What runs at import is run by all tests that run anything of the module.
         """
-        wanted = range(site.line, site.last + 1)
-        chosen = [
-            test for test, files in self.lines.items() if files.get(site.module, set()) & {*wanted}
-        ]
-        if not chosen:
-            chosen = [test for test, files in self.lines.items() if site.module in files]
+        wanted = set(range(site.line, site.last + 1))
+        touching = {test: files[site.module] for test, files in self.lines.items()
+                    if site.module in files}  # fmt: skip
+        chosen = [test for test, lines in touching.items() if lines & wanted]
+        if site.imported or not chosen:
+            chosen = list(touching)
         return sorted((test for test in chosen if test not in self.failing),
                       key=lambda test: self.seconds[test])  # fmt: skip
 
@@ -144,9 +144,11 @@ class Copy:
                 path.write_bytes(source)
                 os.utime(path, (status.st_atime, status.st_mtime))
 
-    def run(self, tests: Tests, chosen: Sequence[str], *, first: bool = True) -> dict[str, Any]:
+    def run(
+        self, tests: Tests, chosen: Sequence[str], *, first: bool = True, patience: int = 1
+    ) -> dict[str, Any]:
         """Run chosen tests in their order; stop at the first failure, or go on."""
-        limits = {test: allowed(tests.seconds.get(test, USUAL)) for test in chosen}
+        limits = {test: patience * allowed(tests.seconds.get(test, USUAL)) for test in chosen}
         return self.order(
             files=files_of(chosen), limits=limits, first=first, seconds=60 + sum(limits.values())
         )

@@ -78,6 +78,8 @@ class Site:
         The text that is replaced, and what replaces it.
     inside
         Name of the function or class around it; empty for the module itself.
+    imported
+        Whether it runs when the module is imported: outside of functions, or as a default.
     key
         A name that does not depend on line numbers.
     """
@@ -91,6 +93,7 @@ class Site:
     before: str
     after: str
     inside: str
+    imported: bool = False
     key: str = ""
 
     @property
@@ -137,6 +140,7 @@ class Walk:
 
     def __init__(self, module: str, source: bytes) -> None:
         self.module, self.source, self.tree = module, source, ast.parse(source)
+        self.depth = 0
         self.starts = [0]
         for line in source.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
@@ -150,7 +154,9 @@ class Walk:
         end = self.starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         before = self.source[start:end].decode()
         last = node.end_lineno or node.lineno
-        return Site(self.module, node.lineno, last, start, end, kind, before, after, inside)
+        return Site(
+            self.module, node.lineno, last, start, end, kind, before, after, inside, not self.depth
+        )
 
     def _statement(self, node: ast.stmt, inside: str) -> Iterator[Site]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -167,12 +173,15 @@ class Walk:
         if node.name == "__repr__":
             return
         name = f"{inside}.{node.name}".lstrip(".")
+        function = not isinstance(node, ast.ClassDef)
         if not isinstance(node, ast.ClassDef):
             for default in (*node.args.defaults, *node.args.kw_defaults):
                 if default is not None:
                     yield from self._expression(default, name)
+        self.depth += function
         for part in node.body:
             yield from self._statement(part, name)
+        self.depth -= function
 
     def _left_out(self, node: ast.stmt, inside: str) -> bool:
         """Imports, docstrings, lists of names, type aliases, declarations, checkers' code."""

@@ -28,6 +28,8 @@ HEAVY = (
 """Imported before the forks; nothing that starts threads when it is imported."""
 MEMORY = 12 * 2**30
 """Bytes that a fork may use: a mistake may ask for any number."""
+START, GRACE = 300.0, 15.0
+"""Seconds for finding the tests, and beyond a limit for a process to end itself."""
 SLOW = 99
 """Exit code of a fork whose test took too long."""
 OPTIONS = ("-p", "no:xdist", "-p", "no:randomly", "-q", "--no-header", "--tb=no", "-W", "ignore")
@@ -42,10 +44,15 @@ class Chosen:
         Tests that are kept, in order, with the seconds that each may take; None keeps all.
     measured
         Lines that are run are noted for each test, of files under this folder.
+    progress
+        Where the test that runs is noted, with its limit: whoever waits ends a process that does
+        not end itself.
     """
 
-    def __init__(self, limits: dict[str, float] | None, measured: str | None) -> None:
-        self.limits = limits
+    def __init__(
+        self, limits: dict[str, float] | None, measured: str | None, progress: Path
+    ) -> None:
+        self.limits, self.progress = limits, progress
         self.failed: list[str] = []
         self.slow = ""
         self.seconds: dict[str, float] = {}
@@ -67,8 +74,9 @@ class Chosen:
         if self.coverage:
             self.coverage.switch_context(item.nodeid)
         if self.limits is not None:
-            self.slow = item.nodeid
-            signal.setitimer(signal.ITIMER_REAL, self.limits[item.nodeid])
+            self.slow, limit = item.nodeid, self.limits[item.nodeid]
+            self.progress.write_text(json.dumps([item.nodeid, limit]))
+            signal.setitimer(signal.ITIMER_REAL, limit)
         began = time.monotonic()
         yield
         self.seconds[item.nodeid] = time.monotonic() - began
@@ -98,7 +106,8 @@ def run(order: dict[str, Any], answer: Path) -> int:
 
     settings.register_profile("mutation", derandomize=True, database=None, deadline=None)
     settings.load_profile("mutation")
-    plugin = Chosen(order.get("limits"), order.get("measured"))
+    progress = answer.with_suffix(".progress")
+    plugin = Chosen(order.get("limits"), order.get("measured"), progress)
 
     def give_up(*_: Any) -> None:
         answer.write_text(json.dumps({"code": SLOW, "failed": [plugin.slow]}))
@@ -115,7 +124,9 @@ def run(order: dict[str, Any], answer: Path) -> int:
 def forked(order: dict[str, Any], folder: Path) -> dict[str, Any]:
     """The same in a fork, which is killed when its time is over."""
     answer, log = folder / f"answer-{os.getpid()}.json", folder / f"log-{os.getpid()}.txt"
+    progress = answer.with_suffix(".progress")
     answer.unlink(missing_ok=True)
+    progress.write_text(json.dumps(["", START if order.get("limits") else order["seconds"]]))
     child = os.fork()
     if child == 0:
         os.setsid()
@@ -136,16 +147,21 @@ def forked(order: dict[str, Any], folder: Path) -> dict[str, Any]:
         sys.stdout.flush()
         os._exit(code)
     ends = time.monotonic() + order["seconds"]
-    pid, status = 0, 0
+    pid, status, running = 0, 0, ("", 0.0)
     while time.monotonic() < ends and not pid:
         pid, status = os.waitpid(child, os.WNOHANG)
-        time.sleep(0.01)
+        time.sleep(0.02)
+        with contextlib.suppress(ValueError):
+            running = json.loads(progress.read_text())
+        # A long step of arithmetic does not listen to alarms.
+        if time.time() - progress.stat().st_mtime > running[1] + GRACE:
+            break
     with contextlib.suppress(ProcessLookupError):
         # What tests may have left running goes too.
         os.killpg(child, signal.SIGKILL)
     if not pid:
         os.waitpid(child, 0)
-        return {"code": SLOW, "failed": []}
+        return {"code": SLOW, "failed": [running[0]] if running[0] else []}
     if answer.exists():
         return dict(json.loads(answer.read_text()))
     return {"code": os.waitstatus_to_exitcode(status), "failed": []}

@@ -83,6 +83,12 @@ def test_every_kind_of_mistake_is_made(found: list[Site]) -> None:
         assert SOURCE.startswith(changed[: site.start])
         compile(changed, "module.py", "exec")
     assert len({site.key for site in found}) == len(found)
+    assert [site.text for site in found if site.imported] == [
+        "3 -> 4",
+        "3 -> 2",
+        "5 -> 6",
+        "5 -> 4",
+    ]
 
 
 def test_names_of_changes_do_not_depend_on_lines(found: list[Site], tmp_path: Path) -> None:
@@ -111,9 +117,10 @@ def test_tests_of_a_line_come_first_and_the_shortest_of_them() -> None:
     assert tests.of(site) == ["t::2", "t::1"]
     assert tests.within(tests.of(site), 2.0) == ["t::2"]
     assert tests.within(["t::1"], 2.0) == ["t::1"]
-    # What no test of a line runs, such as a constant, is for all tests of the module.
-    alone = Site("a.py", 1, 1, 0, 1, "", "", "", "")
-    assert tests.of(alone) == ["u::3", "t::2", "t::1"]
+    # What runs at import, or in no test that is known of, is for all tests of the module.
+    for alone in (Site("a.py", 1, 1, 0, 1, "", "", "", ""),
+                  Site("a.py", 9, 9, 0, 1, "", "", "", "", imported=True)):  # fmt: skip
+        assert tests.of(alone) == ["u::3", "t::2", "t::1"]
 
 
 def test_the_critical_modules_are_all_there() -> None:

@@ -64,12 +64,6 @@ class TableRelease(Additive):
             for each in named(self.lattice).values()
         )
 
-    @property
-    def _places(self) -> Floats:
-        """Cell centres in the unit interval."""
-        places: Floats = (np.arange(self.cells) + 0.5) / self.cells
-        return places
-
     def sensitivity(self, n: int) -> int:
         """Sum of absolute changes of the integer sums that one record can cause, at most."""
         return sensitivity(self.table(n))
