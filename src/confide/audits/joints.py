@@ -186,7 +186,7 @@ class _Questions(_Mechanism):
             {name: arrow.array(column(part, value[name], n)) for name, part in self.parts.items()}
         )
         if seed is None:
-            reports = self.survey.privatize(table)
+            reports = self.survey.privatize(table, keep_order=True)
         else:
             reports = self.survey.simulate(table, seed=seed)
         return np.stack([reports[name].to_numpy() for name in self.parts], axis=1)

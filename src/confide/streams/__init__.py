@@ -60,7 +60,8 @@ def privatize(
     tuple
         The number of rows, and how many of them an interrupted run had drawn.
     """
-    processes = _validate.integer(0, processes=processes) or (1 if job.small else cores())
+    wanted = _validate.integer(0, processes=processes) or cores()
+    processes = 1 if job.small else wanted
     if restart or not os.path.lexists(folder_of(to)):
         not_replaced(to, replace)
     told = advance or (lambda rows: None)
