@@ -263,7 +263,7 @@ def cost(bomb: Bomb, path: Path, source: Path) -> dict[str, Any]:
     }  # fmt: skip
     peak, start = 0, time.perf_counter()
     with tempfile.TemporaryFile("w+") as out:
-        process = subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(
             own, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.DEVNULL
         )
         done = 0

@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import pyarrow
@@ -107,6 +108,12 @@ def main(
 commands.shape(app)
 
 
+@cache
+def _command() -> Any:
+    """The parser, which takes a while to build: programs and tests run several commands."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; returns the exit code, 2 with one sentence on stderr for bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -119,7 +126,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # Nobody who types a command wants estimates from raw values; who knows better has Python.
         warnings.simplefilter("error", Implausible)
         try:
-            result = typer.main.get_command(app).main(
+            result = _command().main(
                 args=given or ["--help"],
                 prog_name="confide",
                 standalone_mode=False,
