@@ -23,10 +23,13 @@ from confide import (
     Partition,
     RandomizedResponse,
     TwoSidedGamma,
+    _locks,
 )
-from confide._sqlite import File
-from confide.errors import InvalidInput
-from confide.mechanisms import divergence
+from confide._contents import content
+from confide.errors import InvalidInput, Unsupported
+from confide.lattice import MAX_SIZE
+from confide.mechanisms import MAX_CELLS, affordable, divergence, laws
+from confide.mechanisms.krylov import gmres
 from confide.mechanisms.laws import fast_length
 from confide.mechanisms.mollification import Mollification
 from confide.randomness import SeededEntropy
@@ -115,29 +118,71 @@ def test_delta_alone_is_no_budget(tmp_path: Path) -> None:
         Ledger(tmp_path / "ledger", delta=1e-6)
 
 
-class Busy:
-    """A connection that is busy so many times."""
-
-    def __init__(self, times: int, code: int = sqlite3.SQLITE_BUSY) -> None:
-        self.left, self.code = times, code
-
-    def __call__(self, *given: Any) -> None:
-        if self.left:
-            self.left -= 1
-            cause = sqlite3.OperationalError("busy")
-            cause.sqlite_errorcode = self.code
-            raise InvalidInput("a file", "a busy one") from cause
+# Laws, and bounds on files.
 
 
-def test_write_ahead_mode_waits_for_others_and_not_for_ever(tmp_path: Path) -> None:
-    file = File(tmp_path / "ledger", "ledger", 1, 1, (), timeout=30.0)
-    patient = Busy(3)
-    file._write_ahead(patient)
-    assert patient.left == 0
-    other = Busy(3, sqlite3.SQLITE_READONLY)
-    with pytest.raises(InvalidInput):
-        file._write_ahead(other)
-    assert other.left == 2
-    hasty = File(tmp_path / "ledger", "ledger", 1, 1, (), timeout=0.02)
-    with pytest.raises(InvalidInput):
-        hasty._write_ahead(Busy(10**9))
+def test_a_linear_system_is_solved() -> None:
+    generator = np.random.default_rng(3)
+    table = np.eye(12) + 0.1 * generator.normal(size=(12, 12))
+    right = generator.normal(size=12)
+    found = gmres(lambda values: table @ values, right)
+    np.testing.assert_allclose(table @ found, right, atol=1e-10)
+
+
+def test_scores_are_found_without_a_table_where_the_target_has_a_zero() -> None:
+    law = Laplace(UNIT, epsilon=1.0).law
+    target = np.linspace(0, 1, 8)
+    found = law.solve(target)
+    assert found is not None
+    np.testing.assert_allclose(law.adjoint(found), target, atol=1e-8)
+
+
+def test_the_law_as_a_table_is_made_of_parts_and_has_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    law = Laplace(UNIT, epsilon=1.0).law
+    whole = law.matrix()
+    monkeypatch.setattr(laws, "CHUNK", 1)
+    np.testing.assert_array_equal(law.matrix(), whole)
+    monkeypatch.setattr(laws, "MAX_ENTRIES", 64)
+    assert law.matrix().shape == (8, 8)
+    monkeypatch.setattr(laws, "MAX_ENTRIES", 63)
+    with pytest.raises(Unsupported, match="a table of 8 by 8 numbers"):
+        law.matrix()
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5])
+def test_the_loss_of_few_cells_is_that_of_the_whole_law(size: int) -> None:
+    # So peaked that the largest ratio is between two inner cells.
+    law = TwoSidedGamma(Lattice(low=0, high=1, size=size), shape=0.05, scale=0.2).law
+    assert law.ratio() == laws.Law.ratio(law)
+
+
+def test_the_bound_on_all_cells_of_a_file() -> None:
+    def declared(*sizes: int) -> list[dict[str, Any]]:
+        return [{"mechanism": "laplace", "lattice": {"size": size}} for size in sizes]
+
+    most = MAX_CELLS // MAX_SIZE
+    affordable(declared(*[MAX_SIZE] * most), "a file")
+    with pytest.raises(InvalidInput, match=r"at most 4,194,304 cells in a file"):
+        affordable(declared(*[MAX_SIZE] * most, 2), "a file")
+
+
+def test_numbers_beyond_64_bits_are_not_taken_for_others() -> None:
+    assert content(np.array([2**63], dtype=np.uint64)) != content(np.array([-(2**63)]))
+    assert content(np.array([2**63 - 1], dtype=np.uint64)) == content(np.array([2**63 - 1]))
+
+
+def test_all_versions_lock_the_same_byte() -> None:
+    assert _locks.BYTE == 2**62
+
+
+def test_all_of_the_version_in_the_header_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    Ledger(path, epsilon=1.0)
+    with sqlite3.connect(path) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.execute(f"PRAGMA user_version = {2**24 + version}")
+    connection.close()
+    with pytest.raises(InvalidInput, match="version"):
+        Ledger(path)
