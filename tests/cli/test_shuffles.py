@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -232,32 +233,172 @@ def test_what_is_left_on_the_disk_tells_nothing(
         assert len(zlib.compress(data)) > 0.99 * len(data)
     assert [name.startswith("confide-") for name in memory()] == [True]
     names = {path.name for path in WORK.iterdir()} - {path.name for path in WORK.glob("*.batch")}
-    assert names == {"lock", "manifest.json"}
+    assert names == {"lock", "manifest.json", "seal.json"}
 
 
-def test_a_run_whose_key_is_gone_begins_anew(
+def keys() -> list[Path]:
+    return [Path(os.environ["XDG_RUNTIME_DIR"]) / name for name in memory()]
+
+
+def test_batches_whose_key_is_gone_are_not_dropped_in_silence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(batches, "PART", 5_000)
+    sorted_values()
+    before = begun(job("id"))
+    (key,) = keys()
+    held = {path.name: path.read_bytes() for path in WORK.glob("*.batch")}
+    # As after the machine was started again, or where somebody put another key.
+    data = key.read_bytes()
+    for planted in (None, b"", bytes(32), data[:-1], data + b"x"):
+        key.unlink()
+        if planted is not None:
+            key.write_bytes(planted)
+        assert run([*COMMAND, "--keep", "id"]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert f"the key of the finished batches in {str(WORK.resolve())!r}" in said
+        for words in (repr(str(key)), "XDG_RUNTIME_DIR", "--restart", "costs nothing"):
+            assert words in said
+        assert {path.name: path.read_bytes() for path in WORK.glob("*.batch")} == held
+        key.touch()
+    # It may come back, in another place that is looked at too.
+    key.unlink()
+    other = folder / "elsewhere"
+    other.mkdir()
+    (other / key.name).write_bytes(data)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(other))
+    assert streams.privatize(job("id"), TO, processes=1) == (20_000, 10_000)
+    assert within(before, pq.read_table(TO))
+    assert memory() == []
+
+
+def test_a_run_whose_key_is_gone_begins_anew_when_told_to(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(batches, "PART", 5_000)
     sorted_values()
     begun(job("id"))
-    # As after the machine was started again.
-    for name in memory():
-        (Path(os.environ["XDG_RUNTIME_DIR"]) / name).unlink()
-    assert run([*COMMAND, "--keep", "id", "--json"]) == 0
+    for key in keys():
+        key.unlink()
+    assert run([*COMMAND, "--keep", "id", "--restart", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["reused"] == 0
     assert sorted(pq.read_table(TO)["id"].to_pylist()) == list(range(20_000))
     assert memory() == []
 
 
-def test_a_key_that_others_put_there_is_refused(folder: Path) -> None:
+def test_a_run_goes_on_in_another_environment(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PART", 5_000)
+    sorted_values()
+    one = job("id")
+    login = os.environ["XDG_RUNTIME_DIR"]
+    before = begun(one)
+    # Cron has no such folder, or another one.
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    with Parts.open(TO, one.manifest(), restart=False) as kept:
+        third = list(one.batches())[2]
+        more = one.drawn(third)
+        kept.write(third.number, more)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("other")))
+    assert streams.privatize(one, TO, processes=1) == (20_000, 15_000)
+    made = pq.read_table(TO)
+    assert within(before, made)
+    assert within(pa.Table.from_batches([more]).cast(one.written), made)
+    assert memory() == os.listdir(login) == []
+
+
+@pytest.mark.parametrize("there", ["batches", "nothing"])
+def test_a_full_disk_is_not_taken_for_one_without_nameless_files(
+    folder: Path, there: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PART", 5_000)
+    monkeypatch.setattr(batches, "SMALL", 0)
+    sorted_values()
+    one = job("id")
+    before = begun(one) if there == "batches" else one.written.empty_table()
+    real = os.open
+
+    def full(path: str, flags: int, *more: int, **options: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, flags, *more, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", full)
+        with pytest.raises(OSError, match="No space left"):
+            streams.privatize(one, TO, processes=1)
+    assert not TO.exists()
+    assert not (WORK / "key").exists()
+    n, reused = streams.privatize(one, TO, processes=1)
+    assert (n, reused >= before.num_rows) == (20_000, True)
+    assert within(before, pq.read_table(TO))
+
+
+@pytest.mark.parametrize("code", [errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT])
+def test_a_mount_without_nameless_files(
+    folder: Path, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(folder: Path) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(_files, "_without_name", none)
+    assert not _files.nameless(folder)
+
+
+def test_a_key_that_others_put_there_is_not_used(folder: Path) -> None:
     sorted_values()
     begun(job("id"))
-    (key,) = (Path(os.environ["XDG_RUNTIME_DIR"]) / name for name in memory())
-    key.rename(key.with_suffix(".other"))
-    key.symlink_to(key.with_suffix(".other"))
-    with pytest.raises(OSError, match="symbolic links"):
-        seals.read(WORK.resolve())
+    (key,) = keys()
+    data = key.read_bytes()
+    other = key.with_suffix(".other")
+    key.rename(other)
+    key.symlink_to(other)
+    assert seals.read(WORK.resolve()) is None
+    key.unlink()
+    # Nobody waits for what a pipe might say.
+    os.mkfifo(key)
+    assert seals.read(WORK.resolve()) is None
+    key.unlink()
+    key.write_bytes(data)
+    assert seals.read(WORK.resolve()) == data
+    if os.getuid() == 0:
+        os.chown(key, 65534, 65534)
+        assert seals.read(WORK.resolve()) is None
+
+
+def test_nobody_can_take_the_place_of_a_key(folder: Path) -> None:
+    sorted_values()
+    names = set()
+    for _ in range(2):
+        begun(job("id"))
+        names |= set(memory())
+        for path in (*WORK.iterdir(), *keys()):
+            path.unlink()
+    assert len(names) == 2
+
+
+def test_batches_that_were_being_thrown_away_are_not_missed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PART", 5_000)
+    sorted_values()
+    one = job("id")
+    begun(one)
+
+    def last(folder: Path, pattern: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        # The key has gone, and the batches have not.
+        patched.setattr(parts_module, "_unlink", last)
+        with pytest.raises(KeyboardInterrupt):
+            streams.privatize(one, TO, processes=1, restart=True)
+    assert memory() == []
+    assert any(WORK.glob("*.batch"))
+    assert streams.privatize(one, TO, processes=1) == (20_000, 0)
+    assert not WORK.exists()
 
 
 def within(some: pa.Table, made: pa.Table) -> bool:

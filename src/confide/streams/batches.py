@@ -152,7 +152,7 @@ class Job:
         survey = json.dumps(self.survey.to_dict(), sort_keys=True)
         states = [path.stat() for path in self.paths]
         return {
-            "version": 3,
+            "version": 4,
             "arrow": _arrow.arrow().__version__,
             "survey": hashlib.sha256(survey.encode()).hexdigest(),
             "fingerprint": self.survey.fingerprint,

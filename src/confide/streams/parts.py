@@ -8,7 +8,8 @@ at whatever moment, leaves no report behind that can be read and is then drawn a
 
 Rows are dealt to buckets before they are written: each row to one that is drawn for it alone. A
 bucket of the output is what all batches dealt to it. Without the key, which is not on the disk
-where that can be had (see `seals`), the files tell nothing: neither reports nor an order.
+where that can be had (see `seals`), the files tell nothing: neither reports nor an order. Where the
+key is not found the batches stay, and whoever runs it is told.
 """
 
 from __future__ import annotations
@@ -91,27 +92,27 @@ class Parts:
         Raises
         ------
         Mismatch
-            If there are batches of a run of something else.
+            If there are batches of a run of something else, or batches whose key is not found.
         """
         folder = folder_of(to)
         with _locked(folder) as lock:
-            key = None if restart else seals.read(folder)
             if restart:
                 _clear(folder)
-            elif key is None:
-                # Nobody can read batches whose key is gone, so nobody has seen their reports.
+            whole = any(folder.glob(f"{WHOLE}-*"))
+            if whole or seals.thrown(folder):
+                # All is written, or was to be thrown away, when something ended the process.
                 _drop(folder)
             text = json.dumps(manifest, sort_keys=True, indent=1)
-            if any(folder.glob("*.batch")) or any(folder.glob(f"{WHOLE}-*")):
+            found = any(folder.glob("*.batch"))
+            if whole or found:
                 _check(folder, json.loads(text))
-            else:
-                key = seals.make(folder)
+            key = _key(folder) if found else b"" if whole else seals.make(folder)
             for leftover in ("*.tmp", f".{WHOLE}-*", "*.new"):
                 _unlink(folder, leftover)
             temporary = folder / f"{MANIFEST}.tmp"
             temporary.write_text(text)
             temporary.replace(folder / MANIFEST)
-            yield cls(folder, manifest["buckets"], key or b"", lock)
+            yield cls(folder, manifest["buckets"], key, lock)
 
     def finished(self) -> dict[int, Path]:
         """The files of the finished batches by number."""
@@ -214,10 +215,30 @@ def _check(folder: Path, manifest: Any) -> None:
         )
 
 
+def _key(folder: Path) -> bytes:
+    """The key of the batches; without it nobody may draw them again unasked.
+
+    It may be found tomorrow, with the reports of today, by whoever has a copy of the batches.
+    """
+    key = seals.read(folder)
+    if key is None:
+        place = seals.place(folder)
+        raise Mismatch(
+            f"the key of the finished batches in {named(folder)}"
+            + (f", which was put at {named(place)}," if place else ""),
+            "none",
+            "Run it where that file is, with XDG_RUNTIME_DIR as it was then. If the machine was "
+            "started again since, the key is gone for good: add --restart, which costs nothing if "
+            "nobody kept the key, since nobody can read those batches then.",
+        )
+    return key
+
+
 def _drop(folder: Path) -> None:
     """Throw the batches away, the key first: from there on nobody can read them."""
     seals.remove(folder)
     _unlink(folder, "*.batch")
+    seals.forget(folder)
 
 
 def _clear(folder: Path) -> None:
