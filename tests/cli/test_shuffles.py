@@ -576,18 +576,66 @@ def test_an_interrupted_run_does_not_replace_either(
     assert within(before, pq.read_table(TO))
 
 
-def test_a_name_that_is_taken_meanwhile_stands(folder: Path) -> None:
+def test_a_name_that_is_taken_meanwhile_stands(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     sorted_values(2_000)
 
     def taken(rows: int) -> None:
         TO.write_bytes(b"somebody else's")
 
-    with pytest.raises(FileExistsError):
+    waiting = "where the finished reports of this run wait for their name, got one that is there"
+    with pytest.raises(InvalidInput, match=waiting):
         streams.privatize(job("id"), TO, processes=1, advance=taken)
     assert TO.read_bytes() == b"somebody else's"
-    # All was drawn and written: it waits for a name.
+    # All was drawn and written: it waits for a name, and another name is not what helps.
+    assert run([*COMMAND, "--keep", "id"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert waiting in said
+    assert "Move that file away and run this again" in said
+    assert "Take another name" not in said
+    (waits,) = WORK.glob("whole-*")
+    held = waits.read_bytes()
+    TO.rename("moved.parquet")
+    assert streams.privatize(job("id"), TO) == (2_000, 2_000)
+    assert TO.read_bytes() == held
+    assert not WORK.exists()
+
+
+def test_finished_reports_take_the_place_when_told_to(folder: Path) -> None:
+    sorted_values(2_000)
+    with pytest.raises(InvalidInput, match="wait for their name"):
+        streams.privatize(
+            job("id"), TO, processes=1, advance=lambda rows: TO.write_bytes(b"other") and None
+        )
     assert streams.privatize(job("id"), TO, replace=True) == (2_000, 2_000)
     assert pq.read_table(TO).num_rows == 2_000
+
+
+@pytest.mark.parametrize("bucket", [500, 10**6])
+def test_a_batch_does_not_keep_the_order_of_its_values(
+    folder: Path, bucket: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "BUCKET", bucket)
+    sorted_values(4_000)
+    one = job("id")
+    begun(one, 1)
+    kept = Parts(WORK.resolve(), one.buckets, seals.read(WORK.resolve()) or b"")
+    (path,) = kept.finished().values()
+    for at in range(kept.buckets):
+        ids = kept.piece(path, at, one.schema)["id"].to_numpy()
+        assert abs(np.mean(np.diff(ids) > 0) - 0.5) < 6 / np.sqrt(4 * ids.size)
+
+
+def test_names_however_long_have_a_folder_of_their_own(folder: Path) -> None:
+    sorted_values(2_000)
+    names = ["x" * 205 + "1.csv", "x" * 205 + "2.csv", "é" * 124 + ".csv", "reports.parquet"]
+    folders = [parts_module.folder_of(Path(name)) for name in names]
+    assert len(set(folders)) == 4
+    assert folders[-1] == WORK.resolve()
+    for name in names:
+        assert streams.privatize(job(), Path(name), processes=1) == (2_000, 0)
 
 
 def test_the_help_says_what_order_and_second_reports_cost(

@@ -70,8 +70,9 @@ def privatize(
         found = parts.whole()
         published = found is not None and to.exists() and to.samefile(found[0])
         if to.exists() and not (replace or published):
-            if found is None and not parts.finished():
-                parts.remove()
+            if found is not None or parts.finished():
+                raise parts.waiting(to)
+            parts.remove()
             not_replaced(to, replace)
         if found is None:
             try:

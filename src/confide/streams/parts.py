@@ -15,6 +15,7 @@ key is not found the batches stay, and whoever runs it is told.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import secrets
@@ -27,10 +28,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from confide._arrow import arrow, mixed
+from confide._arrow import arrow
 from confide._files import give, load_json, named, unseen
 from confide.errors import InvalidInput, Mismatch
-from confide.randomness import SystemEntropy
+from confide.randomness import SystemEntropy, permutation
 from confide.streams import seals
 
 try:
@@ -49,6 +50,8 @@ NONCE = 16
 """Bytes that seal one batch."""
 CHECKSUM = 4
 """Bytes of the checksum at the end of a batch."""
+LONG, START = 200, 40
+"""Bytes of a name from which on its start, in letters, and a hash stand for it."""
 COST = "drawing again costs epsilon again if anybody has seen the first reports"
 RESTART = f"Run it as before to go on, or add --restart to throw away what it did; {COST}."
 
@@ -56,7 +59,10 @@ RESTART = f"Run it as before to go on, or add --restart to throw away what it di
 def folder_of(to: Path) -> Path:
     """The hidden folder beside an output that holds the finished batches on the way to it."""
     to = to.resolve()
-    return to.parent / f".{to.name[:200]}.parts"
+    name = to.name
+    if len(os.fsencode(name)) > LONG:
+        name = f"{name[:START]}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}"
+    return to.parent / f".{name}.parts"
 
 
 @dataclass(frozen=True)
@@ -122,11 +128,11 @@ class Parts:
         """Deal the rows of a batch to the buckets, and keep them, all or none."""
         nonce = secrets.token_bytes(NONCE)
         counts = np.array([batch.num_rows])
-        if self.buckets == 1:
-            batch = mixed(batch)
-        elif self.buckets > 1:
+        if self.buckets:
+            # Whoever has the key sees no order either, within a bucket.
+            order = permutation(SystemEntropy(), batch.num_rows)
             at = _dealt(batch.num_rows, self.buckets)
-            batch = batch.take(arrow().array(np.argsort(at, kind="stable")))
+            batch = batch.take(arrow().array(order[np.argsort(at, kind="stable")]))
             counts = np.bincount(at, minlength=self.buckets)
         starts = np.cumsum(counts) - counts
         pieces = [
@@ -184,11 +190,25 @@ class Parts:
                 return path, int(rows)
         return None
 
+    def waiting(self, to: Path) -> InvalidInput:
+        """The error that something else has the name that the output is to have."""
+        what = "the finished reports of this run wait" if self.whole() else "finished batches wait"
+        return InvalidInput(
+            f"no file at {named(to)}, where {what} for their name",
+            "one that is there",
+            "Move that file away and run this again, or replace it: --replace, or replace=True in "
+            "Python. Another name would mean a second draw of the same people, which costs epsilon "
+            "again.",
+        )
+
     def publish(self, to: Path, *, replace: bool) -> None:
         """Give the output its name, and throw away the folder."""
         found, to = self.whole(), to.resolve()
         if found and not (to.exists() and found[0].samefile(to)):
-            give(found[0], to, replace=replace)
+            try:
+                give(found[0], to, replace=replace)
+            except FileExistsError:
+                raise self.waiting(to) from None
             _flush(to.parent)
         self.remove()
 
