@@ -100,7 +100,9 @@ def different(paths: Sequence[Path]) -> None:
     """Refuse a file that is named twice: its reports would count twice."""
     seen = set()
     for path in paths:
-        real = path.resolve()
+        # By number, since a file may have several names.
+        state = path.stat()
+        real = (state.st_dev, state.st_ino)
         if real in seen:
             raise InvalidInput("each file once", f"{named(path)} twice")
         seen.add(real)
