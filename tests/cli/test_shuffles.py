@@ -210,7 +210,7 @@ def begun(one: streams.Job, first: int = 2) -> pa.Table:
         for batch, _ in zip(one.batches(), range(first), strict=False):
             made.append(one.drawn(batch))
             kept.write(batch.number, made[-1])
-    return pa.Table.from_batches(made).cast(one.written)
+    return pa.Table.from_batches(made, one.schema).cast(one.written)
 
 
 def sorted_values(n: int = 20_000) -> None:
@@ -377,6 +377,19 @@ def test_nobody_can_take_the_place_of_a_key(folder: Path) -> None:
         for path in (*WORK.iterdir(), *keys()):
             path.unlink()
     assert len(names) == 2
+
+
+def test_a_run_that_drew_nothing_leaves_no_mark_for_the_next(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PART", 5_000)
+    sorted_values()
+    one = job("id")
+    begun(one, 0)
+    before = begun(one, 2)
+    assert len(memory()) == 1
+    assert streams.privatize(one, TO, processes=1) == (20_000, 10_000)
+    assert within(before, pq.read_table(TO))
 
 
 def test_batches_that_were_being_thrown_away_are_not_missed(

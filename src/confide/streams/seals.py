@@ -62,6 +62,7 @@ def place(folder: Path) -> str:
 def make(folder: Path) -> bytes:
     """A new key for a folder of batches, in place of any older one."""
     remove(folder)
+    forget(folder)
     key = secrets.token_bytes(SIZE)
     path = _best(folder)
     # First where it is going to lie: whatever ends the process, it can be found and removed.
