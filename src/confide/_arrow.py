@@ -106,8 +106,20 @@ def plain(kind: Any) -> Any:
         return pa.string()
     if pa.types.is_binary_view(kind):
         return pa.binary()
+    return _within(kind) if pa.types.is_nested(kind) else kind
+
+
+def _within(kind: Any) -> Any:
+    """A type whose values hold others, which are made plain."""
+    pa = arrow()
     if pa.types.is_list(kind):
         return pa.list_(plain(kind.value_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(plain(kind.value_type))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(plain(kind.value_type), kind.list_size)
+    if pa.types.is_map(kind):
+        return pa.map_(plain(kind.key_type), plain(kind.item_type))
     if pa.types.is_struct(kind):
         return pa.struct([(kind[at].name, plain(kind[at].type)) for at in range(kind.num_fields)])
     return kind

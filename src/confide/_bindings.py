@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import os
 import secrets
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,8 @@ TABLE = """CREATE TABLE data (
     digest BLOB NOT NULL CHECK (typeof(digest) = 'blob')
     )"""
 """For a charge, which secret its digest was made with, and the digest."""
+ENDING = ".secret"
+"""Of the name of a secret file, after that of its ledger."""
 LABEL = "confide-secret-1"
 """First word of a secret file, before the key in hexadecimal digits."""
 SIZE = 32
@@ -64,7 +67,7 @@ class Bindings:
     @classmethod
     def of(cls, ledger: Path) -> Bindings:
         """Those of a ledger, whose secret file is beside it."""
-        return cls(ledger.with_name(ledger.name + ".secret"))
+        return cls(ledger.with_name(ledger.name + ENDING))
 
     def secret(self) -> Secret:
         """The secret for new digests, made where there is none (any more).
@@ -72,6 +75,25 @@ class Bindings:
         Digests under a lost one can no longer be checked, which their id tells.
         """
         return self._read() or self._made()
+
+    def loss(self, run: Run, secret: Secret) -> str:
+        """What a secret that is new to the ledger leaves unchecked, or nothing."""
+        ids = dict(run("SELECT CAST(secret AS BLOB), COUNT(*) FROM data GROUP BY 1"))
+        if not ids or secret.id in ids:
+            return ""
+        n = sum(ids.values())
+        return (
+            f"The secret file {str(self.path)!r} was made anew or is another one: a retry of {n} "
+            f"earlier release{'s' * (n > 1)} is returned unchecked unless the old file is put back."
+        )
+
+    def known(self) -> bytes | None:
+        """Which secret is there, or None where none can be used."""
+        try:
+            secret = self._read()
+        except InvalidInput:
+            return None
+        return None if secret is None else secret.id
 
     def bind(self, run: Run, secret: Secret, key: str, data: bytes) -> None:
         """Store what the charge that was just stored has been made from."""
@@ -98,7 +120,7 @@ class Bindings:
         try:
             secret = self._read()
         except InvalidInput:
-            return f"the secret file {str(self.path)!r} cannot be read"
+            return f"the secret file {str(self.path)!r} cannot be used"
         if secret is None:
             return f"the secret file {str(self.path)!r} is missing"
         ((known, digest),) = rows
@@ -118,10 +140,13 @@ class Bindings:
         try:
             handle = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         except FileNotFoundError:
+            if os.path.lexists(self.path):
+                raise self._unusable("a link that leads nowhere") from None
             return None
         except OSError:
             raise self._unusable("one that cannot be opened") from None
         try:
+            self._check(os.fstat(handle))
             text = os.read(handle, 1024)
         except OSError:
             raise self._unusable("one that cannot be read") from None
@@ -148,16 +173,43 @@ class Bindings:
                 file.write(f"{LABEL} {secret.key.hex()}\n")
                 file.flush()
                 os.fsync(file.fileno())
+                self._check(os.fstat(file.fileno()))
             os.rename(draft, self.path)
             _locks.settled(self.path.parent)
         except OSError:
             raise self._unusable("none, and none can be made") from None
         return secret
 
-    def _unusable(self, got: str) -> InvalidInput:
+    def _check(self, state: os.stat_result) -> None:
+        """Refuse a secret that others may know: with it they can test guesses of the data."""
+        if not stat.S_ISREG(state.st_mode):
+            raise self._unusable("something that is no file")
+        if not hasattr(os, "getuid"):
+            return
+        if state.st_uid not in (os.getuid(), 0, self._owner()):
+            raise self._unusable("one of somebody else")
+        if state.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise self._unusable(
+                "one that others can use",
+                "Take it back with chmod 600, on a mount where that has an effect. If others may "
+                "have read it, put it away",
+            )
+
+    def _owner(self) -> int | None:
+        """Whose ledger it is."""
+        try:
+            return self.path.with_name(self.path.name.removesuffix(ENDING)).stat().st_uid
+        except OSError:
+            return None
+
+    def _unusable(
+        self,
+        got: str,
+        advice: str = "Whoever charges the ledger must be able to read it. You can put it away",
+    ) -> InvalidInput:
         return InvalidInput(
             f"a secret file at {str(self.path)!r}",
             got,
-            "Nothing was charged. Whoever charges the ledger must be able to read it. If it is put "
-            "away a new one is made, and earlier releases can no longer be checked.",
+            f"Nothing was charged. {advice}: a new one is made then, and earlier releases can no "
+            "longer be checked.",
         )

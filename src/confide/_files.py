@@ -16,6 +16,12 @@ from typing import Any, BinaryIO, NoReturn
 from confide._validate import shown
 from confide.errors import InvalidInput
 
+WITHOUT = {
+    *(errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT),
+    *(errno.ENOSYS, errno.EPERM, errno.EXDEV, errno.EMLINK),
+}
+"""What mounts and systems answer that have no files without a name, or cannot name them later."""
+
 
 def named(path: Path | str) -> str:
     """A path for a message, on one line whatever it is called."""
@@ -94,7 +100,9 @@ def different(paths: Sequence[Path]) -> None:
     """Refuse a file that is named twice: its reports would count twice."""
     seen = set()
     for path in paths:
-        real = path.resolve()
+        # By number, since a file may have several names.
+        state = path.stat()
+        real = (state.st_dev, state.st_ino)
         if real in seen:
             raise InvalidInput("each file once", f"{named(path)} twice")
         seen.add(real)
@@ -150,7 +158,10 @@ def nameless(folder: Path) -> bool:
     try:
         with _without_name(folder) as file:
             _name(file, spare)
-    except OSError:
+    except OSError as error:
+        # A full disk, say, is no such answer: a moment later all may be well.
+        if error.errno not in WITHOUT:
+            raise
         return False
     finally:
         spare.unlink(missing_ok=True)

@@ -109,12 +109,7 @@ class File:
         statements
             What turns the one into the other.
         """
-        try:
-            with self.path.open("rb") as file:
-                found = int.from_bytes(file.read(HEAD)[VERSION_AT])
-        except OSError:
-            return  # what is wrong with it is said by those who need it
-        if found != version:
+        if self._version() != version:
             return
         if not (os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)):
             raise InvalidInput(
@@ -137,6 +132,18 @@ class File:
                 run(f"PRAGMA user_version = {self.version}")
                 run("COMMIT")
             older._stayed(before)
+
+    def _version(self) -> int | None:
+        """The version that the file has, once what was cut short is undone."""
+        if self._journal.exists():
+            with self._held(shared=True), self._connection("rw") as run:
+                ((found,),) = run("PRAGMA user_version")
+                return int(found)
+        try:
+            with self.path.open("rb") as file:
+                return int.from_bytes(file.read(HEAD)[VERSION_AT])
+        except OSError:
+            return None  # what is wrong with it is said by those who need it
 
     def place(self) -> bool:
         """Whether the file is there; refuses a place where none can be."""

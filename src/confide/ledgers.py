@@ -47,7 +47,7 @@ SCHEMA_2 = (
 )
 SCHEMA = (*SCHEMA_2, _bindings.TABLE)
 COLUMNS = "key, fingerprint, epsilon, delta, note, attribute, member, at, release"
-ENTRIES = f"SELECT {COLUMNS}, number IN (SELECT number FROM data) FROM charges"
+ENTRIES = f"SELECT {COLUMNS}, CAST(secret AS BLOB) FROM charges LEFT JOIN data USING (number)"
 MOST_BITS = 2048
 """Size of an integer in a document: whatever Python is told, it can be read back."""
 
@@ -80,7 +80,8 @@ class Entry:
     text
         The release, as JSON.
     bound
-        Whether a retry with other data is noticed. If not, it is returned with a warning.
+        Whether a retry with other data is noticed: a digest of the data was stored, and the secret
+        file that it was made with is there. If not, it is returned with a warning.
     """
 
     key: str
@@ -232,21 +233,23 @@ class Ledger:
     def entries(self) -> tuple[Entry, ...]:
         """All charges, the oldest first."""
         with self._reading() as run:
-            return tuple(map(_entry, run(f"{ENTRIES} ORDER BY number")))
+            rows = run(f"{ENTRIES} ORDER BY number")
+        known = self._bindings.known()
+        return tuple(_entry(row, known) for row in rows)
 
     def entry(self, key: str) -> Entry:
         """The charge under a key, with its release: to see it again costs nothing."""
         with self._reading() as run:
             rows = run(f"{ENTRIES} WHERE key = ?", (key,))
             if not rows:
-                known = [name for (name,) in run("SELECT key FROM charges ORDER BY number")]
+                names = [name for (name,) in run("SELECT key FROM charges ORDER BY number")]
         if not rows:
             raise InvalidInput(
                 f"a key of the ledger {self._file.named}",
                 _validate.shown(key),
-                _validate.nearest(key, known) if known else "Nothing was released yet.",
+                _validate.nearest(key, names) if names else "Nothing was released yet.",
             )
-        return _entry(rows[0])
+        return _entry(rows[0], self._bindings.known())
 
     def charge(
         self,
@@ -294,13 +297,14 @@ class Ledger:
         fingerprint = hashlib.sha256(
             _json("a spec", {"spec": spec, "cost": cost, "group": place}, sort=True).encode()
         ).hexdigest()
-        doubt = ""
+        doubt = loss = ""
         with self._file.writing() as run:
             self._check(run)
             text = self._known(run, key, fingerprint)
             if text is None:
                 self._afford(run, cost, place)
                 secret = None if data is None else self._bindings.secret()
+                loss = "" if secret is None else self._bindings.loss(run, secret)
                 text = _json("a release", make())
                 row = (key, fingerprint, *cost, spend.note, *place, _now(), text)
                 self._store(run, row)
@@ -320,6 +324,8 @@ class Ledger:
                 ConfideWarning,
                 stacklevel=2,
             )
+        if loss:
+            warnings.warn(loss, ConfideWarning, stacklevel=2)
         return release
 
     def __repr__(self) -> str:
@@ -391,11 +397,11 @@ class Ledger:
         )
 
 
-def _entry(row: Any) -> Entry:
-    key, fingerprint, epsilon, delta, note, attribute, member, at, text, bound = row
+def _entry(row: Any, known: bytes | None) -> Entry:
+    key, fingerprint, epsilon, delta, note, attribute, member, at, text, secret = row
     spend = _costs.Cost(epsilon, delta).spend(note)
     group = (attribute, member) if attribute else None
-    return Entry(key, fingerprint, spend, group, at, text, bool(bound))
+    return Entry(key, fingerprint, spend, group, at, text, secret is not None and secret == known)
 
 
 def _no_constant(name: str) -> Any:

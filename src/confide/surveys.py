@@ -104,7 +104,8 @@ class Survey:
             Arrow, pandas or polars table, or a dict of columns, one column a question. Nulls are
             missing answers; a NaN is one only to pandas, which has no other word for it.
         keep
-            Public columns to carry along as they are, each value with its row.
+            Public columns to carry along, each value with its row; of a dictionary or a pandas
+            category the words themselves.
         keep_order
             Leave the rows in the order of the table, for data whose order is public and says
             nothing about the answers.
@@ -152,7 +153,10 @@ class Survey:
             column = _arrow.column_of(table, name, where)
             values = question.answers(column, name=name, plain=plain, where=rows)
             columns[name] = _run(question.mechanism, name, values, seed).indices
-        columns |= {name: _arrow.column_of(table, name, where) for name in keep}
+        for name in keep:
+            column = _arrow.column_of(table, name, where)
+            # A dictionary has the order of the values, and words that are in no row.
+            columns[name] = column.cast(_arrow.plain(column.type))
         stamp = self.stamp(simulated=seed is not None)
         return _arrow.arrow().table(columns).replace_schema_metadata(stamp.metadata())
 

@@ -282,3 +282,18 @@ def test_show_tells_of_what_cannot_be_checked(capsys: pytest.CaptureFixture[str]
     machine(MEAN.format("north/values.csv") + " --budget 1", capsys)
     assert run(["ledger", "show", "staff.db"]) == 0
     assert "digest" not in capsys.readouterr().out
+    Path("staff.db.secret").unlink()
+    assert run(["ledger", "show", "staff.db"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "so that a retry is returned unchecked: 1 release." in printed
+    (entry,) = machine("ledger show staff.db", capsys)["entries"]
+    assert not entry["bound"]
+
+
+def test_a_new_secret_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    machine(MEAN.format("north/values.csv") + " --budget 1", capsys)
+    Path("staff.db.secret").unlink()
+    assert run(MEAN.format("south/values.csv").split()) == 0
+    told = capsys.readouterr().err
+    assert told.startswith("Warning: The secret file ")
+    assert "a retry of 1 earlier release is returned unchecked" in told

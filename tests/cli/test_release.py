@@ -326,3 +326,15 @@ def test_synthetic_ages_are_whole(capsys: pytest.CaptureFixture[str]) -> None:
         numbers = drawn.to_numpy()
         assert 17 <= numbers.min() < numbers.max() <= 90
     capsys.readouterr()
+
+
+def test_quantiles_that_take_the_whole_budget_are_affordable(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # As floats 0.1 + 0.1 + 0.1 is more than 0.3.
+    command = "release query values.csv --what quantile --q .25 --q .5 --q .75 --column x --low 0"
+    ledger = "--ledger thirds.db --budget 0.3"
+    assert len(machine(f"{command} --high 1 --epsilon 0.3 {ledger}", capsys)["answers"]) == 3
+    assert machine("ledger show thirds.db", capsys)["left"]["epsilon"] == 0
+    more = f"{command.replace('5 ', '6 ')} --high 1 --epsilon 0.3 {ledger}"
+    assert "Nothing was charged" in refused(more, capsys)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -209,7 +210,7 @@ def begun(one: streams.Job, first: int = 2) -> pa.Table:
         for batch, _ in zip(one.batches(), range(first), strict=False):
             made.append(one.drawn(batch))
             kept.write(batch.number, made[-1])
-    return pa.Table.from_batches(made).cast(one.written)
+    return pa.Table.from_batches(made, one.schema).cast(one.written)
 
 
 def sorted_values(n: int = 20_000) -> None:
@@ -232,32 +233,185 @@ def test_what_is_left_on_the_disk_tells_nothing(
         assert len(zlib.compress(data)) > 0.99 * len(data)
     assert [name.startswith("confide-") for name in memory()] == [True]
     names = {path.name for path in WORK.iterdir()} - {path.name for path in WORK.glob("*.batch")}
-    assert names == {"lock", "manifest.json"}
+    assert names == {"lock", "manifest.json", "seal.json"}
 
 
-def test_a_run_whose_key_is_gone_begins_anew(
+def keys() -> list[Path]:
+    return [Path(os.environ["XDG_RUNTIME_DIR"]) / name for name in memory()]
+
+
+def test_batches_whose_key_is_gone_are_not_dropped_in_silence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(batches, "PART", 5_000)
+    sorted_values()
+    before = begun(job("id"))
+    (key,) = keys()
+    held = {path.name: path.read_bytes() for path in WORK.glob("*.batch")}
+    # As after the machine was started again, or where somebody put another key.
+    data = key.read_bytes()
+    for planted in (None, b"", bytes(32), data[:-1], data + b"x"):
+        key.unlink()
+        if planted is not None:
+            key.write_bytes(planted)
+        assert run([*COMMAND, "--keep", "id"]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert f"the key of the finished batches in {str(WORK.resolve())!r}" in said
+        for words in (repr(str(key)), "XDG_RUNTIME_DIR", "--restart", "costs nothing"):
+            assert words in said
+        assert {path.name: path.read_bytes() for path in WORK.glob("*.batch")} == held
+        key.touch()
+    # It may come back, in another place that is looked at too.
+    key.unlink()
+    other = folder / "elsewhere"
+    other.mkdir()
+    (other / key.name).write_bytes(data)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(other))
+    assert streams.privatize(job("id"), TO, processes=1) == (20_000, 10_000)
+    assert within(before, pq.read_table(TO))
+    assert memory() == []
+
+
+def test_a_run_whose_key_is_gone_begins_anew_when_told_to(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(batches, "PART", 5_000)
     sorted_values()
     begun(job("id"))
-    # As after the machine was started again.
-    for name in memory():
-        (Path(os.environ["XDG_RUNTIME_DIR"]) / name).unlink()
-    assert run([*COMMAND, "--keep", "id", "--json"]) == 0
+    for key in keys():
+        key.unlink()
+    assert run([*COMMAND, "--keep", "id", "--restart", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["reused"] == 0
     assert sorted(pq.read_table(TO)["id"].to_pylist()) == list(range(20_000))
     assert memory() == []
 
 
-def test_a_key_that_others_put_there_is_refused(folder: Path) -> None:
+def test_a_run_goes_on_in_another_environment(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PART", 5_000)
+    sorted_values()
+    one = job("id")
+    login = os.environ["XDG_RUNTIME_DIR"]
+    before = begun(one)
+    # Cron has no such folder, or another one.
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    with Parts.open(TO, one.manifest(), restart=False) as kept:
+        third = list(one.batches())[2]
+        more = one.drawn(third)
+        kept.write(third.number, more)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("other")))
+    assert streams.privatize(one, TO, processes=1) == (20_000, 15_000)
+    made = pq.read_table(TO)
+    assert within(before, made)
+    assert within(pa.Table.from_batches([more]).cast(one.written), made)
+    assert memory() == os.listdir(login) == []
+
+
+@pytest.mark.parametrize("there", ["batches", "nothing"])
+def test_a_full_disk_is_not_taken_for_one_without_nameless_files(
+    folder: Path, there: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PART", 5_000)
+    monkeypatch.setattr(batches, "SMALL", 0)
+    sorted_values()
+    one = job("id")
+    before = begun(one) if there == "batches" else one.written.empty_table()
+    real = os.open
+
+    def full(path: str, flags: int, *more: int, **options: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, flags, *more, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", full)
+        with pytest.raises(OSError, match="No space left"):
+            streams.privatize(one, TO, processes=1)
+    assert not TO.exists()
+    assert not (WORK / "key").exists()
+    n, reused = streams.privatize(one, TO, processes=1)
+    assert (n, reused >= before.num_rows) == (20_000, True)
+    assert within(before, pq.read_table(TO))
+
+
+@pytest.mark.parametrize("code", [errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT])
+def test_a_mount_without_nameless_files(
+    folder: Path, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(folder: Path) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(_files, "_without_name", none)
+    assert not _files.nameless(folder)
+
+
+def test_a_key_that_others_put_there_is_not_used(folder: Path) -> None:
     sorted_values()
     begun(job("id"))
-    (key,) = (Path(os.environ["XDG_RUNTIME_DIR"]) / name for name in memory())
-    key.rename(key.with_suffix(".other"))
-    key.symlink_to(key.with_suffix(".other"))
-    with pytest.raises(OSError, match="symbolic links"):
-        seals.read(WORK.resolve())
+    (key,) = keys()
+    data = key.read_bytes()
+    other = key.with_suffix(".other")
+    key.rename(other)
+    key.symlink_to(other)
+    assert seals.read(WORK.resolve()) is None
+    key.unlink()
+    # Nobody waits for what a pipe might say.
+    os.mkfifo(key)
+    assert seals.read(WORK.resolve()) is None
+    key.unlink()
+    key.write_bytes(data)
+    assert seals.read(WORK.resolve()) == data
+    if os.getuid() == 0:
+        os.chown(key, 65534, 65534)
+        assert seals.read(WORK.resolve()) is None
+
+
+def test_nobody_can_take_the_place_of_a_key(folder: Path) -> None:
+    sorted_values()
+    names = set()
+    for _ in range(2):
+        begun(job("id"))
+        names |= set(memory())
+        for path in (*WORK.iterdir(), *keys()):
+            path.unlink()
+    assert len(names) == 2
+
+
+def test_a_run_that_drew_nothing_leaves_no_mark_for_the_next(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PART", 5_000)
+    sorted_values()
+    one = job("id")
+    begun(one, 0)
+    before = begun(one, 2)
+    assert len(memory()) == 1
+    assert streams.privatize(one, TO, processes=1) == (20_000, 10_000)
+    assert within(before, pq.read_table(TO))
+
+
+def test_batches_that_were_being_thrown_away_are_not_missed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PART", 5_000)
+    sorted_values()
+    one = job("id")
+    begun(one)
+
+    def last(folder: Path, pattern: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        # The key has gone, and the batches have not.
+        patched.setattr(parts_module, "_unlink", last)
+        with pytest.raises(KeyboardInterrupt):
+            streams.privatize(one, TO, processes=1, restart=True)
+    assert memory() == []
+    assert any(WORK.glob("*.batch"))
+    assert streams.privatize(one, TO, processes=1) == (20_000, 0)
+    assert not WORK.exists()
 
 
 def within(some: pa.Table, made: pa.Table) -> bool:
@@ -435,18 +589,66 @@ def test_an_interrupted_run_does_not_replace_either(
     assert within(before, pq.read_table(TO))
 
 
-def test_a_name_that_is_taken_meanwhile_stands(folder: Path) -> None:
+def test_a_name_that_is_taken_meanwhile_stands(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     sorted_values(2_000)
 
     def taken(rows: int) -> None:
         TO.write_bytes(b"somebody else's")
 
-    with pytest.raises(FileExistsError):
+    waiting = "where the finished reports of this run wait for their name, got one that is there"
+    with pytest.raises(InvalidInput, match=waiting):
         streams.privatize(job("id"), TO, processes=1, advance=taken)
     assert TO.read_bytes() == b"somebody else's"
-    # All was drawn and written: it waits for a name.
+    # All was drawn and written: it waits for a name, and another name is not what helps.
+    assert run([*COMMAND, "--keep", "id"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert waiting in said
+    assert "Move that file away and run this again" in said
+    assert "Take another name" not in said
+    (waits,) = WORK.glob("whole-*")
+    held = waits.read_bytes()
+    TO.rename("moved.parquet")
+    assert streams.privatize(job("id"), TO) == (2_000, 2_000)
+    assert TO.read_bytes() == held
+    assert not WORK.exists()
+
+
+def test_finished_reports_take_the_place_when_told_to(folder: Path) -> None:
+    sorted_values(2_000)
+    with pytest.raises(InvalidInput, match="wait for their name"):
+        streams.privatize(
+            job("id"), TO, processes=1, advance=lambda rows: TO.write_bytes(b"other") and None
+        )
     assert streams.privatize(job("id"), TO, replace=True) == (2_000, 2_000)
     assert pq.read_table(TO).num_rows == 2_000
+
+
+@pytest.mark.parametrize("bucket", [500, 10**6])
+def test_a_batch_does_not_keep_the_order_of_its_values(
+    folder: Path, bucket: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "BUCKET", bucket)
+    sorted_values(4_000)
+    one = job("id")
+    begun(one, 1)
+    kept = Parts(WORK.resolve(), one.buckets, seals.read(WORK.resolve()) or b"")
+    (path,) = kept.finished().values()
+    for at in range(kept.buckets):
+        ids = kept.piece(path, at, one.schema)["id"].to_numpy()
+        assert abs(np.mean(np.diff(ids) > 0) - 0.5) < 6 / np.sqrt(4 * ids.size)
+
+
+def test_names_however_long_have_a_folder_of_their_own(folder: Path) -> None:
+    sorted_values(2_000)
+    names = ["x" * 205 + "1.csv", "x" * 205 + "2.csv", "é" * 124 + ".csv", "reports.parquet"]
+    folders = [parts_module.folder_of(Path(name)) for name in names]
+    assert len(set(folders)) == 4
+    assert folders[-1] == WORK.resolve()
+    for name in names:
+        assert streams.privatize(job(), Path(name), processes=1) == (2_000, 0)
 
 
 def test_the_help_says_what_order_and_second_reports_cost(

@@ -474,3 +474,55 @@ def test_the_number_of_processes_is_checked(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "processes" in refused([*COMMAND, "--processes", "-1"], capsys)
+
+
+def test_a_file_under_two_names_is_one_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.link("values.parquet", "again.parquet")
+    command = ["privatize", "survey.toml", "values.parquet", "again.parquet", "-o", "out.parquet"]
+    assert "each file once" in refused(command, capsys)
+    Path("linked.parquet").symlink_to("values.parquet")
+    command[3] = "linked.parquet"
+    assert "each file once" in refused(command, capsys)
+
+
+def test_compressed_values_count_by_what_is_in_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pa_csv.write_csv(values(), "values.csv")
+    whole = Path("values.csv").read_bytes()
+    Path("values.csv.gz").write_bytes(gzip.compress(whole))
+    assert Path("values.csv.gz").stat().st_size < len(whole) / 2
+    survey = Survey.read("survey.toml")
+    monkeypatch.setattr(batches, "SMALL_BYTES", len(whole) - 1)
+    plain, packed = (
+        streams.Job(survey, [Path(name)], ["id"]) for name in ("values.csv", "values.csv.gz")
+    )
+    assert not plain.small
+    assert not packed.small
+    assert packed.buckets >= plain.buckets > 1
+
+
+UNGUARDED = f"""
+from pathlib import Path
+from confide import streams
+from confide.streams import batches
+from confide.surveys import Survey
+batches.PART, batches.SMALL, batches.BUCKET = {GROUP}, 0, {BUCKET}
+job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")])
+streams.privatize(job, Path("reports.parquet"), processes=2)
+"""
+
+
+def test_a_script_that_starts_processes_on_import_is_told(folder: Path) -> None:
+    Path("script.py").write_text(UNGUARDED)
+    done = subprocess.run(
+        [sys.executable, "script.py"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert 'under if __name__ == "__main__":' in last
+    assert "memory" not in last
+    assert "one that is under way" not in done.stderr
+    assert not Path("reports.parquet").exists()

@@ -203,8 +203,15 @@ def test_a_lost_secret_is_said_and_replaced(ledger: Ledger) -> None:
     with pytest.warns(ConfideWarning, match=r"data: the secret file '.*' is missing\.$"):
         assert ask("old", b"june") == ["old", "may"]
     assert not secret.exists()  # a retry makes none: that would hide the loss
-    ask("new", b"may")
+    assert [entry.bound for entry in ledger.entries()] == [False]
+    lost = r"'.*staff.db.secret' was made anew or is another one: a retry of 1 earlier release is"
+    with pytest.warns(ConfideWarning, match=lost) as told:
+        ask("new", b"may")
+    assert told[0].filename == __file__
     assert secret.read_bytes() != first
+    assert [entry.bound for entry in ledger.entries()] == [False, True]
+    # It is said once.
+    ask("newer", b"may")
     # What the new secret made is checked, what the old one made is known to be unchecked.
     with pytest.raises(Mismatch, match="other data"):
         ask("new", b"june")
@@ -212,6 +219,9 @@ def test_a_lost_secret_is_said_and_replaced(ledger: Ledger) -> None:
         assert ask("old", b"june") == ["old", "may"]
     # Put back, it checks again.
     secret.write_bytes(first)
+    assert [entry.bound for entry in ledger.entries()] == [True, False, False]
+    assert ledger.entry("old").bound
+    assert not ledger.entry("new").bound
     with pytest.raises(Mismatch, match="other data"):
         ask("old", b"june")
     with pytest.warns(ConfideWarning, match=r"is another one than then\.$"):
@@ -229,7 +239,7 @@ def test_a_damaged_secret_charges_nothing(text: str, ledger: Ledger) -> None:
     with pytest.raises(InvalidInput, match=r"a secret file at .* a damaged one\. Nothing was char"):
         ledger.charge("new", spec, Spend(0.1), lambda: drawn.append(1), data=b"may")
     assert (drawn, ledger.spent.epsilon) == ([], 0.1)
-    with pytest.warns(ConfideWarning, match=r"cannot be read\.$"):
+    with pytest.warns(ConfideWarning, match=r"cannot be used\.$"):
         assert ledger.charge("old", spec, Spend(0.1), lambda: "x", data=b"june") == "old"
     secret.unlink()
     secret.mkdir()
@@ -260,6 +270,56 @@ def test_only_the_owner_can_read_the_secret(ledger: Ledger) -> None:
     secret = ledger.path.with_name("staff.db.secret")
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     assert {file.name for file in ledger.path.parent.iterdir()} == {"staff.db", "staff.db.secret"}
+
+
+def charges_nothing(ledger: Ledger, got: str) -> None:
+    """New charges are refused in one sentence, and a retry is returned with a warning."""
+    drawn: list[int] = []
+    with pytest.raises(InvalidInput, match=rf"a secret file at .* got {got}\. Nothing was charged"):
+        ledger.charge("new", {}, Spend(0.1), lambda: drawn.append(1), data=b"may")
+    assert drawn == []
+    assert [entry.bound for entry in ledger.entries()] == [False] * len(ledger.entries())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o601])
+def test_a_secret_that_others_can_use_charges_nothing(mode: int, ledger: Ledger) -> None:
+    ledger.charge("a", {}, Spend(0.1), lambda: 1, data=b"may")
+    secret = ledger.path.with_name("staff.db.secret")
+    secret.chmod(mode)
+    charges_nothing(ledger, "one that others can use")
+    with pytest.warns(ConfideWarning, match=r"staff.db.secret' cannot be used\.$"):
+        assert ledger.charge("a", {}, Spend(0.1), lambda: 2, data=b"june") == 1
+    secret.chmod(0o600)
+    with pytest.raises(Mismatch, match="other data"):
+        ledger.charge("a", {}, Spend(0.1), lambda: 1, data=b"june")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.getuid() != 0, reason="takes root")
+@pytest.mark.parametrize("link", [False, True])
+def test_a_secret_of_somebody_else_charges_nothing(link: bool, ledger: Ledger) -> None:
+    secret = ledger.path.with_name("staff.db.secret")
+    planted = secret.with_name("planted") if link else secret
+    planted.write_text("confide-secret-1 " + "00" * 32 + "\n")
+    planted.chmod(0o600)
+    os.chown(planted, 65534, 65534)
+    if link:
+        secret.symlink_to(planted)
+    charges_nothing(ledger, "one of somebody else")
+    # Whoever has the ledger may have its secret too: root may work for them.
+    os.chown(ledger.path, 65534, 65534)
+    ledger.charge("new", {}, Spend(0.1), lambda: 1, data=b"may")
+
+
+def test_a_secret_that_is_no_file_is_left_alone(ledger: Ledger) -> None:
+    secret = ledger.path.with_name("staff.db.secret")
+    secret.symlink_to("nowhere")
+    charges_nothing(ledger, "a link that leads nowhere")
+    assert os.readlink(secret) == "nowhere"
+    if hasattr(os, "mkfifo"):
+        secret.unlink()
+        os.mkfifo(secret)
+        charges_nothing(ledger, "something that is no file")
 
 
 def digests(path: Path) -> list[tuple[bytes, bytes]]:
@@ -441,6 +501,38 @@ def test_a_ledger_is_brought_up_to_date_once(
     monkeypatch.setattr(_sqlite.File, "_held", held)
     assert len(Ledger(path).entries()) == 3
     assert len(faster) == 2
+
+
+def hot_journal(before: bytes) -> bytes:
+    """A journal that undoes whatever was done to a file, as SQLite writes it."""
+    size = int.from_bytes(before[16:18]) or 1
+    size = 2**16 if size == 1 else size
+    pages = [before[at : at + size] for at in range(0, len(before), size)]
+    numbers = (len(pages), 7, len(pages), 512, size)
+    head = bytes.fromhex("d9d505f920a163d7") + b"".join(n.to_bytes(4) for n in numbers)
+    found = head.ljust(512, b"\0")
+    for at, page in enumerate(pages, start=1):
+        check = 7 + sum(page[x] for x in range(size - 200, 0, -200))
+        found += at.to_bytes(4) + page + check.to_bytes(4)
+    return found
+
+
+def test_a_kill_while_a_ledger_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    shutil.copy(OLD, path)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
+    before = path.read_bytes()
+    Ledger(path)
+    # All pages are written, the journal that undoes them is still there.
+    path.with_name("ledger.db-journal").write_bytes(hot_journal(before))
+    assert len(Ledger(path).entries()) == 3
+    # The same with a ledger that needs nothing.
+    now = path.read_bytes()
+    Ledger(path).charge("more", SPEC, Spend(0.05), lambda: 1, data=b"x")
+    path.with_name("ledger.db-journal").write_bytes(hot_journal(now))
+    assert len(Ledger(path).entries()) == 3
 
 
 def open_and_charge(path: Path, number: int) -> None:

@@ -604,7 +604,7 @@ def test_a_read_only_ledger_can_be_looked_at(closed: str) -> None:
         spent, error, entries, stored, *told, again = done.stdout.splitlines()
         assert (spent, entries, stored, again) == ("0.5", "1", "['a']", "['a']")
         # Only the owner can read the secret, so somebody else cannot check the data.
-        ends = [line.endswith("survey.ledger.secret' cannot be read.") for line in told]
+        ends = [line.endswith("survey.ledger.secret' cannot be used.") for line in told]
         assert ends == ([] if user == "0" else [True])
         assert error.startswith("InvalidInput Expected a ledger that can be written to")
     finally:

@@ -263,3 +263,43 @@ def test_categories_need_no_mechanism() -> None:
 def test_what_a_survey_cannot_say(change: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         survey(pay={**PAY, **change})
+
+
+@pytest.mark.parametrize("keep_order", [False, True])
+@pytest.mark.parametrize("kind", ["arrow", "pandas", "polars"])
+def test_a_kept_dictionary_tells_neither_order_nor_absent_words(
+    kind: str, keep_order: bool
+) -> None:
+    words = ["c", "a", "d"] * 10
+    coded = pa.DictionaryArray.from_arrays([2, 0, 3] * 10, ["a", "ABSENT", "c", "d"])
+    table: Any = pa.table({"pay": np.linspace(0, 10, 30), "firm": coded})
+    if kind == "pandas":
+        table = table.to_pandas()
+        assert table["firm"].dtype == "category"
+    elif kind == "polars":
+        table = pl.from_arrow(table)
+    made = survey(pay=PAY).privatize(table, keep=["firm"], keep_order=keep_order)
+    assert made["firm"].type in (pa.string(), pa.large_string())
+    assert sorted(made["firm"].to_pylist()) == sorted(words)
+    assert b"ABSENT" not in b"".join(
+        bytes(buffer)
+        for chunk in made["firm"].chunks
+        for buffer in chunk.buffers()
+        if buffer is not None
+    )
+
+
+def test_kept_dictionaries_within_others_are_plain_too() -> None:
+    coded = pa.DictionaryArray.from_arrays([1, 0], ["a", "b", "ABSENT"])
+    offsets = pa.array([0, 1, 2], pa.int32())
+    nested = {
+        "list": pa.ListArray.from_arrays(offsets, coded),
+        "large": pa.LargeListArray.from_arrays(offsets.cast(pa.int64()), coded),
+        "fixed": pa.FixedSizeListArray.from_arrays(coded, 1),
+        "struct": pa.StructArray.from_arrays([coded], ["word"]),
+    }
+    table = pa.table({"pay": [1.0, 2.0], **nested})
+    made = survey(pay=PAY).privatize(table, keep=list(nested), keep_order=True)
+    for name in nested:
+        assert "dictionary" not in str(made[name].type)
+        assert made[name].to_pylist() == table[name].to_pylist()

@@ -68,8 +68,8 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
     loose = sum(not entry.bound for entry in entries)
     if loose:
         output.say(
-            f"Stored without a digest of the data, so that a retry is returned unchecked: "
-            f"{counted(loose, 'release')}."
+            "Stored without a digest of the data, or with a secret file that is not there now, so "
+            f"that a retry is returned unchecked: {counted(loose, 'release')}."
         )
     if entries:
         output.say(

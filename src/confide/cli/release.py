@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from confide import _arrow, _validate
-from confide._costs import MICRO
+from confide._costs import MICRO, Cost, charged
 from confide._files import counted, expand, writable
 from confide.accounting import Spend
 from confide.cli import budgets, output, published, values
@@ -255,11 +256,12 @@ def _affordable(
     Groups cost the largest of them, which the ledger alone can tell.
     """
     stored = {entry.key for entry in book.entries()}
-    costs = [each.spend for key, each in pairs if key not in stored]
-    if not grouped and costs and (needed := together(costs)).epsilon > book.left.epsilon:
+    costs = [charged(each.spend).epsilon for key, each in pairs if key not in stored]
+    left = Cost.of(book.left, math.floor).epsilon
+    if not grouped and sum(costs) > left:
         raise BudgetExhausted(
-            f"epsilon = {needed.epsilon:g} left for {counted(len(costs), 'quantile')}",
-            f"{book.left.epsilon:.6f} in {book.path}",
+            f"epsilon = {sum(costs) / 10**MICRO:g} left for {counted(len(costs), 'quantile')}",
+            f"{left / 10**MICRO:.6f} in {book.path}",
             "Nothing was charged. Ask for fewer, or with a smaller --epsilon.",
         )
     return sorted(pairs, key=lambda pair: pair[0] not in stored)

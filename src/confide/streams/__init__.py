@@ -17,7 +17,7 @@ from confide import _arrow, _validate
 from confide.errors import InvalidInput, Mismatch
 from confide.reports import not_replaced
 from confide.streams.batches import Job, gathered
-from confide.streams.crew import cores, finished
+from confide.streams.crew import cores, finished, guarded
 from confide.streams.parts import Parts, folder_of
 from confide.streams.shuffles import tables
 
@@ -45,7 +45,8 @@ def privatize(
     to
         A Parquet or CSV file.
     processes
-        How many draw at once; 0 takes one a core.
+        How many draw at once; 0 takes one a core. A script has to start several under
+        ``if __name__ == "__main__":``, since each of them reads it.
     replace
         Replace a file that is there. If it holds reports of the same people that anybody has
         seen, the second ones cost epsilon again.
@@ -62,6 +63,8 @@ def privatize(
     """
     wanted = _validate.integer(0, processes=processes) or cores()
     processes = 1 if job.small else wanted
+    if processes > 1:
+        guarded()
     if restart or not os.path.lexists(folder_of(to)):
         not_replaced(to, replace)
     told = advance or (lambda rows: None)
@@ -70,8 +73,9 @@ def privatize(
         found = parts.whole()
         published = found is not None and to.exists() and to.samefile(found[0])
         if to.exists() and not (replace or published):
-            if found is None and not parts.finished():
-                parts.remove()
+            if found is not None or parts.finished():
+                raise parts.waiting(to)
+            parts.remove()
             not_replaced(to, replace)
         if found is None:
             try:

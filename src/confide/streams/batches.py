@@ -27,6 +27,8 @@ BUCKET = 2**19
 """Rows of a bucket at most, about: as many are shuffled at once."""
 MOST = 2**12
 """Buckets at most; those of a run of more rows are larger."""
+PACKED = 8
+"""Bytes of CSV in a byte of gzip, about."""
 LINE = 8
 """Bytes of a line of CSV, about; lines are longer as a rule, and buckets smaller then."""
 
@@ -117,7 +119,7 @@ class Job:
         sources = self.sources
         return (
             sum(source.rows or 0 for source in sources) <= SMALL
-            and sum(source.path.stat().st_size for source in sources if source.plain) <= SMALL_BYTES
+            and sum(map(_letters, sources)) <= SMALL_BYTES
         )
 
     @property
@@ -126,7 +128,7 @@ class Job:
         if self.keep_order:
             return 0
         sources = self.sources
-        lines = sum(source.path.stat().st_size // LINE for source in sources if source.plain)
+        lines = sum(_letters(source) // LINE for source in sources)
         rows = sum(source.rows or 0 for source in sources) + lines
         return min(MOST, 1 << (-(-rows // BUCKET) - 1).bit_length())
 
@@ -152,7 +154,7 @@ class Job:
         survey = json.dumps(self.survey.to_dict(), sort_keys=True)
         states = [path.stat() for path in self.paths]
         return {
-            "version": 3,
+            "version": 4,
             "arrow": _arrow.arrow().__version__,
             "survey": hashlib.sha256(survey.encode()).hexdigest(),
             "fingerprint": self.survey.fingerprint,
@@ -234,6 +236,13 @@ def _groups(source: _arrow.Source) -> Iterator[tuple[int, tuple[int, ...], tuple
             rows += more
     if held:
         yield rows, tuple(held), ()
+
+
+def _letters(source: _arrow.Source) -> int:
+    """Bytes of the text of a CSV file, about; none of others."""
+    if not source.plain:
+        return 0
+    return source.path.stat().st_size * (PACKED if source.path.suffix == ".gz" else 1)
 
 
 def _empty(source: _arrow.Source) -> InvalidInput:

@@ -9,19 +9,30 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import connection, get_all_start_methods, get_context, reduction
+from multiprocessing import (
+    connection,
+    current_process,
+    get_all_start_methods,
+    get_context,
+    reduction,
+)
 from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Any, cast
 
-from confide.errors import ConfideError
+from confide.errors import ConfideError, InvalidInput
 from confide.streams.batches import Batch, Job
-from confide.streams.parts import Parts
+from confide.streams.parts import PATIENCE, Parts
+
+Ended = Callable[[Connection], ConfideError]
 
 FORKS = "forkserver" in get_all_start_methods()
 """Whether processes can start as copies of one that has no threads."""
 AHEAD = 2
 """Batches that a process is given at once, so that it never waits for the next."""
+GUARD = 'if __name__ == "__main__":'
+FAILED = 1
+"""Exit code of a process that could not read what it was started with."""
 LAST = 2**63
 """Number of a batch that could not be read, after all that could."""
 
@@ -32,13 +43,13 @@ def finished(job: Job, parts: Parts, processes: int) -> Generator[tuple[Batch, b
     This process is one of them: it draws too while it has nothing to hand out or to pass on.
     """
     _keep_memory()
-    with _crew(job, parts) as hire:
+    with _crew(job, parts) as (hire, ended):
         busy: dict[Connection, deque[Batch]] = {}
         faults: dict[int, Exception] = {}
         waiting, more = job.batches(), True
         old = parts.finished()
         while more or any(busy.values()):
-            for worker, fault in _answers(busy, wait=not more):
+            for worker, fault in _answers(busy, ended, wait=not more):
                 batch = busy[worker].popleft()
                 if fault is None:
                     yield batch, False
@@ -91,7 +102,7 @@ def _drawn(job: Job, parts: Parts, batch: Batch) -> Exception | None:
 
 
 def _answers(
-    busy: Mapping[Connection, Sequence[Batch]], *, wait: bool
+    busy: Mapping[Connection, Sequence[Batch]], ended: Ended, *, wait: bool
 ) -> Iterator[tuple[Connection, Exception | None]]:
     """Processes that are done with their next batch, and what went wrong there."""
     at_work = [worker for worker, batches in busy.items() if batches]
@@ -100,26 +111,24 @@ def _answers(
         try:
             yield worker, worker.recv()
         except (EOFError, ConnectionError):
+            fault = ended(worker)
             worker.close()
-            yield (
-                worker,
-                ConfideError(
-                    "Expected every process to last, got one that was ended, perhaps for want of "
-                    "memory. Run it again to go on."
-                ),
-            )
+            yield worker, fault
 
 
 @contextmanager
-def _crew(job: Job, parts: Parts) -> Iterator[Callable[[], Connection]]:
-    """Hire processes that draw batches; they go when nobody is there to send more."""
+def _crew(job: Job, parts: Parts) -> Iterator[tuple[Callable[[], Connection], Ended]]:
+    """Hire processes that draw batches, and tell why one ended before its time.
+
+    They go when nobody is there to send more.
+    """
     context = get_context("forkserver") if FORKS else get_context("spawn")
     # What the processes need is then imported once, not by each of them.
     context.set_forkserver_preload([__name__])
     # Here and now: what a job computes for later use grows while processes start.
     work = pickle.dumps((job, parts))
     lock = _Shared(parts.lock.fileno()) if parts.lock and FORKS else None
-    hired = []
+    hired: dict[Connection, tuple[Thread, Any]] = {}
 
     def hire() -> Connection:
         ours, theirs = context.Pipe()
@@ -127,18 +136,47 @@ def _crew(job: Job, parts: Parts) -> Iterator[Callable[[], Connection]]:
         # Starting waits for what is imported, long enough to draw a few batches here.
         starting = Thread(target=_start, args=(process, theirs))
         starting.start()
-        hired.append((starting, process, ours))
+        hired[ours] = starting, process
         return ours
 
+    def ended(worker: Connection) -> ConfideError:
+        starting, process = hired[worker]
+        starting.join()
+        if process.pid is not None:
+            process.join(PATIENCE)
+            if process.exitcode == FAILED:
+                return _not_started()
+        return ConfideError(
+            "Expected every process to last, got one that was ended, perhaps for want of memory. "
+            "Run it again to go on."
+        )
+
     try:
-        yield hire
+        yield hire, ended
     finally:
-        for starting, process, ours in hired:
+        for ours, (starting, process) in hired.items():
             starting.join()
             ours.close()
             if process.pid is not None:
                 process.terminate()
                 process.join()
+
+
+def guarded() -> None:
+    """Refuse to start processes in one that is itself about to start, and reads the script."""
+    if getattr(current_process(), "_inheriting", False):
+        raise InvalidInput(
+            f"processes that a script starts under {GUARD}",
+            "some that it starts whenever it is imported",
+            "Move the call under that line, or take processes=1.",
+        )
+
+
+def _not_started() -> ConfideError:
+    return ConfideError(
+        "Expected every process to start, got one that could not. A script has to call this under "
+        f"{GUARD} since every process reads it, or with processes=1. Run it again to go on."
+    )
 
 
 def _start(process: Any, theirs: Connection) -> None:

@@ -8,12 +8,14 @@ at whatever moment, leaves no report behind that can be read and is then drawn a
 
 Rows are dealt to buckets before they are written: each row to one that is drawn for it alone. A
 bucket of the output is what all batches dealt to it. Without the key, which is not on the disk
-where that can be had (see `seals`), the files tell nothing: neither reports nor an order.
+where that can be had (see `seals`), the files tell nothing: neither reports nor an order. Where the
+key is not found the batches stay, and whoever runs it is told.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import secrets
@@ -26,10 +28,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from confide._arrow import arrow, mixed
+from confide._arrow import arrow
 from confide._files import give, load_json, named, unseen
 from confide.errors import InvalidInput, Mismatch
-from confide.randomness import SystemEntropy
+from confide.randomness import SystemEntropy, permutation
 from confide.streams import seals
 
 try:
@@ -48,6 +50,8 @@ NONCE = 16
 """Bytes that seal one batch."""
 CHECKSUM = 4
 """Bytes of the checksum at the end of a batch."""
+LONG, START = 200, 40
+"""Bytes of a name from which on its start, in letters, and a hash stand for it."""
 COST = "drawing again costs epsilon again if anybody has seen the first reports"
 RESTART = f"Run it as before to go on, or add --restart to throw away what it did; {COST}."
 
@@ -55,7 +59,10 @@ RESTART = f"Run it as before to go on, or add --restart to throw away what it di
 def folder_of(to: Path) -> Path:
     """The hidden folder beside an output that holds the finished batches on the way to it."""
     to = to.resolve()
-    return to.parent / f".{to.name[:200]}.parts"
+    name = to.name
+    if len(os.fsencode(name)) > LONG:
+        name = f"{name[:START]}-{hashlib.sha256(os.fsencode(name)).hexdigest()[:32]}"
+    return to.parent / f".{name}.parts"
 
 
 @dataclass(frozen=True)
@@ -91,27 +98,27 @@ class Parts:
         Raises
         ------
         Mismatch
-            If there are batches of a run of something else.
+            If there are batches of a run of something else, or batches whose key is not found.
         """
         folder = folder_of(to)
         with _locked(folder) as lock:
-            key = None if restart else seals.read(folder)
             if restart:
                 _clear(folder)
-            elif key is None:
-                # Nobody can read batches whose key is gone, so nobody has seen their reports.
+            whole = any(folder.glob(f"{WHOLE}-*"))
+            if whole or seals.thrown(folder):
+                # All is written, or was to be thrown away, when something ended the process.
                 _drop(folder)
             text = json.dumps(manifest, sort_keys=True, indent=1)
-            if any(folder.glob("*.batch")) or any(folder.glob(f"{WHOLE}-*")):
+            found = any(folder.glob("*.batch"))
+            if whole or found:
                 _check(folder, json.loads(text))
-            else:
-                key = seals.make(folder)
+            key = _key(folder) if found else b"" if whole else seals.make(folder)
             for leftover in ("*.tmp", f".{WHOLE}-*", "*.new"):
                 _unlink(folder, leftover)
             temporary = folder / f"{MANIFEST}.tmp"
             temporary.write_text(text)
             temporary.replace(folder / MANIFEST)
-            yield cls(folder, manifest["buckets"], key or b"", lock)
+            yield cls(folder, manifest["buckets"], key, lock)
 
     def finished(self) -> dict[int, Path]:
         """The files of the finished batches by number."""
@@ -121,11 +128,11 @@ class Parts:
         """Deal the rows of a batch to the buckets, and keep them, all or none."""
         nonce = secrets.token_bytes(NONCE)
         counts = np.array([batch.num_rows])
-        if self.buckets == 1:
-            batch = mixed(batch)
-        elif self.buckets > 1:
+        if self.buckets:
+            # Whoever has the key sees no order either, within a bucket.
+            order = permutation(SystemEntropy(), batch.num_rows)
             at = _dealt(batch.num_rows, self.buckets)
-            batch = batch.take(arrow().array(np.argsort(at, kind="stable")))
+            batch = batch.take(arrow().array(order[np.argsort(at, kind="stable")]))
             counts = np.bincount(at, minlength=self.buckets)
         starts = np.cumsum(counts) - counts
         pieces = [
@@ -183,11 +190,25 @@ class Parts:
                 return path, int(rows)
         return None
 
+    def waiting(self, to: Path) -> InvalidInput:
+        """The error that something else has the name that the output is to have."""
+        what = "the finished reports of this run wait" if self.whole() else "finished batches wait"
+        return InvalidInput(
+            f"no file at {named(to)}, where {what} for their name",
+            "one that is there",
+            "Move that file away and run this again, or replace it: --replace, or replace=True in "
+            "Python. Another name would mean a second draw of the same people, which costs epsilon "
+            "again.",
+        )
+
     def publish(self, to: Path, *, replace: bool) -> None:
         """Give the output its name, and throw away the folder."""
         found, to = self.whole(), to.resolve()
         if found and not (to.exists() and found[0].samefile(to)):
-            give(found[0], to, replace=replace)
+            try:
+                give(found[0], to, replace=replace)
+            except FileExistsError:
+                raise self.waiting(to) from None
             _flush(to.parent)
         self.remove()
 
@@ -214,10 +235,30 @@ def _check(folder: Path, manifest: Any) -> None:
         )
 
 
+def _key(folder: Path) -> bytes:
+    """The key of the batches; without it nobody may draw them again unasked.
+
+    It may be found tomorrow, with the reports of today, by whoever has a copy of the batches.
+    """
+    key = seals.read(folder)
+    if key is None:
+        place = seals.place(folder)
+        raise Mismatch(
+            f"the key of the finished batches in {named(folder)}"
+            + (f", which was put at {named(place)}," if place else ""),
+            "none",
+            "Run it where that file is, with XDG_RUNTIME_DIR as it was then. If the machine was "
+            "started again since, the key is gone for good: add --restart, which costs nothing if "
+            "nobody kept the key, since nobody can read those batches then.",
+        )
+    return key
+
+
 def _drop(folder: Path) -> None:
     """Throw the batches away, the key first: from there on nobody can read them."""
     seals.remove(folder)
     _unlink(folder, "*.batch")
+    seals.forget(folder)
 
 
 def _clear(folder: Path) -> None:
