@@ -83,6 +83,9 @@ def values(path: Path) -> None:
 CASES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "npz_header": ("s.npz", loaded, "a header of at most"),
     "npz_declared": ("s.npz", loaded, "'counts' of shape (24,)"),
+    "npz_long_header": ("s.npz", loaded, "bytes that are not one"),
+    "npz_long_header_deflated": ("s.npz", loaded, "bytes that are not one"),
+    "npz_bzip2": ("s.npz", loaded, "bytes that are not one"),
     "json_scales": ("s.json", loaded, "for noise of so many scales"),
     "json_words": ("s.json", loaded, "numbers in 'counts'"),
     "json_words_within": ("s.json", loaded, "numbers in 'counts'"),
