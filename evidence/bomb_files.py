@@ -377,6 +377,13 @@ def parquet_rows() -> bytes:
     return of_pay([parquet.page(bytes(4), 1, kind=parquet.DICTIONARY_PAGE), run], many)
 
 
+def parquet_odd(way: str, many: int = 2_000_000_000) -> bytes:
+    """The same in a page that says so in another way than it seems."""
+    body = parquet.repeated(0, many)
+    run = parquet.Odd(body, many, len(body), encoding=parquet.RLE_DICTIONARY, way=way)
+    return of_pay([parquet.page(bytes(4), 1, kind=parquet.DICTIONARY_PAGE), run], many)
+
+
 def parquet_rows_allowed() -> bytes:
     """As many as a megabyte allows."""
     many = 1_000_000_000

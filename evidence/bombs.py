@@ -37,7 +37,7 @@ CELLS = 2**26
 """Cells of the largest joint mechanism: counts of them in an archive take eight bytes each."""
 THIN = (
     "npz_long_header", "json_scales", "json_words", "toml_dots", "parquet_text", "parquet_page",
-    "gzip_wide",
+    "parquet_odd", "gzip_wide",
 )  # fmt: skip
 """Those that the tests run."""
 
@@ -222,6 +222,9 @@ BOMBS = (
     Bomb("parquet: the same for a query", "r.parquet", ("parquet_page",), "query"),
     Bomb("parquet: 2,000 million reports in a run", "r.parquet", ("parquet_rows",), "summarize"),
     Bomb("parquet: the same at once", "r.parquet", ("parquet_rows",), "read_reports"),
+    Bomb("parquet: how many, said twice", "r.parquet", ("parquet_odd", "twice"), "summarize"),
+    Bomb("parquet: how many, in field 65,541", "r.parquet", ("parquet_odd", "far"), "summarize"),
+    Bomb("parquet: how many, for two kinds", "r.parquet", ("parquet_odd", "both"), "summarize"),
     Bomb(
         "parquet: as many reports as there may be",
         "r.parquet",
