@@ -252,3 +252,34 @@ class TestStart:
         done = self.run("--version", first=str(folder))
         assert (done.returncode, done.stdout) == (130, b"")
         assert done.stderr == b"Interrupted.\n"
+
+
+class TestLineWithoutErrors:
+    """Far more noise than values: a guess is told as one, by every way out."""
+
+    @pytest.fixture(autouse=True)
+    def files(self) -> None:
+        generator = np.random.default_rng(1)
+        x = generator.uniform(0, 10, 300)
+        wave = cf.Laplace(LATTICE, epsilon=0.05)
+        rows = zip(wave.simulate(x, seed=1).indices, 2 * x, strict=True)
+        Path("r.csv").write_text("pay,y\n" + "".join(f"{report},{y}\n" for report, y in rows))
+        Path("s.toml").write_text(
+            '[questions.pay]\nmechanism = "laplace"\n'
+            "low = 0\nhigh = 10\nsize = 16\nepsilon = 0.05\n"
+        )
+
+    @pytest.mark.parametrize("method", ["linear", "ratio"])
+    @pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")
+    def test_on_the_command_line(self, method: str, capsys: pytest.CaptureFixture[str]) -> None:
+        command = f"regress s.toml r.csv --x pay --y y --bounds 0 20 --method {method}"
+        assert run([*command.split(), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["linear"]["floored_variance"]
+        assert found["linear"]["slope_error"] is None
+        assert found["linear"]["intercept_error"] is None
+        assert (found["lower"][0] is None) == (method == "linear")
+        assert run([*command.split(), "--plot", "p.png"]) == 0
+        said = capsys.readouterr().out
+        assert "a guess without a standard error" in said
+        assert "+-" not in said
