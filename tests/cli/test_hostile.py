@@ -283,3 +283,42 @@ class TestLineWithoutErrors:
         said = capsys.readouterr().out
         assert "a guess without a standard error" in said
         assert "+-" not in said
+
+
+class TestOddNoise:
+    """Noise from elsewhere with parameters that nobody has."""
+
+    @pytest.mark.parametrize("method", ["likelihood", "deconvolution"])
+    @pytest.mark.parametrize(
+        "law",
+        [
+            "laplace --scale 1e300",
+            "gaussian --scale 1e160",
+            "two-sided-gamma --shape 1e300 --scale 1e-300",
+            "two-sided-gamma --shape 1e-300 --scale 1",
+            "laplace --scale 1e-320",
+        ],
+    )
+    def test_is_refused(self, law: str, method: str, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("v.csv").write_text("x\n" + "".join(f"{x}\n" for x in np.linspace(0, 1, 50)))
+        bounds = "--low 0 --high 1" if method == "likelihood" else ""
+        said = refused(f"density --noised v.csv --method {method} --noise {law} {bounds}", capsys)
+        assert "of noise from" in said
+
+    @pytest.mark.parametrize("scale", ["1e-150", "1e-20", "1e100"])
+    @pytest.mark.parametrize("values", ["0.5\n" * 9, "0.5\n1e9\n"])
+    def test_or_what_cannot_be_divided_out(
+        self, values: str, scale: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("v.csv").write_text(f"x\n{values}")
+        command = f"density --noised v.csv --noise laplace --scale {scale} --method deconvolution"
+        if values.startswith("0.5\n1") and scale != "1e100":
+            assert run(command.split()) == 0
+        else:
+            assert "Expected numbers" in refused(command, capsys)
+
+    def test_margins_that_no_number_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("v.csv").write_text("x\n0\n0\n")
+        law = "--noise laplace --scale 1e150 --low 0 --high 1e-200"
+        assert run(f"density --noised v.csv {law}".split()) in (0, 2)
+        assert "Traceback" not in capsys.readouterr().err
