@@ -322,3 +322,9 @@ class TestOddNoise:
         law = "--noise laplace --scale 1e150 --low 0 --high 1e-200"
         assert run(f"density --noised v.csv {law}".split()) in (0, 2)
         assert "Traceback" not in capsys.readouterr().err
+
+    def test_noise_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("v.csv").write_text("x\n" + "".join(f"{x}\n" for x in np.linspace(0, 1, 500)))
+        law = "--noise laplace --scale 100 --low 0 --high 1"
+        said = refused(f"density --noised v.csv {law}", capsys)
+        assert "smaller than stated, or the numbers were cut to the bounds" in said
