@@ -212,7 +212,8 @@ def _counts(array: Any, shape: tuple[int, ...], n: Any) -> npt.NDArray[np.int64]
         raise too_many()
     counts = table.astype(np.int64, copy=False)
     total = int(counts.sum())
-    if total != n:
+    # True would be 1.
+    if isinstance(n, bool) or total != n:
         raise InvalidInput(
             f"n={_validate.shown(n)} respondents in the counts",
             str(total),
