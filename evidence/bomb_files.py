@@ -7,6 +7,7 @@ import json
 import math
 import sqlite3
 import struct
+import zipfile
 import zlib
 from functools import cache
 from typing import Any
@@ -109,6 +110,40 @@ def npz_header() -> bytes:
 def npz_declared() -> bytes:
     """Counts that are there in words only: nobody has so much memory."""
     return archive(header=plain(header(WAVE.to_dict(), 0)), counts=("<i8", (10**11,), b""))
+
+
+def npz_long_header() -> bytes:
+    """An array whose own header is 512 MiB of spaces, in bzip2: less than a kilobyte."""
+    return _long_header(zipfile.ZIP_BZIP2)
+
+
+def npz_long_header_deflated() -> bytes:
+    """The same as archives are compressed in general."""
+    return _long_header(zipfile.ZIP_DEFLATED)
+
+
+def _long_header(codec: int, times: int = 2**9) -> bytes:
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(buffer, "w", codec) as packed,
+        packed.open("header.npy", "w", force_zip64=True) as file,
+    ):
+        file.write(b"\x93NUMPY\x02\x00" + struct.pack("<I", times * BLOCK))
+        for _ in range(times):
+            file.write(b" " * BLOCK)
+    return buffer.getvalue()
+
+
+def npz_bzip2() -> bytes:
+    """A summary in order, but in bzip2."""
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(counts().to_bytes())) as plainly,
+        zipfile.ZipFile(buffer, "w", zipfile.ZIP_BZIP2) as packed,
+    ):
+        for name in plainly.namelist():
+            packed.writestr(name, plainly.read(name))
+    return buffer.getvalue()
 
 
 def npz_text() -> bytes:
@@ -339,6 +374,13 @@ def parquet_rows() -> bytes:
     """Two thousand million reports in a run."""
     many = 2_000_000_000
     run = parquet.page(parquet.repeated(0, many), many, encoding=parquet.RLE_DICTIONARY)
+    return of_pay([parquet.page(bytes(4), 1, kind=parquet.DICTIONARY_PAGE), run], many)
+
+
+def parquet_odd(way: str, many: int = 2_000_000_000) -> bytes:
+    """The same in a page that says so in another way than it seems."""
+    body = parquet.repeated(0, many)
+    run = parquet.Odd(body, many, len(body), encoding=parquet.RLE_DICTIONARY, way=way)
     return of_pay([parquet.page(bytes(4), 1, kind=parquet.DICTIONARY_PAGE), run], many)
 
 

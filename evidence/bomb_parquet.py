@@ -73,6 +73,46 @@ class Page:
         return struct([*head, (5, STRUCT, own)]) + self.body
 
 
+@dataclass(frozen=True)
+class Odd(Page):
+    """A page whose header some readers understand in another way: as one value, or as none.
+
+    Parameters
+    ----------
+    way
+        "twice": the number of values comes again, in a type that readers skip. "far": fields with
+        numbers of more than 16 bits. "both": the headers of two kinds of pages. "long": a kind of
+        more than 32 bits, which is that of a dictionary.
+    """
+
+    way: str = "twice"
+
+    def encoded(self) -> bytes:
+        head = [(1, I32, self.kind), (2, I32, self.size), (3, I32, len(self.body))]
+        rest = [(2, I32, self.encoding), (3, I32, RLE), (4, I32, RLE)]
+        own: list[tuple[int, int, Any]] = [(1, I32, self.values), *rest]
+        if self.way == "twice":
+            after = struct([(number - 1, kind, given) for number, kind, given in rest])
+            inner = struct(own[:1])[:-1] + again(1, I64, 1) + after
+            made = struct(head)[:-1] + bytes([2 << 4 | STRUCT]) + inner + b"\0"
+        elif self.way == "far":
+            made = struct(head)[:-1] + again(2**16 + 5, STRUCT, own) + b"\0"
+        elif self.way == "both":
+            # The number of values, of empty ones and of rows, the encoding, two lengths, a flag.
+            numbers = (self.values, 0, self.values, self.encoding, 0, 0)
+            second = [(at, I32, number) for at, number in enumerate(numbers, 1)]
+            few = [(1, I32, 1), *rest]
+            made = struct([(1, I32, 3), *head[1:], (5, STRUCT, few), (8, STRUCT, second)])
+        else:
+            made = struct([(1, I32, 2**32), *head[1:], (5, STRUCT, own)])
+        return made + self.body
+
+
+def again(number: int, kind: int, given: Any) -> bytes:
+    """A field under its whole number, whatever came before."""
+    return bytes([kind]) + zigzag(number) + value(kind, given)
+
+
 def page(body: bytes, values: int, **options: Any) -> Page:
     """A page that says the truth about its size."""
     return Page(body, values, len(body), **options)

@@ -35,7 +35,10 @@ BASE, PER_BYTE = 2**30, 200
 """Bytes of memory that reading a file may take: so many, and so many for each of its own."""
 CELLS = 2**26
 """Cells of the largest joint mechanism: counts of them in an archive take eight bytes each."""
-THIN = ("json_scales", "json_words", "toml_dots", "parquet_text", "parquet_page", "gzip_wide")
+THIN = (
+    "npz_long_header", "json_scales", "json_words", "toml_dots", "parquet_text", "parquet_page",
+    "parquet_odd", "gzip_wide",
+)  # fmt: skip
 """Those that the tests run."""
 
 
@@ -181,6 +184,8 @@ BOMBS = (
     Bomb("npz: 4 GB of counts of another shape", "s.npz", ("npz_shape",), "merge"),
     Bomb("npz: 4 GB that nobody asked for", "s.npz", ("npz_extra",), "merge"),
     Bomb("npz: a header of 33 million empty lists", "s.npz", ("npz_header",), "merge"),
+    Bomb("npz: 512 MiB before an array, in bzip2", "s.npz", ("npz_long_header",), "merge"),
+    Bomb("npz: the same, deflated", "s.npz", ("npz_long_header_deflated",), "merge"),
     Bomb("npz: words for counts", "s.npz", ("npz_text",), "merge"),
     Bomb("npz: sums of a partition, 4 GB", "s.npz", ("npz_sums",), "read_sums"),
     Bomb("npz in order, 67 million counts", "s.npz", ("npz_joint",), "read_counts"),
@@ -217,6 +222,9 @@ BOMBS = (
     Bomb("parquet: the same for a query", "r.parquet", ("parquet_page",), "query"),
     Bomb("parquet: 2,000 million reports in a run", "r.parquet", ("parquet_rows",), "summarize"),
     Bomb("parquet: the same at once", "r.parquet", ("parquet_rows",), "read_reports"),
+    Bomb("parquet: how many, said twice", "r.parquet", ("parquet_odd", "twice"), "summarize"),
+    Bomb("parquet: how many, in field 65,541", "r.parquet", ("parquet_odd", "far"), "summarize"),
+    Bomb("parquet: how many, for two kinds", "r.parquet", ("parquet_odd", "both"), "summarize"),
     Bomb(
         "parquet: as many reports as there may be",
         "r.parquet",

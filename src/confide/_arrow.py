@@ -183,7 +183,7 @@ class Source:
             try:
                 if self.plain:
                     self._check_header()
-                names = list(self._csv().schema.names if self.plain else self._schema.names)
+                names = list(self._header() if self.plain else self._schema.names)
             except arrow().ArrowException:
                 # Decimal commas make the lines of such a file uneven.
                 self._check_separator()
@@ -308,11 +308,32 @@ class Source:
             return _gzip.opened(self.path, self.where)
         return self.path.open("rb")
 
-    def _csv(self, names: Sequence[str] = ()) -> Any:
+    def _header(self) -> list[str]:
+        """The names in the first line of a CSV file."""
         readable(self.path)
+        if self.path.suffix != ".gz":
+            return list(self._rows(self.path, ()).schema.names)
+        with _gzip.lent(self.path, self.where) as file:
+            return list(self._rows(file, ()).schema.names)
+
+    def _csv(self, names: Sequence[str]) -> Iterator[Any]:
+        readable(self.path)
+        if self.path.suffix != ".gz":
+            yield from map(_cells, self._rows(self.path, names))
+            return
+        with _gzip.lent(self.path, self.where) as file:
+            rows = self._rows(file, names)
+            del file
+            try:
+                yield from map(_cells, rows)
+            finally:
+                # An error would keep it, and with it the file.
+                del rows
+
+    def _rows(self, file: Any, names: Sequence[str]) -> Any:
         pa, table = arrow(), arrow("pyarrow.csv")
         return table.open_csv(
-            self._bytes() if self.path.suffix == ".gz" else self.path,
+            file,
             # One thread, so that a bad row can be told by its number.
             read_options=table.ReadOptions(use_threads=False, block_size=BLOCK),
             parse_options=table.ParseOptions(ignore_empty_lines=False, newlines_in_values=True),
@@ -333,7 +354,7 @@ class Source:
         self.require(columns)
         with _told(self.where):
             if self.plain:
-                yield from (_cells(batch) for batch in self._csv(columns))
+                yield from self._csv(columns)
             else:
                 opened = self._parquet
                 rows = self._rows_at_once(opened.metadata, columns, groups)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any
@@ -11,6 +15,8 @@ from typing import IO, Any
 from confide import _limits
 
 BLOCK = 2**22
+PATIENCE, PAUSE = 10.0, 0.002
+"""Seconds to wait for a reader in another thread, and between two looks at it."""
 
 
 class _Unpacked(io.RawIOBase):
@@ -20,6 +26,7 @@ class _Unpacked(io.RawIOBase):
         self._file = gzip.open(path)  # noqa: SIM115
         self._size, self._where = path.stat().st_size, where
         self._read = 0
+        self._over = False
 
     def readable(self) -> bool:
         """It is."""
@@ -27,16 +34,40 @@ class _Unpacked(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """The next bytes."""
-        data = self._file.read(len(buffer))
+        data = b"" if self._over else self._file.read(len(buffer))
         self._read += len(data)
         _limits.check_unpacked(self._read, self._size, self._where)
         buffer[: len(data)] = data
         return len(data)
 
+    def stop(self) -> None:
+        """End here: there is nothing more to read."""
+        self._over = True
+
     def close(self) -> None:
         """Close the file too."""
         self._file.close()
         super().close()
+
+
+@contextmanager
+def lent(path: Path, where: str) -> Iterator[IO[bytes]]:
+    """The content of a file for Arrow, which reads ahead in a thread, and back from it in the end.
+
+    A thread that calls Python while Python comes to its end blocks the program for good, or breaks
+    it. So this waits until nobody holds the file any more.
+    """
+    raw = _Unpacked(path, where)
+    file = io.BufferedReader(raw)
+    held = weakref.ref(raw)
+    try:
+        yield file
+    finally:
+        raw.stop()
+        del raw, file
+        until = time.monotonic() + PATIENCE
+        while held() is not None and time.monotonic() < until:
+            time.sleep(PAUSE)
 
 
 def opened(path: Path, where: str) -> IO[bytes]:

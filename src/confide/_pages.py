@@ -16,13 +16,17 @@ from typing import Any
 from confide import _limits
 from confide.errors import InvalidInput, extra
 
-DICTIONARY_PAGE = 2
+DATA_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = 0, 2, 3
+HEADERS = {DATA_PAGE: (5, 2), DICTIONARY_PAGE: (7, 2), DATA_PAGE_V2: (8, 4)}
+"""The field that tells about a kind of page, and the field of the encoding inside it."""
 DELTA_BYTE_ARRAY = 7
 """An encoding of text by the part that it shares with the text before."""
 DEPTH = 8
 """Structures inside structures in a page header, at most."""
 CODECS = {"LZ4": "lz4_raw"}
 """What pyarrow calls codecs that have another name in Parquet."""
+FIELDS = 2**15 - 1
+"""The largest number of a field: a reader keeps 16 bits of it."""
 LONGEST = 2**8
 """Bytes of a value of fixed length, at most."""
 # Types of the compact protocol.
@@ -105,6 +109,8 @@ def check(
                     raise Damaged
                 pages = list(_pages(data, start, start + length))
                 own = sum(page.values for page in pages if page.kind != DICTIONARY_PAGE)
+                # The footer says how many values there are too.
+                own = max(own, _natural(chunk.num_values))
                 values += own
                 unpacked += sum(page.unpacked for page in pages)
                 _limits.check_values(values, size, where)
@@ -186,15 +192,14 @@ def _pages(data: mmap.mmap, at: int, end: int) -> Iterator[Page]:
         at = start + packed
         if at > end:
             raise Damaged
-        # By kind of page: the first kind of data page, a dictionary, the second kind.
-        for number, encoding in ((5, 2), (7, 2), (8, 4)):
+        values = code = 0
+        if kind in HEADERS:
+            number, encoding = HEADERS[kind]
             inner = fields.get(number)
-            if isinstance(inner, dict):
-                values, code = _natural(inner.get(1)), _natural(inner.get(encoding))
-                yield Page(kind, code, values, unpacked, start, at)
-                break
-        else:
-            yield Page(kind, 0, 0, unpacked, start, at)
+            if not isinstance(inner, dict):
+                raise Damaged
+            values, code = _natural(inner.get(1)), _natural(inner.get(encoding))
+        yield Page(kind, code, values, unpacked, start, at)
 
 
 def _natural(number: Any) -> int:
@@ -205,7 +210,11 @@ def _natural(number: Any) -> int:
 
 
 def _structure(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
-    """The numbers and structures of a structure by their field, and where it ends."""
+    """The numbers of 32 bits and structures of a structure by their field, and where it ends.
+
+    What two readers could understand in two ways is damaged: a field that is there twice, and
+    numbers that do not fit. A reader skips a field of another type than it expects.
+    """
     if not depth:
         raise Damaged
     fields: dict[int, Any] = {}
@@ -217,9 +226,15 @@ def _structure(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], in
             number += step
         else:
             number, at = _integer(data, at)
+        if number in fields or not 1 <= number <= FIELDS:
+            raise Damaged
         value: Any = None
-        if kind in (I16, I32, I64):
+        if kind == I32:
             value, at = _integer(data, at)
+            if not -(2**31) <= value < 2**31:
+                raise Damaged
+        elif kind in (I16, I64):
+            _, at = _integer(data, at)
         elif kind == STRUCT:
             value, at = _structure(data, at, depth - 1)
         elif kind == BINARY:

@@ -23,6 +23,10 @@ Floats = npt.NDArray[np.float64]
 
 SPREAD = 1e12
 """Largest over smallest standard deviation, where each value has its own."""
+SMALLEST, LARGEST = 1e-150, 1e150
+"""Scales of noise: their squares are numbers still."""
+SHAPES = (1e-6, 1e6)
+"""Shapes of two-sided gamma noise: far beyond, nobody can tell it from none, or from two values."""
 CHUNK = 2**16
 
 
@@ -73,7 +77,7 @@ class Laplace(Noise):
     scale: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _validate.positive(scale=self.scale))
+        object.__setattr__(self, "scale", _scale(self.scale))
 
     @property
     def variance(self) -> float:
@@ -122,12 +126,14 @@ class Gaussian(Noise):
 
     def __post_init__(self) -> None:
         if np.ndim(self.scale) == 0:
-            object.__setattr__(self, "scale", _validate.positive(scale=self.scale))
+            object.__setattr__(self, "scale", _scale(self.scale))
             return
         scale = _validate.vector(scale=self.scale).copy()
         if not np.all(scale > 0):
             at = int(np.flatnonzero(scale <= 0)[0])
             raise InvalidInput("scale > 0 for every value", f"{scale[at]:g} at position {at}")
+        _scale(scale.min())
+        _scale(scale.max())
         if not scale.max() <= SPREAD * scale.min():
             raise InvalidInput(
                 f"scales within a factor of {SPREAD:g} of each other",
@@ -257,7 +263,11 @@ class TwoSidedGamma(Noise):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", _validate.positive(shape=self.shape))
-        object.__setattr__(self, "scale", _validate.positive(scale=self.scale))
+        object.__setattr__(self, "scale", _scale(self.scale))
+        if not SHAPES[0] <= self.shape <= SHAPES[1]:
+            raise InvalidInput(
+                f"a shape of noise from {SHAPES[0]:g} to {SHAPES[1]:g}", f"shape={self.shape:g}"
+            )
 
     @property
     def variance(self) -> float:
@@ -320,7 +330,8 @@ class Custom(Noise):
         cdf: Callable[[Floats], Floats] | None = None,
     ) -> None:
         object.__setattr__(self, "_characteristic", characteristic)
-        object.__setattr__(self, "_variance", _validate.positive(variance=variance))
+        _scale(math.sqrt(_validate.positive(variance=variance)))
+        object.__setattr__(self, "_variance", float(variance))
         object.__setattr__(self, "_cdf", cdf)
         at_zero = float(self.characteristic(0.0))
         if not abs(at_zero - 1) < 1e-9:
@@ -375,6 +386,13 @@ def from_dict(fields: Mapping[str, Any]) -> Noise:
         if key not in fields:
             raise InvalidInput(f"the key {key!r} for {kind} noise", "none")
     return kinds[kind](**{key: fields[key] for key in keys})
+
+
+def _scale(given: Any) -> float:
+    scale = _validate.positive(scale=given)
+    if not SMALLEST <= scale <= LARGEST:
+        raise InvalidInput(f"a scale of noise from {SMALLEST:g} to {LARGEST:g}", f"scale={scale:g}")
+    return scale
 
 
 def _floats(x: npt.ArrayLike) -> Floats:

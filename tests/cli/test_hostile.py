@@ -252,3 +252,79 @@ class TestStart:
         done = self.run("--version", first=str(folder))
         assert (done.returncode, done.stdout) == (130, b"")
         assert done.stderr == b"Interrupted.\n"
+
+
+class TestLineWithoutErrors:
+    """Far more noise than values: a guess is told as one, by every way out."""
+
+    @pytest.fixture(autouse=True)
+    def files(self) -> None:
+        generator = np.random.default_rng(1)
+        x = generator.uniform(0, 10, 300)
+        wave = cf.Laplace(LATTICE, epsilon=0.05)
+        rows = zip(wave.simulate(x, seed=1).indices, 2 * x, strict=True)
+        Path("r.csv").write_text("pay,y\n" + "".join(f"{report},{y}\n" for report, y in rows))
+        Path("s.toml").write_text(
+            '[questions.pay]\nmechanism = "laplace"\n'
+            "low = 0\nhigh = 10\nsize = 16\nepsilon = 0.05\n"
+        )
+
+    @pytest.mark.parametrize("method", ["linear", "ratio"])
+    @pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")
+    def test_on_the_command_line(self, method: str, capsys: pytest.CaptureFixture[str]) -> None:
+        command = f"regress s.toml r.csv --x pay --y y --bounds 0 20 --method {method}"
+        assert run([*command.split(), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["linear"]["floored_variance"]
+        assert found["linear"]["slope_error"] is None
+        assert found["linear"]["intercept_error"] is None
+        assert (found["lower"][0] is None) == (method == "linear")
+        assert run([*command.split(), "--plot", "p.png"]) == 0
+        said = capsys.readouterr().out
+        assert "a guess without a standard error" in said
+        assert "+-" not in said
+
+
+class TestOddNoise:
+    """Noise from elsewhere with parameters that nobody has."""
+
+    @pytest.mark.parametrize("method", ["likelihood", "deconvolution"])
+    @pytest.mark.parametrize(
+        "law",
+        [
+            "laplace --scale 1e300",
+            "gaussian --scale 1e160",
+            "two-sided-gamma --shape 1e300 --scale 1e-300",
+            "two-sided-gamma --shape 1e-300 --scale 1",
+            "laplace --scale 1e-320",
+        ],
+    )
+    def test_is_refused(self, law: str, method: str, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("v.csv").write_text("x\n" + "".join(f"{x}\n" for x in np.linspace(0, 1, 50)))
+        bounds = "--low 0 --high 1" if method == "likelihood" else ""
+        said = refused(f"density --noised v.csv --method {method} --noise {law} {bounds}", capsys)
+        assert "of noise from" in said
+
+    @pytest.mark.parametrize("scale", ["1e-150", "1e-20", "1e100"])
+    @pytest.mark.parametrize("values", ["0.5\n" * 9, "0.5\n1e9\n"])
+    def test_or_what_cannot_be_divided_out(
+        self, values: str, scale: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("v.csv").write_text(f"x\n{values}")
+        command = f"density --noised v.csv --noise laplace --scale {scale} --method deconvolution"
+        if values.startswith("0.5\n1") and scale != "1e100":
+            assert run(command.split()) == 0
+        else:
+            assert "Expected numbers" in refused(command, capsys)
+
+    def test_margins_that_no_number_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("v.csv").write_text("x\n0\n0\n")
+        law = "--noise laplace --scale 1e150 --low 0 --high 1e-200"
+        assert run(f"density --noised v.csv {law}".split()) in (0, 2)
+        assert "Traceback" not in capsys.readouterr().err
+
+    def test_noise_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
+        Path("v.csv").write_text("x\n" + "".join(f"{x}\n" for x in np.linspace(0, 1, 500)))
+        law = "--noise laplace --scale 100 --low 0 --high 1"
+        said = refused(f"density --noised v.csv {law}", capsys)
+        assert "smaller than stated, or the numbers were cut to the bounds" in said

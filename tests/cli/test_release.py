@@ -338,3 +338,48 @@ def test_quantiles_that_take_the_whole_budget_are_affordable(
     assert machine("ledger show thirds.db", capsys)["left"]["epsilon"] == 0
     more = f"{command.replace('5 ', '6 ')} --high 1 --epsilon 0.3 {ledger}"
     assert "Nothing was charged" in refused(more, capsys)
+
+
+HEADLESS = {"one": "52000\n61000\n47000\n", "two": "52000,1\n61000,0\n47000,1\n"}
+READERS = [
+    "release query raw.csv --what mean --low 0 --high 100000 --epsilon 1",
+    "release query raw.csv --what mean --low 0 --high 100000 --epsilon 1 --json",
+    "release query raw.csv --column 52000 --what mean --low 0 --high 100000 --epsilon 1",
+    "release query raw.csv --what mean --low 0 --high 1e5 --epsilon 1 --ledger l.db --budget 2",
+    "release histogram raw.csv --integer --low 0 --high 100000 --epsilon 1",
+    "sample raw.csv --reference box --low 0 --high 100000 --epsilon 1 -o s.csv",
+    "design gamma raw.csv --protection 0.5 --certainty 0.5",
+    "plan --pilot raw.csv --low 0 --high 100000 --epsilon 1 --n 1000",
+    "density --noised raw.csv --noise laplace --scale 1 --low 0 --high 100000",
+]
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("form", HEADLESS)
+def test_a_first_line_of_values_is_not_published(
+    form: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("raw.csv").write_text(HEADLESS[form])
+    said = refused(command, capsys)
+    assert "the names of the columns in the first line of 'raw.csv', got a number" in said
+    assert "52000" not in said
+    assert not Path("l.db").exists()
+
+
+@pytest.mark.parametrize("first", ["1e5", " 7 ", "-.5", "nan", '"1,5"', "$52000", "2020-01-31"])
+def test_numbers_in_any_form_are_no_names(first: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("raw.csv").write_text(f"x,{first}\n1,2\n")
+    refused("release query raw.csv --column x --what sum --low 0 --high 9 --epsilon 1", capsys)
+
+
+def test_names_with_digits_are_names(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("raw.csv").write_text(",y2019,x_1\n1,2,3\n1,2,3\n")
+    command = "release query raw.csv --column y2019 --what sum --low 0 --high 9 --epsilon 1"
+    assert machine(command, capsys)["columns"] == ["y2019"]
+
+
+def test_names_of_private_columns_are_not_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("raw.csv").write_text("Smith,Jones\n1,2\n")
+    for command in (READERS[0], READERS[4], READERS[6], READERS[7]):
+        said = refused(command, capsys)
+        assert "--column to name one of the 2 columns of 'raw.csv', got no --column" in said

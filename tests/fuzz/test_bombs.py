@@ -83,6 +83,9 @@ def values(path: Path) -> None:
 CASES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "npz_header": ("s.npz", loaded, "a header of at most"),
     "npz_declared": ("s.npz", loaded, "'counts' of shape (24,)"),
+    "npz_long_header": ("s.npz", loaded, "bytes that are not one"),
+    "npz_long_header_deflated": ("s.npz", loaded, "bytes that are not one"),
+    "npz_bzip2": ("s.npz", loaded, "bytes that are not one"),
     "json_scales": ("s.json", loaded, "for noise of so many scales"),
     "json_words": ("s.json", loaded, "numbers in 'counts'"),
     "json_words_within": ("s.json", loaded, "numbers in 'counts'"),
@@ -233,6 +236,30 @@ class TestPages:
             found = _pages.check(path, pq.ParquetFile(path).metadata, ["a"], None, "here")
             assert found == 3000
             assert _arrow.Source(path).check(["a"]) == _arrow.LETTERS // 3000
+
+    @pytest.mark.parametrize("way", ["twice", "far", "both", "long"])
+    def test_headers_that_can_be_read_in_two_ways(self, way: str, tmp_path: Path) -> None:
+        path = tmp_path / "r.parquet"
+        path.write_bytes(bomb_files.parquet_odd(way))
+        words = "at most 17," if way == "both" else "a Parquet file"
+        source = _arrow.Source(path)
+        assert words in refusal(lambda: source.check(["pay"]))
+
+    def test_pyarrow_reads_these_headers(self, tmp_path: Path) -> None:
+        # Or there would be nothing to refuse.
+        path = tmp_path / "r.parquet"
+        for way in ("twice", "far"):
+            path.write_bytes(bomb_files.parquet_odd(way, 1000))
+            assert pq.ParquetFile(path).read().num_rows == 1000
+
+    def test_values_of_the_footer_are_counted(self, tmp_path: Path) -> None:
+        class Few(parquet.Page):
+            def encoded(self) -> bytes:
+                return parquet.page(self.body, 100).encoded()
+
+        path = tmp_path / "r.parquet"
+        path.write_bytes(bomb_files.of_pay([Few(bytes(400), 2**31 - 1, 400)], 100))
+        assert "at most 17," in refusal(lambda: _arrow.Source(path).check(["pay"]))
 
     def test_footers_that_lie(self, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"

@@ -19,7 +19,7 @@ from evidence.audits import holdout as small_holdout
 
 from confide import Lattice, audits
 from confide.audits import trials
-from confide.audits.neighbours import all_families, few_spots, spots
+from confide.audits.neighbours import all_families, few_spots, near_spots, spots
 from confide.audits.runs import pairs_of
 from confide.audits.trials import Trial, largest_change
 from confide.discrete import ONE
@@ -174,7 +174,8 @@ def test_a_synthetic_data_set_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = KolmogorovSmirnov(UNIT, epsilon=1.0)
     found = audits.exact(recipe)
     assert found.holds
-    assert found.evidence["records"] == [1, 2, 3, 4]
+    assert found.evidence["records"] == [1, 2, 3, 4, 1000]
+    assert "some of 1000 records" in found.unseen
     honest = kolmogorov_smirnov.layers
     monkeypatch.setattr(
         kolmogorov_smirnov,
@@ -185,6 +186,71 @@ def test_a_synthetic_data_set_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = audits.exact(recipe)
     assert not wrong.holds
     assert 1.5 < wrong.certified < 2.0
+
+
+@pytest.mark.parametrize("n", [4, 50])
+def test_a_synthetic_data_set_is_nothing_else(n: int) -> None:
+    class Raw(KolmogorovSmirnov):
+        """Five records as they are, at the end."""
+
+        def _prepare(self, indices: Any, tell: Any) -> Any:
+            made = super()._prepare(indices, tell)
+            # A frozen object that has a dictionary all the same.
+            made.__dict__["raw"] = indices
+            return made
+
+        def _draw(self, prepared: Any, entropy: Any) -> list[int]:
+            return [*super()._draw(prepared, entropy)[:-5], *prepared.raw[:5].tolist()]
+
+    recipe = Raw(UNIT, epsilon=1.0)
+    assert recipe.loss(n) <= 1.0
+    assert not audits.exact(recipe, n=n).holds
+
+
+def stretched(kind: Any) -> Any:
+    class Stretched(kind):  # type: ignore[misc]
+        """Bounds that are those of the data."""
+
+        def _index(self, values: Any) -> Any:
+            numbers = np.asarray(values, dtype=float)
+            return super()._index((numbers - numbers.min()) / (np.ptp(numbers) or 1))
+
+    return Stretched
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        stretched(KolmogorovSmirnov)(UNIT, epsilon=1.0),
+        stretched(Query)("quantile", UNIT, epsilon=1.0, q=0.5),
+        stretched(Query)("mean", UNIT, epsilon=1.0),
+    ],
+    ids=["synthetic", "quantile", "mean"],
+)
+def test_bounds_of_the_data_are_convicted(recipe: Recipe) -> None:
+    assert recipe.loss(50) <= 1.0
+    assert not audits.exact(recipe, n=50).holds
+
+
+def test_a_quantile_of_everybody_twice_is_convicted() -> None:
+    class Twice(Query):
+        def _prepare(self, indices: Any, tell: Any) -> Any:
+            return np.sort(np.repeat(indices, 2))
+
+    found = audits.exact(Twice("quantile", UNIT, epsilon=1.0, q=0.5), n=1000)
+    assert not found.holds
+    assert found.certified > 1.3
+
+
+@pytest.mark.parametrize("cells", [16, 1024])
+def test_a_quantile_crosses_all_its_ranks(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = Query("quantile", replace(UNIT, size=cells), epsilon=1.0, q=0.5)
+    assert audits.exact(recipe, n=1000).holds
+    faster(monkeypatch)
+    assert recipe.loss(1000) <= 1.0
+    wrong = audits.exact(recipe, n=1000)
+    assert not wrong.holds
+    assert wrong.certified > 1.7
 
 
 CHOICES: dict[str, tuple[type, list[Any]]] = {
@@ -205,6 +271,44 @@ def test_a_choice_is_tried(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = audits.exact(recipe, n=10)
     assert not wrong.holds
     assert wrong.certified > 2.5
+
+
+SHORT: dict[str, tuple[type, Any, list[Any]]] = {
+    "histogram": (
+        CountScore, Fraction(1, 2), [Histogram(UNIT, epsilon=0.5, cells=cells) for cells in (4, 16)]
+    ),
+    "series": (
+        PairScore, Fraction(9, 10), [Series(UNIT, epsilon=0.5, terms=terms) for terms in (2, 9)]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("name", SHORT)
+def test_a_choice_is_tried_at_neighbouring_cells(
+    name: str, backwards: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, part, candidates = SHORT[name]
+    recipe = Choice(candidates[::-1] if backwards else candidates, epsilon=4.5)
+    assert audits.exact(recipe, n=50).holds
+    honest = kind.step.fget  # type: ignore[attr-defined]
+    monkeypatch.setattr(kind, "step", property(lambda score: int(honest(score) * part)))
+    assert recipe.loss(50) <= 4.5
+    wrong = audits.exact(recipe, n=50)
+    assert not wrong.holds
+    assert wrong.certified > 4.8
+
+
+def test_cells_next_to_each_other_are_among_the_spots() -> None:
+    for several, most in (((4, 16), 16), ((8, 64), 16)):
+        recipe = Choice([Histogram(UNIT, epsilon=1.0, cells=c) for c in several], epsilon=2.0)
+        found = np.sort((near_spots(recipe, 50)[:, 0] * several[-1]).astype(int))
+        assert len(found) == most
+        assert found[[0, 1, -1]].tolist() == [0, 1, several[-1] - 1]
+    assert len(near_spots(recipe, 2**20)) == 4
+    three = dict.fromkeys("abc", UNIT)
+    recipe = Choice([Histogram(three, epsilon=1.0, cells=c) for c in (2, 8)], epsilon=2.0)
+    assert near_spots(recipe, 50).shape == (16, 3)
 
 
 def test_a_choice_that_releases_something_else_is_convicted() -> None:

@@ -565,7 +565,7 @@ class TestBandwidth:
     def test_no_spread_is_a_number_of_its_own(self):
         with pytest.warns(ConfideWarning):
             assert bandwidths.spread(0.0, 0.0, largest=7.0) == 7.0
-        with pytest.warns(ConfideWarning), pytest.raises(InvalidInput, match="unit"):
+        with pytest.raises(InvalidInput, match="unit"):
             bandwidths.spread(0.0, 0.0)
 
     @pytest.mark.parametrize("rare", [0.02, 0.0005])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -131,9 +132,54 @@ def test_constant_values_are_floored_and_told():
     with pytest.warns(ConfideWarning, match="taken at its floor"):
         line = LinearRegression().fit(counts)
     assert line.facts["floored_variance"]
-    assert np.isfinite([line.intercept, *line.slope, *line.slope_error]).all()
+    assert np.isfinite([line.intercept, *line.slope]).all()
+    assert (line.intercept_error, line.slope_error) == (np.inf, (np.inf,))
+    for place in (-1.0, 0.0, 0.5):
+        assert line.interval(place) == (-np.inf, np.inf)
     # Beside another fit the facts say it, and nothing warns.
     assert baseline(counts).facts["floored_variance"]
+
+
+def noised_line(scale: float, seed: int, stated: float | None = None, n: int = 4000) -> Line:
+    """A line of slope 2 through values in [0, 1] with Laplace noise."""
+    rng = np.random.default_rng(seed)
+    x = rng.beta(2, 5, n)
+    y = 1 + 2 * x + rng.normal(0, 0.2, n)
+    law = noise.Laplace(scale=stated or scale)
+    z = x + rng.laplace(0, scale, n)
+    return LinearRegression().fit(Spectrum.of(z, noise=law, response=y, low=0, high=1))
+
+
+@pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")
+@pytest.mark.parametrize("scale", [0.1, 0.3, 0.6, 1.0, 10.0])
+def test_the_interval_of_a_slope_covers_it_however_large_the_noise(scale: float) -> None:
+    lines = [noised_line(scale, seed) for seed in range(200)]
+    hits = [abs(line.slope[0] - 2) <= 1.96 * line.slope_error[0] for line in lines]
+    # Where the variance just passes for more than its floor, the slope is too small.
+    assert np.mean(hits) > (0.8 if scale == 0.6 else 0.92)
+    guesses = [line.facts["floored_variance"] for line in lines]
+    assert guesses == [math.isinf(line.slope_error[0]) for line in lines]
+    if scale == 10:
+        assert all(guesses)
+    if scale == 0.1:
+        assert not any(guesses)
+
+
+def test_values_that_vary_more_than_they_can_are_told() -> None:
+    with pytest.warns(ConfideWarning, match="vary more than their bounds allow"):
+        line = noised_line(2.0, 1, stated=0.1)
+    assert line.facts["floored_variance"]
+    assert line.slope_error == (np.inf,)
+
+
+def test_values_at_both_ends_vary_as_much_as_they_can() -> None:
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        x = rng.integers(0, 2, 4000).astype(float)
+        z = x + rng.laplace(0, 0.2, x.size)
+        law = noise.Laplace(scale=0.2)
+        line = LinearRegression().fit(Spectrum.of(z, noise=law, response=2 * x, low=0, high=1))
+        assert abs(line.slope[0] - 2) < 4 * line.slope_error[0]
 
 
 def test_two_covariates():

@@ -95,3 +95,34 @@ class TestCustom:
 def test_bad_parameters(make):
     with pytest.raises(InvalidInput):
         make()
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-320, 1e-151, 1.1e150, 1e300])
+def test_scales_whose_squares_are_no_numbers_are_refused(scale: float) -> None:
+    for make in (
+        lambda: noise.Laplace(scale=scale),
+        lambda: noise.Gaussian(scale=scale),
+        lambda: noise.Gaussian(scale=[scale, scale]),
+        lambda: noise.TwoSidedGamma(shape=1.0, scale=scale),
+    ):
+        with pytest.raises(InvalidInput, match=r"a scale of noise from 1e-150 to 1e\+150"):
+            make()
+    with pytest.raises(InvalidInput, match="a scale of noise"):
+        noise.Custom(characteristic=np.cos, variance=1e-320 if scale < 1 else 1e305)
+
+
+@pytest.mark.parametrize("shape", [1e-300, 1e-7, 1e7, 1e300])
+def test_shapes_that_are_none_are_refused(shape: float) -> None:
+    with pytest.raises(InvalidInput, match=r"a shape of noise from 1e-06 to 1e\+06"):
+        noise.TwoSidedGamma(shape=shape, scale=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_variances_are_numbers_at_the_ends(scale: float) -> None:
+    for law in (
+        noise.Laplace(scale=scale),
+        noise.Gaussian(scale=scale),
+        noise.TwoSidedGamma(shape=1e-6 if scale < 1 else 1e3, scale=scale),
+    ):
+        assert 0 < law.variance < math.inf
+        assert law.cdf([-scale, 0.0, scale])[1] == pytest.approx(0.5)

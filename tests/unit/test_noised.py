@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from confide import noise
-from confide.errors import ConfideWarning, InvalidInput, Unsupported
+from confide import Lattice, noise
+from confide.errors import ConfideWarning, Implausible, InvalidInput, Unsupported
 from confide.estimators import (
     Deconvolution,
     KernelRegression,
@@ -20,6 +20,7 @@ from confide.estimators import (
     RatioRegression,
 )
 from confide.estimators.intervals import Intervals
+from confide.mechanisms import Noised
 from confide.summaries import Counts, Spectrum
 
 Floats = npt.NDArray[np.float64]
@@ -115,7 +116,8 @@ def test_every_estimator_on_counts(name: str, share: float, n: int) -> None:
     # With more noise than that the variance of the values is hardly told from zero.
     if share <= 0.5 and not line.facts["floored_variance"]:
         assert abs(line.slope[0] - SLOPE) < 4.5 * line.slope_error[0]
-    assert np.isfinite([line.intercept, *line.slope, *line.slope_error]).all()
+    assert np.isfinite([line.intercept, *line.slope]).all()
+    assert np.isfinite(line.slope_error[0]) != line.facts["floored_variance"]
     assert np.isfinite([logistic.intercept, *logistic.slope]).all()
     if share <= 0.1:
         assert abs(logistic.slope[0] * RANGE - 4) < 4.5 * logistic.slope_error[0] * RANGE
@@ -153,7 +155,8 @@ def test_every_estimator_on_a_spectrum(name: str, share: float) -> None:
             assert z.min() <= density.mean() <= z.max()
             curve = KernelRegression().fit(summary)
             assert np.isfinite(curve.predict(LOW + RANGE * np.array([0.2, 0.5]))).all()
-    assert np.isfinite([*line.slope, *line.slope_error]).all()
+    assert np.isfinite(line.slope).all()
+    assert np.isfinite(line.slope_error[0]) != line.facts["floored_variance"]
     if share <= 0.5 and not line.facts["floored_variance"]:
         assert abs(line.slope[0] - SLOPE) < 4.5 * line.slope_error[0]
 
@@ -198,3 +201,41 @@ def test_numbers_that_the_noise_cannot_reach_are_refused() -> None:
     ends[0] -= 0.02 * RANGE
     with pytest.raises(InvalidInput, match="1 of 4 that lie"):
         Likelihood().fit(Counts.of_noised(ends, noise=law, low=LOW, high=HIGH))
+
+
+class TestNoiseThatIsNotThere:
+    """Numbers that stay within the bounds of the true values, where noise would not."""
+
+    @pytest.mark.parametrize("name", ["laplace", "gaussian", "gaussians", "gamma-0.7", "gamma-3"])
+    @pytest.mark.parametrize("share", [1.0, 2.0, 100.0])
+    def test_is_told(self, name: str, share: float) -> None:
+        x = LOW + RANGE * np.random.default_rng(1).beta(2, 5, 500)
+        law = LAWS[name][0](share * RANGE, x.size)
+        for values in (
+            x,
+            np.clip(x + LAWS[name][1](np.random.default_rng(2), RANGE, 500), 2e4, 2e5),
+        ):
+            counts = Counts.of_noised(values, noise=law, low=LOW, high=HIGH)
+            with pytest.warns(Implausible, match="smaller than stated, or the numbers were cut"):
+                Likelihood().fit(counts)
+
+    @pytest.mark.parametrize("name", LAWS)
+    @pytest.mark.parametrize("share", [0.02, 0.5, 2.0, 20.0])
+    @pytest.mark.parametrize("n", [1, 30, 5000])
+    def test_no_false_alarm(self, name: str, share: float, n: int) -> None:
+        law, draw = LAWS[name]
+        sd = share * RANGE
+        # All in the middle, from where least leave.
+        for seed in range(5):
+            z = LOW + RANGE / 2 + draw(np.random.default_rng(seed), sd, n)
+            made = law(sd, n)
+            for values in (z, np.round(z / (0.9 * sd)) * 0.9 * sd):
+                counts = Counts.of_noised(values, noise=made, low=LOW, high=HIGH)
+                assert counts.mechanism.moved(counts.counts)  # type: ignore[union-attr]
+
+    def test_nothing_can_be_told_without_a_margin(self) -> None:
+        channel = Noised(Lattice(low=0, high=1, size=4), noise.Laplace(scale=9.0), margin=0)
+        assert channel.moved(np.array([100, 0, 0, 0]))
+        wider = Noised(channel.lattice, channel.noise, margin=1)
+        assert wider.moved(np.zeros(6, dtype=np.int64))
+        assert not wider.moved(np.array([0, 100, 0, 0, 0, 0]))

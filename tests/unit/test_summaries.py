@@ -238,6 +238,13 @@ def test_damaged_summaries_are_refused(name: str) -> None:
         Counts.from_dict(damaged()[name])
 
 
+def test_a_truth_value_is_no_number_of_respondents() -> None:
+    fields = Counts.of(MECHANISMS[0].simulate([0.5], seed=1)).to_dict()
+    assert Counts.from_dict(fields).n == 1
+    with pytest.raises(InvalidInput, match="n=True respondents"):
+        Counts.from_dict({**fields, "n": True})
+
+
 @pytest.mark.parametrize("cut", [0, 1, 10, 100, -1])
 def test_truncated_bytes_are_refused(cut: int) -> None:
     data = make(MECHANISMS[0], 20, 1, True).to_bytes()

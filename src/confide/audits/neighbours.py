@@ -6,6 +6,7 @@ values. In a family any two data sets are neighbours: they differ in one record,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide.audits.indices import cells_of
+from confide.lattice import Lattice
 from confide.releases._columns import named
 from confide.releases.choice import Choice
 
@@ -22,21 +24,52 @@ Data = npt.NDArray[np.int64]
 
 FEW = 4
 """All data sets of up to so many records are tried, at as many spots or fewer."""
+SPOTS = 16
+"""Spots that every choice is tried at, at most."""
+RECORDS = 2**23
+"""Records in all these data sets of many records together, at most."""
 NUMBERS = 2**22
 """Numbers that all these data sets of one size are made into, at most."""
 
 
 def spots(recipe: Any, n: int, most: int) -> Spots:
     """Up to ``most`` cells a column of those that n records are put into, the ends included."""
-    lattice = _first(recipe).lattice
-    if lattice is None:
+    if _first(recipe).lattice is None:
         return np.array([[0.0], [1.0]])
     columns = []
-    for at, axis in enumerate(named(lattice).values()):
-        cells = cells_of(_first(recipe), axis, n, at)
+    for cells in _cells(recipe, n):
         some = np.linspace(0, cells.size - 1, min(cells.size, most)).astype(np.int64)
         columns.append(cells.position(some))
     return np.array(list(product(*columns)))
+
+
+def near_spots(recipe: Choice, n: int) -> Spots:
+    """Up to `SPOTS` cells of the finest candidate, next to each other in part, ends included.
+
+    Two cells of one candidate that are one cell of another tell the two apart. Of very many records
+    there are fewer.
+    """
+    spots = min(SPOTS, max(FEW, math.isqrt(RECORDS // n)))
+    finest = max(
+        (_cells(each, n) for each in recipe.candidates),
+        key=lambda several: math.prod(cells.size for cells in several),
+    )
+    most = max(3, int(spots ** (1 / len(finest))))
+    columns = []
+    for cells in finest:
+        last = cells.size - 1
+        first = np.arange(last) if last < most else np.linspace(0, last - 1, most // 2)
+        some = np.unique([*first.astype(np.int64), *first.astype(np.int64) + 1, last])
+        columns.append(cells.position(some))
+    found = np.array(list(product(*columns)))
+    return found[np.linspace(0, len(found) - 1, min(len(found), spots)).astype(np.int64)]
+
+
+def _cells(recipe: Any, n: int) -> list[Lattice]:
+    """The cells of each column that n records are put into."""
+    first = _first(recipe)
+    axes = named(first.lattice).values()
+    return [cells_of(first, axis, n, at) for at, axis in enumerate(axes)]
 
 
 def few_spots(recipe: Any, n: int, numbers: int = 1) -> Spots:

@@ -15,15 +15,17 @@ from confide.accounting import exact as written
 from confide.audits.certificates import BITS, within
 from confide.audits.neighbours import (
     FEW,
+    SPOTS,
     Data,
     Spots,
     all_families,
-    few_spots,
     like_families,
+    near_spots,
     ready,
     remembered,
+    spots,
 )
-from confide.audits.trials import AGAIN, Trial, sizes
+from confide.audits.trials import AGAIN, MANY, Trial, sizes
 from confide.errors import InvalidInput
 from confide.randomness import SeededEntropy, log_ceiling, weighted
 from confide.releases._layers import Layers
@@ -33,63 +35,88 @@ from confide.releases.query import Query
 
 POINTS, LENGTH = 3, 2
 """Cells and length of the sequences whose law is worked out."""
+WHOLE = 1000
+"""Records at most whose sequences are drawn again as long as they are."""
 
 Law = list[list[tuple[int, int]]]
 """Integers around the weight of each outcome, for each independent draw."""
 
 
 def quantile_tried(recipe: Query, n: int) -> Trial:
-    """A quantile and the ends of its interval, on a few cells."""
-    small = replace(recipe, lattice=_coarse(recipe.lattice, FEW))
-    ranks = small._ranks
+    """A quantile and the ends of its interval: on a few cells, and of n records on its own."""
     found = Trial()
-
-    def law(data: Data) -> Law:
-        return [[(w, w) for w in weights] for weights in ranks.weights(data) if weights]
-
     for size in sizes(n):
+        cells = FEW if size <= FEW else MANY
+        small = replace(recipe, lattice=_coarse(recipe.lattice, cells))
+        ranks, places = small._ranks, spots(small, size, cells)
+
+        def law(data: Data, small: Query = small, places: Spots = places) -> Law:
+            several = small._ranks.weights(ready(small, places, data))
+            return [[(w, w) for w in weights] for weights in several if weights]
+
         if size <= FEW:
-            families = all_families(ranks.size, size)
+            families = all_families(len(places), size)
         else:
-            families = _about(ranks.targets(size), ranks.size, size)
+            families = _across(ranks.targets(size), len(places), size)
         found += _compared(law, families, size, written(recipe.epsilon))
-        found += Trial(holds=_ranked(small, np.arange(size) % ranks.size))
+        prepared = ready(small, places, np.arange(size) % len(places))
+        found += Trial(holds=_ranked(small, prepared))
     return found
 
 
-def _about(ranks: tuple[int, ...], cells: int, n: int) -> Iterator[list[Data]]:
-    """Data sets of two cells, one of which holds about as many records as a rank asked for."""
-    near = {min(max(rank + step, 0), n - 1) for rank in ranks for step in (-1, 0, 1)}
-    for low, high in combinations(range(cells), 2):
-        for below in sorted({0, *near, n - 1}):
-            others = np.repeat([low, high], [below, n - 1 - below])
-            yield [np.append(others, cell) for cell in range(cells)]
+def _across(ranks: tuple[int, ...], cells: int, n: int) -> Iterator[list[Data]]:
+    """Data sets of a few cells with wide gaps between, about as many records below as some ranks.
+
+    The last record goes from end to end, across all ranks that are asked for: each of the draws
+    loses as much as it can.
+    """
+    middle, low, high = ranks
+    places = np.linspace(0, cells - 1, 6).astype(np.int64)
+    for step in range(-2, 3):
+        asked = [low // 2, low + step, middle + step, high + step, (high + n) // 2]
+        below = np.maximum.accumulate(np.clip(asked, 0, n - 1))
+        others = np.repeat(places, np.diff(below, prepend=0, append=n - 1))
+        yield [np.append(others, cell) for cell in np.unique(places)]
 
 
-def _ranked(recipe: Query, data: Data) -> bool:
+def _ranked(recipe: Query, prepared: Any) -> bool:
     """Whether cells are drawn by the weights that are stated."""
     one, other = SeededEntropy(0), SeededEntropy(0)
     for _ in range(AGAIN):
         expected = [
             int(weighted(weights).draw(one, 1)[0]) if weights else -1
-            for weights in recipe._ranks.weights(data)
+            for weights in recipe._ranks.weights(prepared)
         ]
-        if recipe._draw(data, other) != expected:
+        if recipe._draw(prepared, other) != expected:
             return False
     return True
 
 
-def sequences_tried(recipe: KolmogorovSmirnov) -> Trial:
+def sequences_tried(recipe: KolmogorovSmirnov, n: int) -> Trial:
     """Short sequences of a few cells, with the weights that all of them are drawn by."""
     small = replace(recipe, size=LENGTH, points=POINTS)
+    found = Trial(holds=_laid(recipe, min(n, WHOLE)))
+    for size in sizes(n):
+        places = spots(small, size, POINTS)
 
-    def law(data: Data) -> Law:
-        return [_layers(small._prepare(data, lambda _: None))]
+        def law(data: Data, places: Spots = places) -> Law:
+            return [_layers(ready(small, places, data))]
 
-    found = Trial()
-    for size in range(1, FEW + 1):
-        found += _compared(law, all_families(POINTS, size), size, written(recipe.epsilon))
+        if size <= FEW:
+            families = all_families(POINTS, size)
+        else:
+            families = like_families(POINTS, list(range(POINTS)), size)
+        found += _compared(law, families, size, written(recipe.epsilon))
+        found += Trial(holds=_laid(small, size))
     return found
+
+
+def _laid(recipe: KolmogorovSmirnov, n: int) -> bool:
+    """Whether sequences are drawn from the layers that are stated, and nothing else is released."""
+    places = spots(recipe, n, FEW)
+    prepared = ready(recipe, places, np.arange(n) % len(places))
+    one, other = SeededEntropy(0), SeededEntropy(0)
+    return all(recipe._draw(prepared, other) == Layers.draw(prepared, one) for _ in range(AGAIN))
 
 
 def _layers(layers: Layers) -> list[tuple[int, int]]:
@@ -126,18 +153,14 @@ def choice_tried(recipe: Choice, n: int, released: Trial) -> Trial:
     """
     small, found = _coarsest(recipe), released
     for size in sizes(n, least=2):
-        places = few_spots(small, size)
+        places = near_spots(small, size)
 
         def exponents(data: Data, places: Spots = places) -> list[Fraction]:
             found: list[Fraction] = ready(small, places, data)[0]
             return found
 
-        some = list(range(len(places)))
-        families = (
-            all_families(len(some), size) if size <= FEW else like_families(len(some), some, size)
-        )
         look, worst, sets = remembered(exponents), Fraction(0), 0
-        for family in families:
+        for family in _choices(len(places), size, n):
             for one, other in combinations([look(data) for data in family], 2):
                 moved = [a - b for a, b in zip(one, other, strict=True)]
                 worst = max(worst, max(moved) - min(moved))
@@ -145,6 +168,16 @@ def choice_tried(recipe: Choice, n: int, released: Trial) -> Trial:
         holds = worst <= recipe.choosing and _chosen(small, places, size)
         found += Trial(released.loss + float(worst), released.slack, holds, (size,), sets)
     return found
+
+
+def _choices(places: int, size: int, n: int) -> Iterator[list[Data]]:
+    """All data sets of a few records at a few spots; of n records at all of them, all but one."""
+    few = np.unique([0, min(1, places - 1), places // 2, places - 1])
+    if size <= FEW:
+        for family in all_families(len(few), size):
+            yield [few[data] for data in family]
+    if size >= min(n, FEW):
+        yield from like_families(places, list(range(places)), size)
 
 
 def _chosen(recipe: Choice, places: Spots, n: int) -> bool:
@@ -163,7 +196,7 @@ def _chosen(recipe: Choice, places: Spots, n: int) -> bool:
 def _coarsest(recipe: Choice) -> Choice:
     """The same choice with as few cells as its candidates take."""
     several: tuple[Any, ...] = tuple(recipe.candidates)
-    cells = FEW
+    cells = SPOTS
     while True:
         try:
             coarse = [replace(each, lattice=_coarse(each.lattice, cells)) for each in several]
@@ -194,4 +227,5 @@ def _compared(
 def _ratio(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> Fraction:
     """The largest ratio of an outcome's probabilities in two laws, at least."""
     totals = Fraction(sum(low for low, _ in other), sum(high for _, high in one))
-    return totals * max(Fraction(low, high) for (low, _), (_, high) in zip(one, other, strict=True))
+    pairs = set(zip(one, other, strict=True))
+    return totals * max(Fraction(low, high) for (low, _), (_, high) in pairs)

@@ -20,7 +20,7 @@ from confide.releases.query import Query
 
 UNSEEN = (
     "It runs the release on neighbouring data sets: all of up to {few} records on a few cells, and "
-    "some of {n} records. What only other data sets would show it does not see."
+    "some of {most} records. What only other data sets would show it does not see."
 )
 STATED = "It takes the loss that the release states: it knows no way to try data sets of this kind."
 
@@ -38,8 +38,15 @@ def release_loss(recipe: Recipe, n: int) -> Finding:
         "exact", repr(recipe), recipe.epsilon,
         holds=bool(loss <= recipe.epsilon and slack <= recipe.delta and trial.holds),
         certified=loss if trial.holds else max(loss, trial.loss),
-        evidence=evidence, unseen=UNSEEN.format(few=FEW, n=n) if trial.sets else STATED,
+        evidence=evidence, unseen=_unseen(trial, n),
     )  # fmt: skip
+
+
+def _unseen(trial: Trial, n: int) -> str:
+    """What data sets were tried; the largest have fewer than n records where n is very large."""
+    if not trial.sets:
+        return STATED
+    return UNSEEN.format(few=FEW, most=min(n, max(trial.sizes)))
 
 
 def tried(recipe: Recipe, n: int) -> Trial:
@@ -49,7 +56,7 @@ def tried(recipe: Recipe, n: int) -> Trial:
     if isinstance(recipe, Additive):
         return sums_tried(recipe, n)
     if isinstance(recipe, KolmogorovSmirnov):
-        return sequences_tried(recipe)
+        return sequences_tried(recipe, n)
     if isinstance(recipe, Choice):
         released = Trial()
         for candidate in recipe.candidates:

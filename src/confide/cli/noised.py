@@ -9,6 +9,7 @@ from typing import Any
 from confide import _arrow, _cells, _validate, noise
 from confide._files import expand
 from confide.cli import inputs
+from confide.cli.values import headed
 from confide.errors import InvalidInput
 from confide.summaries import Counts, Spectrum
 
@@ -35,6 +36,8 @@ def read(
             if value is None:
                 raise InvalidInput(f"--{option}, a bound of the true values", "none")
     sources = [_arrow.Source(found) for found in expand([path], _arrow.READABLE)]
+    for source in sources:
+        headed(source)
     column = column or inputs.only(sources[0].names, None, "--column")
     for source in sources:
         source.require([column])

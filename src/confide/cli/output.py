@@ -83,7 +83,7 @@ def format_of(values: Sequence[float]) -> Callable[[float], str]:
 
     The largest gets four digits and the smallest at least two.
     """
-    sizes = [abs(value) for value in values if value]
+    sizes = [abs(value) for value in values if value and math.isfinite(value)]
     largest = max(sizes, default=1.0)
     if not 1e-4 <= largest < 1e15:
         return lambda value: f"{value:.3e}"

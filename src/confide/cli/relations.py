@@ -21,6 +21,10 @@ POINTS = 41
 ROWS = 9
 FINE = 4001
 """Points between which the more likely class is looked for."""
+GUESS = (
+    "The reports hardly vary more than their noise, or more than the bounds allow, so the line is "
+    "a guess without a standard error: there are too few reports for this much noise."
+)
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,8 @@ class Relation:
             **({} if pair.left_out is None else {"left_out": dict(pair.left_out)}),
             "x": x if isinstance(x, list) else x.tolist(),
             "probability" if self.classes else "y": values.tolist(),
-            "lower": lower.tolist(),
-            "upper": upper.tolist(),
+            "lower": _finite(lower),
+            "upper": _finite(upper),
             "level": self.level,
             **({"regions": [list(one) for one in self.regions]} if self.classes else {}),
             "linear": None if self.line is None else _coefficients(self.line),
@@ -179,13 +183,9 @@ class Relation:
             start = f"Corrected logistic curve: log odds of {what} = {right}"
         else:
             start = f"Corrected line: {self.pair.y or 'y'} = {right}"
-        lines = [f"{start}, slope {output.number(slope)} +- {error:.2g} (standard error)."]
         if line.facts.get("floored_variance"):
-            lines.append(
-                "The reports hardly vary more than their noise, so the line is a guess: there are "
-                "too few reports for this much noise."
-            )
-        return lines
+            return [f"{start}.", GUESS]
+        return [f"{start}, slope {output.number(slope)} +- {error:.2g} (standard error)."]
 
 
 def of(pair: Pair, curve: Regression, method: str, level: float, classes: bool) -> Relation:
@@ -198,6 +198,11 @@ def of(pair: Pair, curve: Regression, method: str, level: float, classes: bool) 
     assert line is None or isinstance(line, Straight)
     assert line is None or not isinstance(curve, CategoryMeans)
     return Relation(pair, curve, line, method, level, classes)
+
+
+def _finite(numbers: Any) -> list[float | None]:
+    """Plain numbers, None for those that nobody knows."""
+    return [each if math.isfinite(each) else None for each in numbers.tolist()]
 
 
 def _coefficients(line: Straight) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from confide import _arrow, _cells
 from confide._files import expand
-from confide.cli import inputs
 from confide.cli.output import progress
 from confide.errors import InvalidInput
 
@@ -20,13 +19,47 @@ Floats = npt.NDArray[np.float64]
 def _opened(path: Path, columns: Sequence[str] | None) -> tuple[list[_arrow.Source], list[str]]:
     """The files, and names of columns that they all have; without names the only one there is."""
     sources = [_arrow.Source(found) for found in expand([path], _arrow.READABLE)]
-    names = list(columns or [inputs.only(sources[0].names, None, "--column")])
+    for source in sources:
+        headed(source)
+    names = list(columns or [_only(sources[0])])
     for name in names:
         if names.count(name) > 1:
             raise InvalidInput("each column once", f"{name!r} twice")
     for source in sources:
         source.require(names)
     return sources, names
+
+
+def headed(source: _arrow.Source) -> None:
+    """Refuse a CSV file with a number among its names: nobody has written names on top.
+
+    The first record would be taken for names, left out, and published as one.
+    """
+    if source.plain and any(map(_number, source.names)):
+        raise InvalidInput(
+            f"the names of the columns in the first line of {source.where}",
+            "a number",
+            "Put names on top; one that is a number, such as a year, needs a letter.",
+        )
+
+
+def _number(name: str) -> bool:
+    """Whether a name may be a value: digits without letters, or what Python reads as a number."""
+    try:
+        float(name)
+    except ValueError:
+        return any(map(str.isdigit, name)) and not any(map(str.isalpha, name))
+    return True
+
+
+def _only(source: _arrow.Source) -> str:
+    """The only column; the names of several are not said, since a first line may be values."""
+    if len(source.names) != 1:
+        raise InvalidInput(
+            f"--column to name one of the {len(source.names)} columns of {source.where}",
+            "no --column",
+        )
+    return source.names[0]
 
 
 def whole(path: Path, columns: Sequence[str] | None, *, stated: bool) -> list[str]:

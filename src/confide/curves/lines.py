@@ -138,6 +138,8 @@ class _DeltaBand:
     def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
         design = self.curve.design(x)
         middle = design @ np.array([self.curve.intercept, *self.curve.slope])
-        variance = np.einsum("...j,jk,...k->...", design, self.curve.matrix, design)
+        matrix, variance = self.curve.matrix, np.full(middle.shape, np.inf)
+        if np.isfinite(matrix).all():
+            variance = np.einsum("...j,jk,...k->...", design, matrix, design)
         half = special.ndtri((1 + level) / 2) * np.sqrt(np.maximum(variance, 0))
         return self.curve.response(middle - half), self.curve.response(middle + half)

@@ -26,6 +26,8 @@ Floats = npt.NDArray[np.float64]
 METHODS = ("plug-in", "normal-reference", "cv")
 NOISE = 160.0
 """The noise's characteristic function varies about as much as a wave of this phase."""
+SMALLEST, LARGEST = 1e-30, 1e30
+"""Standard deviations of the values: their ninth powers are numbers still."""
 MAX_GRID = 2**20
 CHUNK = 2**22
 
@@ -77,20 +79,20 @@ def spread(variance: float, error: float, *, largest: float = math.inf) -> float
     largest
         What it may not exceed: that of even spread, where the support is known.
     """
+    floored = math.sqrt(max(variance, 2 * error))
+    result = min(floored, largest) if floored > 0 else largest
+    if not SMALLEST <= result <= LARGEST:
+        raise InvalidInput(
+            f"numbers whose standard deviation without noise is from {SMALLEST:g} to {LARGEST:g}",
+            "others",
+            "Change their unit, remove outliers, or give a bandwidth.",
+        )
     if variance <= 0:
         warnings.warn(
             "The noisy values vary no more than the noise alone, so the bandwidth is a guess: "
             "there are too few values for this much noise.",
             ConfideWarning,
             stacklevel=2,
-        )
-    floored = math.sqrt(max(variance, 2 * error))
-    result = min(floored, largest) if floored > 0 else largest
-    if not math.isfinite(result):
-        raise InvalidInput(
-            "numbers whose squares a double can hold",
-            "others",
-            "Change their unit, remove outliers, or give a bandwidth.",
         )
     return result
 

@@ -29,6 +29,16 @@ from confide.summaries import Counts, Spectrum
 
 Floats = npt.NDArray[np.float64]
 
+LITTLE = (
+    "The reports hardly vary more than their noise, so the values' variance was taken at its floor "
+    "and the slope is a guess without standard errors: there are too few reports for this much "
+    "noise."
+)
+MUCH = (
+    "The values seem to vary more than their bounds allow, so the slope is a guess without "
+    "standard errors: the noise is larger than stated, or the bounds are too narrow."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LinearRegression:
@@ -50,9 +60,12 @@ class LinearRegression:
     slope = (mean(y g1) - mean(g1) mean(y))/(mean(g2) - mean(g1)**2). The denominator is an
     estimate of the values' variance and can come out near zero or negative by chance; it is not
     let below two of its own standard errors, nor below 1 % of the variance of even spread over
-    the range, and a warning and ``facts["floored_variance"]`` say so. Standard errors are of
-    the sandwich kind, from the variance of the estimating equations; nothing is assumed of the
-    response.
+    the range. It cannot be above a quarter of the squared range either. Where it would be, the
+    slope is a guess: a warning and ``facts["floored_variance"]`` say so, and the standard errors
+    are infinite. Else they are of the sandwich kind, from the variance of the estimating
+    equations; nothing is assumed of the response. A variance that is really about its own standard
+    error passes the floor in one of seven surveys, by being too large: then the slope is too small,
+    and its interval is too short.
 
     Examples
     --------
@@ -77,15 +90,9 @@ class LinearRegression:
         products = rows.products
         matrix = products @ rows.weight / weight
         mean = matrix[0, 1:]
-        covariance, floored = _floored(rows, mean, LEAST_SPREAD * (high - low) ** 2 / 12)
-        if floored:
-            warnings.warn(
-                "The reports hardly vary more than their noise, so the values' variance was taken "
-                "at its floor and the slope is a guess: there are too few reports for this much "
-                "noise.",
-                ConfideWarning,
-                stacklevel=2,
-            )
+        covariance, doubt = _floored(rows, mean, LEAST_SPREAD * (high - low) ** 2 / 12)
+        if doubt:
+            warnings.warn(doubt, ConfideWarning, stacklevel=2)
         right = rows.scores @ rows.sums / weight
         slope = np.linalg.solve(covariance, right[1:] - mean * right[0])
         estimate = np.array([right[0] - slope @ mean, *slope])
@@ -103,6 +110,8 @@ class LinearRegression:
         matrix[1:, 1:] = covariance + np.outer(mean, mean)
         bread = np.linalg.inv(matrix)
         errors: Floats = bread @ meat @ bread
+        if doubt:
+            errors = np.full_like(errors, np.inf)
         return Line(
             float(estimate[0]),
             tuple(slope.tolist()),
@@ -110,7 +119,7 @@ class LinearRegression:
             tuple(low.tolist()),
             tuple(high.tolist()),
             names(summary),
-            facts("linear regression", given, self.response) | {"floored_variance": floored},
+            facts("linear regression", given, self.response) | {"floored_variance": bool(doubt)},
         )
 
 
@@ -194,10 +203,11 @@ def _rows(summary: Counts | Spectrum) -> _Rows:
     )
 
 
-def _floored(rows: _Rows, mean: Floats, least: Floats) -> tuple[Floats, bool]:
+def _floored(rows: _Rows, mean: Floats, least: Floats) -> tuple[Floats, str]:
     """Covariance of the covariates, no direction of which varies less than can be told from zero.
 
-    Directions are the principal ones in units of the least variance that is allowed.
+    Nor more than the range allows. Directions are the principal ones in units of the least variance
+    that is allowed. With a sentence where that made a difference.
     """
     weight, unit = rows.weight.sum(), np.sqrt(least)
     moments = rows.products[1:, 1:]
@@ -209,7 +219,13 @@ def _floored(rows: _Rows, mean: Floats, least: Floats) -> tuple[Floats, bool]:
     influence -= (influence @ rows.weight / weight)[:, None]
     errors = np.sqrt(influence**2 @ rows.squared_weight) / weight
     lowest = np.maximum(2 * errors, 1)
-    if (values >= lowest).all():
-        return covariance, False
-    kept: Floats = (vectors * np.maximum(values, lowest)) @ vectors.T * np.outer(unit, unit)
-    return kept, True
+    # No variance is above a quarter of the squared range, and even spread has a twelfth of it.
+    highest = 3 / LEAST_SPREAD * len(values)
+    doubt = "" if (values >= lowest).all() and (lowest <= highest).all() else LITTLE
+    if (values - 2 * errors > highest).any():
+        doubt = MUCH
+    if not doubt:
+        return covariance, ""
+    possible = np.minimum(np.maximum(values, lowest), highest)
+    kept: Floats = (vectors * possible) @ vectors.T * np.outer(unit, unit)
+    return kept, doubt

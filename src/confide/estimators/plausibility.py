@@ -30,7 +30,8 @@ def checked(summary: Any, *, question: str = "") -> Counts:
     """The counts; with a warning where no population could have given them.
 
     Numbers that somebody else noised come with a law that is nearly right only, so they are held
-    to less: they are refused if some lie further out than the stated noise can have taken them.
+    to less: they are refused if some lie further out than the stated noise can have taken them,
+    and get a warning if fewer lie outside the bounds than it takes there at least.
 
     Parameters
     ----------
@@ -54,6 +55,16 @@ def checked(summary: Any, *, question: str = "") -> Counts:
             f"{lost:,} of {counts.n:,} that lie too far out",
             "Give bounds that hold the true values and the scale that the noise really had, and "
             "leave out codes such as -999 that stand for no answer.",
+        )
+    if isinstance(mechanism, Noised) and not mechanism.moved(counts.counts):
+        sd = math.sqrt(mechanism.noise.variance)
+        warnings.warn(
+            f"Expected numbers that noise with a standard deviation of {sd:g} has carried out of "
+            f"{mechanism.lattice.low:g} to {mechanism.lattice.high:g}, got fewer than there must "
+            "be. The noise is smaller than stated, or the numbers were cut to the bounds: do not "
+            "rely on an estimate from these.",
+            Implausible,
+            stacklevel=3,
         )
     parts = mechanism.parts if isinstance(mechanism, Joint) else {question: mechanism}
     for axis, (name, part) in enumerate(parts.items()):

@@ -73,7 +73,9 @@ class RatioRegression:
     Reports must depend on the covariate only, not on the response. A cell without mass takes the
     response of its neighbours, a category without mass that of everybody; ``facts["filled"]`` is
     the share of such cells. Weighted counts
-    are scaled to their effective number (Kish). ``curve.interval`` is a `RatioBand`.
+    are scaled to their effective number (Kish). ``curve.interval`` is a `RatioBand`, which covers
+    less than it says where noise drowns the values: look at ``curve.baseline`` too, whose errors
+    are infinite then.
 
     Examples
     --------

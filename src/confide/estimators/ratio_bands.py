@@ -40,9 +40,12 @@ class RatioBand:
     sixteenth for a private number as the response), so the curve need not lie in the middle of
     its band. What is left of the bias is not in the band: where the response turns within less
     than the noise can resolve, peaks are cut by more than the band says, and near the ends of the
-    range, where values are rare, the curve is drawn towards its neighbourhood. Reports are drawn
-    anew with replacement, 100 times (40 for a private response), and public responses with the
-    spread seen at each report, all fitted in one batch with a fixed seed when first asked for.
+    range, where values are rare, the curve is drawn towards its neighbourhood. So bands cover less
+    as noise grows: in 60 surveys of 4,000 values x ~ Beta(2, 5) with the response 1 + 2 x, those of
+    95 % held the truth at .2, .4 and .6 in 88, 25 and 23 % under Laplace noise of scale 10, and in
+    85, 58 and 53 % from Laplace reports at epsilon .3. Reports are drawn anew with replacement, 100
+    times (40 for a private response), and public responses with the spread seen at each report, all
+    fitted in one batch with a fixed seed when first asked for.
     """
 
     levels: Levels | None

@@ -28,6 +28,8 @@ LARGEST = 1e12
 """A frequency that noise has damped more than this is lost in rounding."""
 FAR = 40.0
 """Standard deviations of noise that no number is away from the value behind it."""
+TINY = 1e-9
+"""Noise that is smaller than so much of the numbers is hardly there in doubles."""
 SCALES = 1024
 TABLE = 2048
 
@@ -40,6 +42,7 @@ def plausible(spectrum: Spectrum) -> Spectrum:
     """
     kept = np.ones(spectrum.n, dtype=bool)
     for axis, noise in enumerate(spectrum.noise):
+        _told_apart(spectrum.values[:, axis], noise)
         far = FAR * (np.asarray(noise.scale) if varies(noise) else math.sqrt(noise.variance))
         if spectrum.low is not None:
             kept &= spectrum.values[:, axis] >= spectrum.low[axis] - far
@@ -59,6 +62,16 @@ def plausible(spectrum: Spectrum) -> Spectrum:
     )
     response = None if spectrum.response is None else spectrum.response[kept]
     return Spectrum(spectrum.values[kept], laws, response, spectrum.low, spectrum.high)
+
+
+def _told_apart(numbers: Floats, noise: Noise) -> None:
+    """Refuse numbers that are all alike, with noise so small that doubles hardly show it."""
+    size = float(np.abs(numbers).max(initial=0.0))
+    if numbers.size and np.ptp(numbers) == 0 and math.sqrt(noise.variance) < TINY * size:
+        raise InvalidInput(
+            "numbers that differ by the noise on them",
+            f"numbers that are all the same, and noise of less than {TINY:g} of them",
+        )
 
 
 def axes_of(spectrum: Spectrum, kernel: Kernel) -> tuple[Axis, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,8 @@ from confide.noise import Gaussian, Noise, from_dict
 DEGREE = 7
 IMPOSSIBLE = 1e-9
 """Chance below which noise is taken not to have the law that was stated."""
+PLACES = 257
+"""True values between the bounds that are looked at for the one that leaves them least."""
 NODES = 8
 """Places inside a cell that stand for all."""
 CHUNK = 2**16
@@ -202,6 +205,27 @@ class Noised(Channel):
         nearest = np.maximum(beyond - (edges[1] - edges[0]), 0.0)
         chances = self.noise.mean_cdf(-nearest)
         return int(counts[seen[counts.sum() * chances < IMPOSSIBLE]].sum())
+
+    def moved(self, counts: npt.NDArray[np.int64]) -> bool:
+        """Whether as many reports lie outside the bounds as this noise carries there at least.
+
+        Rounding may take back what lies outside by less than half a standard deviation, so that
+        does not count. By Chernoff's bound noise with this law fails with a chance below one in a
+        billion, whatever the true values.
+        """
+        n = int(counts.sum())
+        if not n or not self.margin:
+            return True
+        lattice, slack = self.lattice, 0.5 * math.sqrt(self.noise.variance)
+        places = np.linspace(0, lattice.high - lattice.low, PLACES)
+        tails = self.noise.mean_cdf(-places - slack)
+        least = min(float((tails + tails[::-1]).min()), 1 - IMPOSSIBLE)
+        share = 1 - int(counts[self.margin : -self.margin].sum()) / n
+        if share >= least:
+            return True
+        outside = share * math.log(share / least) if share else 0.0
+        inside = (1 - share) * math.log((1 - share) / (1 - least))
+        return n * (outside + inside) <= -math.log(IMPOSSIBLE)
 
     def unbiased(self, power: int) -> Floats:
         """Polynomials of the noised value, and the two end cells, that undo noise and binning.

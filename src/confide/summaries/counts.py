@@ -127,8 +127,8 @@ class Counts:
         step = (lattice.high - lattice.low) / lattice.size
         # Margins come from the noise, not from the data, so that summaries of two files add up.
         # Ten standard deviations leave next to nothing beyond, and the end cells hold that.
-        margin = int(np.ceil(10 * np.sqrt(noise.variance) / step)) + 1
-        channel = Noised(lattice, noise, margin=min(margin, 32 * size))
+        margin = math.ceil(min(10 * math.sqrt(noise.variance) / step, 32 * size - 1)) + 1
+        channel = Noised(lattice, noise, margin=margin)
         tallied = tally(
             channel.index(numbers),
             channel.law.outputs,

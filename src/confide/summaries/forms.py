@@ -28,6 +28,8 @@ HEADER_BYTES, HEADER_RATIO = 2**20, 20
 """A packed header is no longer than this and so many times the archive."""
 MEMBERS = 100
 """Arrays of an archive that are looked at."""
+CODECS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""What members of an archive may be compressed by: others unpack more than is asked for."""
 # What zip, numpy and json raise on bytes that are damaged or hostile.
 DAMAGE = (
     OSError,
@@ -58,6 +60,8 @@ class Packed:
     @classmethod
     def of(cls, archive: zipfile.ZipFile, member: str) -> Packed:
         """Read what the array says about itself."""
+        if archive.getinfo(member).compress_type not in CODECS:
+            raise ValueError("no codec that unpacks as much as it is asked for")
         with archive.open(member) as file:
             shape, dtype = _npy(file)
         return cls(archive, member, shape, dtype)
@@ -74,9 +78,10 @@ class Packed:
 
 def _npy(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     form = np.lib.format
-    version = form.read_magic(file)
-    read = form.read_array_header_1_0 if version == (1, 0) else form.read_array_header_2_0
-    shape, _, dtype = read(file)
+    # Later versions are for headers of up to 4 GiB, which numpy reads before it looks at them.
+    if form.read_magic(file) != (1, 0):
+        raise ValueError("no header of at most 64 KiB")
+    shape, _, dtype = form.read_array_header_1_0(file)
     if dtype.hasobject or any(length < 0 for length in shape):
         raise ValueError("no plain array")
     return shape, dtype
@@ -207,7 +212,8 @@ def _counts(array: Any, shape: tuple[int, ...], n: Any) -> npt.NDArray[np.int64]
         raise too_many()
     counts = table.astype(np.int64, copy=False)
     total = int(counts.sum())
-    if total != n:
+    # True would be 1.
+    if isinstance(n, bool) or total != n:
         raise InvalidInput(
             f"n={_validate.shown(n)} respondents in the counts",
             str(total),
