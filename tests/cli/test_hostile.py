@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -328,3 +329,18 @@ class TestOddNoise:
         law = "--noise laplace --scale 100 --low 0 --high 1"
         said = refused(f"density --noised v.csv {law}", capsys)
         assert "smaller than stated, or the numbers were cut to the bounds" in said
+
+
+def test_the_program_ends_where_a_packed_file_cannot_be_read() -> None:
+    # Arrow reads ahead in a thread of its own, which must be done before Python is.
+    with gzip.open("values.csv.gz", "wb") as file:
+        file.write(b'pay\n"' + b"1\n" * 2**26)
+    Path("survey.toml").write_text("[questions.pay]\nlow = 0\nhigh = 10\nepsilon = 1.0\n")
+    command = "privatize survey.toml values.csv.gz -o reports.parquet".split()
+    done = subprocess.run(
+        [sys.executable, "-m", "confide", *command],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "a line that does not end, perhaps an open quote" in done.stderr
+    assert done.stderr.count("\n") == 1
