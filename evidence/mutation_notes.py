@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NOTES: dict[str, str] = {
-    "4b9a554cf358": "Versions fit into one byte, and SQLite is asked again before anything changes.",
+    "4b9a554cf358": "Versions fit into one byte, and SQLite is asked again before any change.",
     "5395a53517ee": "The name under which a thread keeps its own set: any will do.",
     "3eb5effb4ced": "Only the exponent of the unit is used to round.",
     "111f0a9f9b5f": "The line before has cut everything but NaN, which fails both comparisons.",
