@@ -16,6 +16,7 @@ change, which takes minutes where this takes seconds.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import queue
@@ -125,34 +126,44 @@ def apart(several: Sequence[Site]) -> list[list[Site]]:
     return groups
 
 
-def all_tests(copy: Copy, tests: Tests) -> list[str]:
+def all_tests(copies: Sequence[Copy], tests: Tests) -> list[str]:
     """Tests that fail now and did not before, each file in a process of its own."""
-    failed: list[str] = []
-    for file in test_files(copy.tree):
-        found = copy.order(files=[file], limits=None, first=False, seconds=HOUR)
+    free: queue.Queue[Copy] = queue.Queue()
+    for copy in copies:
+        free.put(copy)
+
+    def failing(file: str) -> list[str]:
+        copy = free.get()
+        try:
+            found = copy.order(files=[file], limits=None, first=False, seconds=HOUR)
+        finally:
+            free.put(copy)
         own = [test for test in tests.seconds if test.startswith((f"{file}::", f"{file}/"))]
-        if found["code"] not in (0, 1):
-            # It did not come to its end: all its tests are asked again, one change at a time.
-            failed += own
-        failed += found["failed"]
-    return [test for test in dict.fromkeys(failed) if test not in tests.failing]
+        # Where it did not come to its end all its tests are asked again, one change at a time.
+        return [*(own if found["code"] not in (0, 1) else ()), *found["failed"]]
+
+    with ThreadPoolExecutor(len(copies)) as pool:
+        several = pool.map(failing, test_files(copies[0].tree))
+        failed = dict.fromkeys(test for file in several for test in file)
+    return [test for test in failed if test not in tests.failing]
 
 
 def together(
-    copy: Copy, tests: Tests, several: Sequence[Site], told: Callable[[Row], None]
+    copies: Sequence[Copy], tests: Tests, several: Sequence[Site], told: Callable[[Row], None]
 ) -> None:
     """Put all that survived to all tests at once, and find out whom each failure is due to."""
+    copy = copies[0]
     for group in apart(several):
         left = list(group)
-        while left:
-            with copy.changed(left):
-                failed = all_tests(copy, tests)
-            if failed:
-                anyway = set(copy.run(tests, failed, first=False)["failed"])
-                failed = [test for test in failed if test not in anyway]
-            print(f"{len(left)} at once: {len(failed)} tests fail", flush=True)
-            if not failed:
-                break
+        with contextlib.ExitStack() as changed:
+            for each in copies:
+                changed.enter_context(each.changed(left))
+            failed = all_tests(copies, tests)
+        if failed:
+            anyway = set(copy.run(tests, failed, first=False)["failed"])
+            failed = [test for test in failed if test not in anyway]
+        print(f"{len(left)} at once: {len(failed)} tests fail", flush=True)
+        while failed:
             caught = []
             chosen = sorted(failed, key=lambda test: tests.seconds.get(test, USUAL))
             for site in left:
@@ -165,12 +176,22 @@ def together(
             if not caught:
                 print(f"No change alone makes these fail: {failed[:5]}", flush=True)
                 break
+            # What passed with all of them is not asked about the rest of them again.
+            with copy.changed(left):
+                found = copy.run(tests, chosen, first=False)
+            failed = found["failed"] if found["code"] in (0, 1, SLOW) else chosen
+            print(f"{len(left)} at once: {len(failed)} tests fail", flush=True)
 
 
 def settled(row: Row | None) -> bool:
-    """Whether a change need not be tried again: tests that are new may notice what survived."""
-    if row is None or row["verdict"] == SURVIVED:
+    """Whether a change need not be tried again: tests that are new may notice what survived.
+
+    What has an explanation goes on to all tests, the new ones among them.
+    """
+    if row is None:
         return False
+    if row["verdict"] == SURVIVED:
+        return row["key"] in NOTES
     return row["verdict"] == KILLED or row.get("patience", 0) > 1
 
 
@@ -220,7 +241,7 @@ def study(
             for row in pool.map(work, ahead):
                 book.tell(row)
         left = [site for site in sample if book.rows[site.key]["verdict"] == SURVIVED]
-        together(copies[0], tests, left, book.tell)
+        together(copies, tests, left, book.tell)
     finally:
         for copy in copies:
             copy.close()
