@@ -336,7 +336,7 @@ def test_the_program_ends_where_a_packed_file_cannot_be_read() -> None:
     with gzip.open("values.csv.gz", "wb") as file:
         file.write(b'pay\n"' + b"1\n" * 2**26)
     Path("survey.toml").write_text("[questions.pay]\nlow = 0\nhigh = 10\nepsilon = 1.0\n")
-    command = "privatize survey.toml values.csv.gz -o reports.parquet".split()
+    command = ["privatize", "survey.toml", "values.csv.gz", "-o", "reports.parquet"]
     done = subprocess.run(
         [sys.executable, "-m", "confide", *command],
         capture_output=True, text=True, timeout=120, check=False,
