@@ -15,8 +15,8 @@ from typing import IO, Any
 from confide import _limits
 
 BLOCK = 2**22
-PATIENCE, PAUSE = 10.0, 0.002
-"""Seconds to wait for a reader in another thread, and between two looks at it."""
+PATIENCE, PAUSE, QUIET = 10.0, 0.002, 0.1
+"""Seconds to wait for a reader in another thread, between two looks at it, and without reading."""
 
 
 class _Unpacked(io.RawIOBase):
@@ -27,6 +27,8 @@ class _Unpacked(io.RawIOBase):
         self._size, self._where = path.stat().st_size, where
         self._read = 0
         self._over = False
+        self._reading = False
+        self._last = time.monotonic()
 
     def readable(self) -> bool:
         """It is."""
@@ -34,15 +36,24 @@ class _Unpacked(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         """The next bytes."""
-        data = b"" if self._over else self._file.read(len(buffer))
-        self._read += len(data)
-        _limits.check_unpacked(self._read, self._size, self._where)
-        buffer[: len(data)] = data
-        return len(data)
+        self._reading = True
+        try:
+            data = b"" if self._over else self._file.read(len(buffer))
+            self._read += len(data)
+            _limits.check_unpacked(self._read, self._size, self._where)
+            buffer[: len(data)] = data
+            return len(data)
+        finally:
+            self._last, self._reading = time.monotonic(), False
 
     def stop(self) -> None:
         """End here: there is nothing more to read."""
-        self._over = True
+        self._last, self._over = time.monotonic(), True
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nobody has read for a while."""
+        return not self._reading and time.monotonic() - self._last > QUIET
 
     def close(self) -> None:
         """Close the file too."""
@@ -55,7 +66,8 @@ def lent(path: Path, where: str) -> Iterator[IO[bytes]]:
     """The content of a file for Arrow, which reads ahead in a thread, and back from it in the end.
 
     A thread that calls Python while Python comes to its end blocks the program for good, or breaks
-    it. So this waits until nobody holds the file any more.
+    it. So this waits until nobody holds the file any more; or, where an error still holds it, until
+    nobody reads it: a reader comes to the file's end at once.
     """
     raw = _Unpacked(path, where)
     file = io.BufferedReader(raw)
@@ -66,7 +78,8 @@ def lent(path: Path, where: str) -> Iterator[IO[bytes]]:
         raw.stop()
         del raw, file
         until = time.monotonic() + PATIENCE
-        while held() is not None and time.monotonic() < until:
+        while (left := held()) is not None and not left.quiet and time.monotonic() < until:
+            del left
             time.sleep(PAUSE)
 
 
