@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from evidence import ledger
-from evidence.ledger import BESIDE, FOLDERS, MUTANTS, ROOM, TWO, UNMARKED, UNSEEN
+from evidence.ledger import BESIDE, FOLDERS, MUTANTS, ROOM, TWO, UNSEEN
 
 
 def needs(case: str) -> None:
@@ -33,7 +33,9 @@ def test_kills_leave_the_ledger_right(case: str) -> None:
     pytest.fail("no kill fell inside a charge")
 
 
-@pytest.mark.parametrize("mutant", [*MUTANTS, UNMARKED, BESIDE])
+# That a ledger without a mark is overspent takes a kill within some microseconds: the study has
+# the time to wait for one, and test_ledger_folders cuts a charge short just there.
+@pytest.mark.parametrize("mutant", [*MUTANTS, BESIDE])
 def test_mutants_are_caught(mutant: str) -> None:
     needs(mutant)
     # Whether a kill or a race hits the weak spot is a matter of luck: a mutant gets many trials.
