@@ -239,7 +239,7 @@ def test_numbers_that_are_too_small(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("'1.5' is not a valid integer.", "Expected a whole number for '--n', got '1.5'."),
         ("'x' is not a valid float.", "Expected a number for '--n', got 'x'."),
-        ("0 is not in the range x>=1.", "Expected x>=1 for '--n', got '0'."),
+        ("0 is not in the range x>=1.", "Expected a number x>=1 for '--n', got '0'."),
         ("it is odd.", "Invalid value for '--n': it is odd."),
     ],
 )

@@ -174,7 +174,7 @@ def _value(error: Any, message: str) -> str:
         told = re.fullmatch(r"(.+) is not (?:in the range )?(.+)\.", fault)
         if told is None:
             return message
-        got, expected = told[1].strip("'"), told[2]
+        got, expected = told[1].strip("'"), re.sub("^(?=x[<>])", "a number ", told[2])
     return str(InvalidInput(f"{KINDS.get(expected, expected)} for {option}", shown(got)))
 
 
