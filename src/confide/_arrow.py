@@ -308,27 +308,25 @@ class Source:
             return _gzip.opened(self.path, self.where)
         return self.path.open("rb")
 
-    def _header(self) -> list[str]:
-        """The names in the first line of a CSV file."""
+    @contextlib.contextmanager
+    def _text(self) -> Iterator[Path | IO[bytes]]:
+        """A CSV file as Arrow takes it."""
         readable(self.path)
         if self.path.suffix != ".gz":
-            return list(self._rows(self.path, ()).schema.names)
-        with _gzip.lent(self.path, self.where) as file:
-            return list(self._rows(file, ()).schema.names)
-
-    def _csv(self, names: Sequence[str]) -> Iterator[Any]:
-        readable(self.path)
-        if self.path.suffix != ".gz":
-            yield from map(_cells, self._rows(self.path, names))
+            yield self.path
             return
         with _gzip.lent(self.path, self.where) as file:
-            rows = self._rows(file, names)
-            del file
-            try:
-                yield from map(_cells, rows)
-            finally:
-                # An error would keep it, and with it the file.
-                del rows
+            yield file
+
+    def _header(self) -> list[str]:
+        """The names in the first line of a CSV file."""
+        with self._text() as text:
+            return list(self._rows(text, ()).schema.names)
+
+    def _csv(self, names: Sequence[str]) -> Iterator[Any]:
+        """Batches of some columns of a CSV file."""
+        with self._text() as text:
+            yield from map(_cells, self._rows(text, names))
 
     def _rows(self, file: Any, names: Sequence[str]) -> Any:
         pa, table = arrow(), arrow("pyarrow.csv")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import time
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -15,8 +14,8 @@ from typing import IO, Any
 from confide import _limits
 
 BLOCK = 2**22
-PATIENCE, PAUSE, QUIET = 10.0, 0.002, 0.1
-"""Seconds to wait for a reader in another thread, between two looks at it, and without reading."""
+PAUSE, QUIET = 0.002, 0.1
+"""Seconds between two looks at a reader, and without a read until it counts as done."""
 
 
 class _Unpacked(io.RawIOBase):
@@ -26,8 +25,7 @@ class _Unpacked(io.RawIOBase):
         self._file = gzip.open(path)  # noqa: SIM115
         self._size, self._where = path.stat().st_size, where
         self._read = 0
-        self._over = False
-        self._reading = False
+        self._stopped = self._ended = self._reading = False
         self._last = time.monotonic()
 
     def readable(self) -> bool:
@@ -38,22 +36,23 @@ class _Unpacked(io.RawIOBase):
         """The next bytes."""
         self._reading = True
         try:
-            data = b"" if self._over else self._file.read(len(buffer))
+            data = b"" if self._stopped else self._file.read(len(buffer))
             self._read += len(data)
             _limits.check_unpacked(self._read, self._size, self._where)
             buffer[: len(data)] = data
+            self._ended = not data
             return len(data)
         finally:
             self._last, self._reading = time.monotonic(), False
 
     def stop(self) -> None:
-        """End here: there is nothing more to read."""
-        self._last, self._over = time.monotonic(), True
+        """End the file here, for readers in other threads, and wait until they are done with it.
 
-    @property
-    def quiet(self) -> bool:
-        """Whether nobody has read for a while."""
-        return not self._reading and time.monotonic() - self._last > QUIET
+        A reader is done when it has come to the end, or when it has not read for a while.
+        """
+        self._stopped, self._last = True, time.monotonic()
+        while self._reading or not (self._ended or time.monotonic() - self._last > QUIET):
+            time.sleep(PAUSE)
 
     def close(self) -> None:
         """Close the file too."""
@@ -63,24 +62,16 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def lent(path: Path, where: str) -> Iterator[IO[bytes]]:
-    """The content of a file for Arrow, which reads ahead in a thread, and back from it in the end.
+    """The content of a file, for Arrow to read.
 
-    A thread that calls Python while Python comes to its end blocks the program for good, or breaks
-    it. So this waits until nobody holds the file any more; or, where an error still holds it, until
-    nobody reads it: a reader comes to the file's end at once.
+    Arrow reads ahead in a thread of its own. If Python exits while that thread is in the middle of
+    a read, the program hangs or crashes, so the reads are brought to an end here.
     """
     raw = _Unpacked(path, where)
-    file = io.BufferedReader(raw)
-    held = weakref.ref(raw)
     try:
-        yield file
+        yield io.BufferedReader(raw)
     finally:
         raw.stop()
-        del raw, file
-        until = time.monotonic() + PATIENCE
-        while (left := held()) is not None and not left.quiet and time.monotonic() < until:
-            del left
-            time.sleep(PAUSE)
 
 
 def opened(path: Path, where: str) -> IO[bytes]:
