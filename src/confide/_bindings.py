@@ -192,7 +192,7 @@ class Bindings:
             raise self._unusable(
                 "one that others can use",
                 "Take it back with chmod 600, on a mount where that has an effect. If others may "
-                "have read it, put it away",
+                "have read it, move it away",
             )
 
     def _owner(self) -> int | None:
@@ -205,7 +205,7 @@ class Bindings:
     def _unusable(
         self,
         got: str,
-        advice: str = "Whoever charges the ledger must be able to read it. You can put it away",
+        advice: str = "The user who charges the ledger must be able to read it. Or move it away",
     ) -> InvalidInput:
         return InvalidInput(
             f"a secret file at {str(self.path)!r}",

@@ -45,8 +45,9 @@ def privatize(
     to
         A Parquet or CSV file.
     processes
-        How many draw at once; 0 takes one a core. A script has to start several under
-        ``if __name__ == "__main__":``, since each of them reads it.
+        How many processes draw at once; 0 takes one for each core, and a small job always takes
+        one. A script that starts several must do so under ``if __name__ == "__main__":``, since
+        each process reads the script.
     replace
         Replace a file that is there. If it holds reports of the same people that anybody has
         seen, the second ones cost epsilon again.

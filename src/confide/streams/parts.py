@@ -129,7 +129,7 @@ class Parts:
         nonce = secrets.token_bytes(NONCE)
         counts = np.array([batch.num_rows])
         if self.buckets:
-            # Whoever has the key sees no order either, within a bucket.
+            # A reader who has the key sees no order within a bucket either.
             order = permutation(SystemEntropy(), batch.num_rows)
             at = _dealt(batch.num_rows, self.buckets)
             batch = batch.take(arrow().array(order[np.argsort(at, kind="stable")]))
@@ -236,9 +236,10 @@ def _check(folder: Path, manifest: Any) -> None:
 
 
 def _key(folder: Path) -> bytes:
-    """The key of the batches; without it nobody may draw them again unasked.
+    """The key of the finished batches, or an error if it is not found.
 
-    It may be found tomorrow, with the reports of today, by whoever has a copy of the batches.
+    The batches are not drawn again without being asked: if the key turns up later, a copy of the
+    old batches can be read, and every person in them has two reports.
     """
     key = seals.read(folder)
     if key is None:
