@@ -6,7 +6,7 @@ import numpy as np
 
 import confide as cf
 from bench.clock import Row, best
-from confide.design import optimal_gamma
+from confide.gamma.designer import optimal_gamma
 
 LIMIT = 25.0
 

@@ -9,10 +9,10 @@ import numpy as np
 import confide as cf
 from bench.clock import Row, best
 from confide.errors import ConfideWarning
-from confide.estimators.kernel_regression import KernelRegression
+from confide.estimators.kernel import KernelRegression
 from confide.estimators.ratio import RatioRegression
-from confide.noise import Laplace
-from confide.summaries import Spectrum
+from confide.foreign import Spectrum
+from confide.foreign.noise import Laplace
 
 
 def direct(z: np.ndarray, y: np.ndarray, x: np.ndarray, b: float, h: float) -> np.ndarray:

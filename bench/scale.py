@@ -20,7 +20,7 @@ from bench.streaming import SURVEY, measure, write
 from confide import streams
 from confide.estimators.likelihood import MOST_CELLS
 from confide.summaries import Groups
-from confide.surveys import Survey
+from confide.survey import Survey
 
 PAGE = Path(__file__).parent.parent / "docs" / "scale.md"
 N = 2 * 10**7

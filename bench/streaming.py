@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from bench.clock import Row, peak
 from bench.peers import HOME
 from confide import streams
-from confide.surveys import Survey
+from confide.survey import Survey
 
 LARGE, SMALL = 10**8, 10**7
 GROUP = 2**20

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import confide as cf
-from confide.cells import Cells
+from confide.lattice import Cells
 from confide.mechanisms.partition import Partition
 from confide.reports.stamps import CellStamp, Stamp
 from evidence import bomb_parquet as parquet

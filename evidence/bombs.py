@@ -146,7 +146,7 @@ def shares(path: Path) -> None:
 
 
 def spectrum(path: Path) -> None:
-    from confide.summaries import Spectrum
+    from confide.foreign import Spectrum
 
     Spectrum.from_dict(json.loads(path.read_bytes()))
 

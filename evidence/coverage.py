@@ -23,9 +23,15 @@ import numpy as np
 from scipy import optimize, stats
 
 from confide import Laplace, Lattice, SquareWave
-from confide.estimators._ends import least_variance, mean_ends, quantile_ends, scales, share_ends
-from confide.estimators._profile import Profile
-from confide.estimators.intervals import WINDOW
+from confide.estimators.intervals import (
+    WINDOW,
+    least_variance,
+    mean_ends,
+    quantile_ends,
+    scales,
+    share_ends,
+)
+from confide.estimators.profile import Profile
 from confide.estimators.shares import ReportIntervals, scores_of
 from confide.mechanisms import ForcedResponse, RandomizedResponse
 from confide.mechanisms.laws import Law

@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 
 import confide as cf
 from confide import accounting, reports
-from confide.cells import Cells
+from confide.foreign import Spectrum
+from confide.lattice import Cells
 from confide.mechanisms.partition import Partition
-from confide.summaries import CellSums, Counts, Groups, Spectrum, forms
+from confide.summaries import CellSums, Counts, Groups, forms
 from evidence.fuzz_damage import exchanged
 
 LATTICE = cf.Lattice(low=0, high=10, size=16)
@@ -83,7 +84,7 @@ def joint() -> Counts:
 
 @cache
 def noised() -> Counts:
-    return Counts.of_noised([0.5, 0.7], noise=cf.noise.Laplace(scale=0.1), low=0, high=1, size=4)
+    return Counts.of_noised([0.5, 0.7], noise=cf.foreign.Laplace(scale=0.1), low=0, high=1, size=4)
 
 
 @cache
@@ -279,7 +280,7 @@ def group_json() -> tuple[bytes, ...]:
 
 @cache
 def spectrum() -> Spectrum:
-    return Spectrum.of([0.1, 0.5, 0.7], noise=cf.noise.Laplace(scale=0.1), low=0, high=1)
+    return Spectrum.of([0.1, 0.5, 0.7], noise=cf.foreign.Laplace(scale=0.1), low=0, high=1)
 
 
 @cache

@@ -14,12 +14,14 @@ from typing import Any
 import pyarrow as pa
 
 import confide as cf
-from confide import _arrow, accounting, reports
-from confide._files import load_json
+from confide import accounting, reports
 from confide.cli import documents
 from confide.cli.app import run
 from confide.errors import ConfideError
-from confide.summaries import CellSums, Counts, Groups, Spectrum
+from confide.files import arrow
+from confide.files.paths import load_json
+from confide.foreign import Spectrum
+from confide.summaries import CellSums, Counts, Groups
 from evidence import bomb_files
 from evidence.fuzz_damage import mutated
 from evidence.fuzz_files import (
@@ -149,7 +151,7 @@ def read_cells(path: Path) -> None:
 
 
 def read_values(path: Path) -> None:
-    source = _arrow.Source(path)
+    source = arrow.Source(path)
     rows = 0
     for batch in source.batches(list(SURVEY.questions)):
         table = pa.Table.from_batches([batch])

@@ -41,10 +41,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from confide import _locks, _sqlite
 from confide.accounting import Spend
 from confide.errors import BudgetExhausted, ConfideWarning, InvalidInput
-from confide.ledgers import Ledger
+from confide.ledger import locks, store
+from confide.ledger.budget import Ledger
 
 ROOT = Path(__file__).resolve().parents[1]
 KEYS = 60
@@ -121,9 +121,9 @@ def marks() -> bool:
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "file"
         file.touch()
-        _locks.mark(file)
+        locks.mark(file)
         try:
-            return bool(os.getxattr(file, _locks.MARK))
+            return bool(os.getxattr(file, locks.MARK))
         except OSError:
             return False
 
@@ -141,19 +141,19 @@ def mounts() -> bool:
 
 
 @contextlib.contextmanager
-def unlocked(file: _sqlite.File) -> Iterator[_sqlite.Run]:
+def unlocked(file: store.File) -> Iterator[store.Run]:
     """Every statement a transaction of its own: the cap is checked, but not under the lock."""
     with file._connection("rw") as run:
         yield run
 
 
-def store_again(ledger: Ledger, run: _sqlite.Run, row: tuple[Any, ...]) -> None:
+def store_again(ledger: Ledger, run: store.Run, row: tuple[Any, ...]) -> None:
     """Charge for a key once more, under a name that the table accepts."""
     STORE(ledger, run, (f"{row[0]}{AGAIN}{secrets.token_hex(4)}", *row[1:]))
 
 
 @contextlib.contextmanager
-def ahead(file: _sqlite.File, mode: str) -> Iterator[_sqlite.Run]:
+def ahead(file: store.File, mode: str) -> Iterator[store.Run]:
     """A connection with a write-ahead log, which is beside the file."""
     with CONNECTION(file, mode) as run:
         file_mode = []
@@ -163,7 +163,7 @@ def ahead(file: _sqlite.File, mode: str) -> Iterator[_sqlite.Run]:
         yield run
 
 
-CONNECTION = _sqlite.File._connection
+CONNECTION = store.File._connection
 STORE = Ledger._store
 AGAIN = "/"
 
@@ -176,15 +176,15 @@ def broken(mutant: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(Ledger, "_known", return_value=None))
             stack.enter_context(mock.patch.object(Ledger, "_store", store_again))
         if mutant == "no lock":
-            stack.enter_context(mock.patch.object(_sqlite.File, "writing", unlocked))
+            stack.enter_context(mock.patch.object(store.File, "writing", unlocked))
         if mutant in TWO[1:]:
-            stack.enter_context(mock.patch.object(_locks, "mounted", return_value=False))
+            stack.enter_context(mock.patch.object(locks, "mounted", return_value=False))
         if mutant in (UNMARKED, BESIDE):
-            stack.enter_context(mock.patch.object(_locks, "mark"))
+            stack.enter_context(mock.patch.object(locks, "mark"))
         if mutant == BESIDE:
-            stack.enter_context(mock.patch.object(_locks, "INSIDE", False))
-            stack.enter_context(mock.patch.object(_sqlite.File, "_connection", ahead))
-            stack.enter_context(mock.patch.object(_sqlite.File, "_own"))
+            stack.enter_context(mock.patch.object(locks, "INSIDE", False))
+            stack.enter_context(mock.patch.object(store.File, "_connection", ahead))
+            stack.enter_context(mock.patch.object(store.File, "_own"))
         yield
 
 

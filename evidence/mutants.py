@@ -16,16 +16,16 @@ import numpy as np
 
 from confide import audits
 from confide.audits import Finding
-from confide.discrete import laplace_parameter, laplace_sampler, laplace_table, laplace_weights
+from confide.exact.clamped import laplace_parameter, laplace_sampler, laplace_table, laplace_weights
+from confide.exact.entropy import Entropy
+from confide.exact.inversion import FEW, Inversion, weighted
+from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Laplace, Mechanism
-from confide.mechanisms.base import Reports
-from confide.mechanisms.finite_mollifier import FiniteMollifier
 from confide.mechanisms.laws import Clamped, Dense
-from confide.randomness import FEW, Entropy, Inversion, weighted
+from confide.mechanisms.protocol import Reports
 from confide.releases import Choice, GaussianProcess, Histogram, Query, Series
-from confide.releases.gaussian_noise import DiscreteGaussian
-from confide.releases.noise import DiscreteLaplace
+from confide.sampling.mollifier import FiniteMollifier
 
 LATTICE = Lattice(low=0, high=100, size=101)
 M = 100

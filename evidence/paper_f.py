@@ -24,11 +24,11 @@ import numpy as np
 
 from confide.errors import ConfideWarning
 from confide.estimators.deconvolution import Deconvolution
-from confide.estimators.kernel_regression import KernelRegression
-from confide.estimators.linear import LinearRegression
-from confide.estimators.logistic import LogisticRegression
-from confide.estimators.regression_bandwidth import Oracle
-from confide.summaries import Counts, Spectrum
+from confide.estimators.kernel import KernelRegression
+from confide.estimators.linear import LinearRegression, LogisticRegression
+from confide.estimators.regression_bandwidths import Oracle
+from confide.foreign import Spectrum
+from confide.summaries import Counts
 from evidence.paper_f_data import (
     CURVES,
     DESIGNS,

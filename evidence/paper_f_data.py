@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from confide import Laplace, Lattice, noise
-from confide.summaries import Counts, Spectrum
+from confide import Laplace, Lattice
+from confide.foreign import Spectrum, noise
+from confide.summaries import Counts
 
 
 @dataclass(frozen=True)

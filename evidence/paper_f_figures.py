@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from confide.estimators.kernel_regression import KernelRegression
-from confide.estimators.regression_bandwidth import Oracle
+from confide.estimators.kernel import KernelRegression
+from confide.estimators.regression_bandwidths import Oracle
 from evidence.paper_f_data import CURVES, Design, Table, draw, smoothed, straight
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"

@@ -21,22 +21,21 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaincinv
 
-from confide.design import (
-    closeness,
-    empirical_protection,
-    expected_error,
-    gamma_delta,
-    gamma_scale,
-    normal_protection,
-    optimal_gamma,
-    reidentification,
-)
-from confide.design.scales import Feasible, root
-from confide.design.surface import Surface
 from confide.errors import ConfideWarning
 from confide.estimators import Deconvolution
-from confide.noise import Gaussian, Laplace, TwoSidedGamma
-from confide.summaries import Spectrum
+from confide.foreign import Spectrum
+from confide.foreign.noise import Gaussian, Laplace, TwoSidedGamma
+from confide.gamma.designer import optimal_gamma
+from confide.gamma.divergence import gamma_delta
+from confide.gamma.error import expected_error
+from confide.gamma.protection import (
+    closeness,
+    empirical_protection,
+    normal_protection,
+    reidentification,
+)
+from confide.gamma.scales import Feasible, gamma_scale, root
+from confide.gamma.surface import Surface
 from evidence.paper_g_page import figures, page
 
 ROOT = Path(__file__).resolve().parents[1]

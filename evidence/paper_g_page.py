@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from confide.design import closeness, optimal_gamma
-from confide.noise import Laplace
+from confide.foreign.noise import Laplace
+from confide.gamma.designer import optimal_gamma
+from confide.gamma.protection import closeness
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 PREFACE = """# The figures of a paper on optimal gamma noise

@@ -20,9 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from confide.cells import Cells
-from confide.estimators.cell_choice import suggest_cells
-from confide.estimators.partition import PartitionClassification, PartitionRegression
+from confide.estimators.partition_regression import (
+    PartitionClassification,
+    PartitionRegression,
+    suggest_cells,
+)
+from confide.lattice import Cells
 from confide.mechanisms.partition import Partition
 from confide.summaries.cell_sums import CellSums
 

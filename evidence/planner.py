@@ -25,7 +25,6 @@ import numpy as np
 from scipy import stats
 
 from confide import Counts, Laplace, Lattice, Partition, SquareWave, datasets
-from confide.design import Plan, plan
 from confide.errors import ConfideWarning
 from confide.estimators import (
     Deconvolution,
@@ -36,6 +35,7 @@ from confide.estimators import (
     RatioRegression,
     suggest_cells,
 )
+from confide.planning.planner import Plan, plan
 from confide.summaries import CellSums
 from evidence.planner_cases import CASES, Case, hours
 

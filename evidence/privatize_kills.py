@@ -47,7 +47,7 @@ from confide import streams
 from confide.cli.app import run
 from confide.streams import batches, parts
 from confide.streams.parts import Parts
-from confide.surveys import Survey
+from confide.survey import Survey
 
 ROOT = Path(__file__).resolve().parents[1]
 TOML = "[questions.pay]\nlow = 0\nhigh = 1\nepsilon = 1.0\n"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from confide.mechanisms.mollification import mollify
+from confide.sampling.mollification import mollify
 
 WIDTH = 4.0
 SIZE = 161

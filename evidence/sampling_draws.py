@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import mannwhitneyu
 
-from confide.randomness import SystemEntropy
+from confide.exact.entropy import SystemEntropy
 from confide.sampling import Gaussian, Mollifier
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from confide.displays import new_axes
 from confide.sampling import Mollifier, SampleLaw
-from confide.sampling.boosted_laws import BoostedLaw
 from confide.sampling.boosting import boost
-from confide.sampling.displays import LearnedDisplay, MetricDisplay
+from confide.sampling.densities import BoostedLaw
 from confide.sampling.mbde import MBDE
+from confide.sampling.pictures import LearnedDisplay, MetricDisplay
 from evidence.sampling_baselines import bernsteins
 from evidence.sampling_targets import (
     EPSILONS,

@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.neural_network import MLPClassifier
 
 from confide.sampling import Box, Gaussian, Mollifier, Reference, SampleLaw
-from confide.sampling.boosted_laws import BoostedLaw
 from confide.sampling.boosting import boost, network
+from confide.sampling.densities import BoostedLaw
 from confide.sampling.diagnostics import Judge
 from confide.sampling.mbde import MBDE
 

@@ -24,9 +24,9 @@ from scipy.stats import norm
 from confide import Lattice
 from confide.curves import CellDensity
 from confide.releases import Bernstein, Histogram, Series
-from confide.releases.base import Recipe
 from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
+from confide.releases.release import Recipe
 from evidence import utility_defaults, utility_rates
 from evidence.utility_page import page
 from evidence.utility_rates import on_cells

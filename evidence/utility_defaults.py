@@ -10,7 +10,7 @@ from scipy.stats import beta, lognorm, norm
 
 from confide import Lattice
 from confide.releases import Bernstein, Histogram, Series
-from confide.releases.base import Recipe
+from confide.releases.release import Recipe
 from evidence.utility_rates import drawn, on_cells
 
 N = 10_000

@@ -12,7 +12,7 @@ import numpy as np
 from confide import Lattice
 from confide.curves import CellDensity
 from confide.releases import Histogram, Series
-from confide.releases.base import Recipe
+from confide.releases.release import Recipe
 
 SIZES = tuple(round(10 ** (k / 2)) for k in range(6, 13))
 UNIT = Lattice(low=0, high=1)

@@ -1,29 +1,32 @@
 """Collect numbers that people would rather not reveal, and learn the population, not the person."""
 
 import importlib
-import importlib.util
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from confide import (
+        accounting,
         audits,
         datasets,
-        design,
+        displays,
         errors,
         estimators,
+        foreign,
+        gamma,
         mechanisms,
-        noise,
-        reference,
+        planning,
         releases,
         reports,
         sampling,
+        sklearn,
+        streams,
         tables,
     )
     from confide.accounting import Spend
-    from confide.cells import Cells
     from confide.curves import Classification, Density, Proportions, Regression
-    from confide.lattice import Categories, Lattice
-    from confide.ledgers import Ledger
+    from confide.foreign import Spectrum
+    from confide.lattice import Categories, Cells, Lattice
+    from confide.ledger import Ledger
     from confide.mechanisms import (
         ForcedResponse,
         Joint,
@@ -36,16 +39,17 @@ if TYPE_CHECKING:
     )
     from confide.questions import Question
     from confide.sampling import FiniteMollifier, Mollifier
-    from confide.summaries import CellSums, Counts, Groups, Spectrum
-    from confide.surveys import Survey
+    from confide.summaries import CellSums, Counts, Groups
+    from confide.survey import Survey
 
 __version__ = "0.1.0"
-# Everything is imported when it is first named: the whole takes a while, few need all of it, and
-# the command line must be there to answer whoever stops it meanwhile.
-_NAMES = {
+
+# Everything is imported when it is first named: the whole takes a while, few need all of it, a
+# device needs numpy alone, and the command line must be there to answer whoever stops it meanwhile.
+_HOMES = {
     "Categories": "lattice",
     "CellSums": "summaries",
-    "Cells": "cells",
+    "Cells": "lattice",
     "Classification": "curves",
     "Counts": "summaries",
     "Density": "curves",
@@ -55,7 +59,7 @@ _NAMES = {
     "Joint": "mechanisms",
     "Laplace": "mechanisms",
     "Lattice": "lattice",
-    "Ledger": "ledgers",
+    "Ledger": "ledger",
     "Mollifier": "sampling",
     "Partition": "mechanisms",
     "Proportions": "curves",
@@ -63,26 +67,49 @@ _NAMES = {
     "RandomizedResponse": "mechanisms",
     "Regression": "curves",
     "Reports": "mechanisms",
-    "Spectrum": "summaries",
+    "Spectrum": "foreign",
     "Spend": "accounting",
     "SquareWave": "mechanisms",
-    "Survey": "surveys",
+    "Survey": "survey",
     "TwoSidedGamma": "mechanisms",
 }
+"""The module of each public name."""
+_MODULES = (
+    "accounting",
+    "audits",
+    "datasets",
+    "displays",
+    "errors",
+    "estimators",
+    "foreign",
+    "gamma",
+    "mechanisms",
+    "planning",
+    "releases",
+    "reports",
+    "sampling",
+    "sklearn",
+    "streams",
+    "tables",
+)
+"""Public modules."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NAMES:
-        found = getattr(importlib.import_module(f"confide.{_NAMES[name]}"), name)
-        globals()[name] = found
-        return found
-    if not name.startswith("_") and importlib.util.find_spec(f"confide.{name}") is not None:
-        return importlib.import_module(f"confide.{name}")
-    raise AttributeError(f"module 'confide' has no attribute {name!r}")
+    if name in _HOMES:
+        found = getattr(importlib.import_module(f"confide.{_HOMES[name]}"), name)
+    elif name in _MODULES:
+        found = importlib.import_module(f"confide.{name}")
+    else:
+        raise AttributeError(f"module 'confide' has no attribute {name!r}")
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(
+        {*__all__, "__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"}
+    )
 
 
 __all__ = [
@@ -111,16 +138,20 @@ __all__ = [
     "SquareWave",
     "Survey",
     "TwoSidedGamma",
+    "accounting",
     "audits",
     "datasets",
-    "design",
+    "displays",
     "errors",
     "estimators",
+    "foreign",
+    "gamma",
     "mechanisms",
-    "noise",
-    "reference",
+    "planning",
     "releases",
     "reports",
     "sampling",
+    "sklearn",
+    "streams",
     "tables",
 ]

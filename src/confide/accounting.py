@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from confide import _validate
+from confide import _checks
 from confide.errors import InvalidInput
 
 MAX_EPSILON = 100.0
@@ -112,7 +112,7 @@ def _sum_up(a: float, b: float) -> float:
 
 def checked_epsilon(epsilon: float) -> float:
     """A usable epsilon: above 0, and not so large that nothing is protected."""
-    epsilon = _validate.positive(epsilon=epsilon)
+    epsilon = _checks.positive(epsilon=epsilon)
     if epsilon > MAX_EPSILON:
         raise InvalidInput(
             f"epsilon <= {MAX_EPSILON:g}",

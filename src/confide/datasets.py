@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from confide import _validate
-
-Floats = npt.NDArray[np.float64]
+from confide import _checks
+from confide._types import Floats
 
 PAY_LOW, PAY_HIGH = 0.0, 300_000.0
 """Public bounds that suit `pay`."""
@@ -28,8 +26,8 @@ def pay(n: int = 20_000, *, seed: int = 7) -> Floats:
     >>> pay(3).round()
     array([...])
     """
-    n = _validate.integer(1, n=n)
-    generator = np.random.default_rng(_validate.integer(0, seed=seed))
+    n = _checks.integer(1, n=n)
+    generator = np.random.default_rng(_checks.integer(0, seed=seed))
     manager = generator.random(n) < 0.3
     clerks = 42_000 * np.exp(0.30 * generator.standard_normal(n))
     managers = 125_000 * np.exp(0.22 * generator.standard_normal(n))

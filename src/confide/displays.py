@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from confide._types import Floats
 from confide.errors import InvalidInput, extra
-
-Floats = npt.NDArray[np.float64]
 
 TRUTH, NAIVE, ESTIMATE = "#222222", "#c9a227", "#2a6f97"
 FORMATS = (".png", ".svg", ".pdf")

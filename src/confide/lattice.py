@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats
 from confide.errors import InvalidInput, unquoted
 
-Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int32]
 
 SIZE = 1024
@@ -53,15 +54,15 @@ class Lattice:
 
     def __post_init__(self) -> None:
         # Adding 0 turns -0 into 0: equal lattices must have equal fingerprints.
-        low, high = _validate.finite(low=self.low) + 0.0, _validate.finite(high=self.high) + 0.0
+        low, high = _checks.finite(low=self.low) + 0.0, _checks.finite(high=self.high) + 0.0
         if not low < high:
             raise InvalidInput("low < high", f"low={low:g}, high={high:g}")
         if max(abs(low), abs(high)) > LIMIT:
             raise InvalidInput(f"bounds within {LIMIT:g}", f"low={low:g}, high={high:g}")
-        _validate.one_of(("linear", "log"), scale=self.scale)
+        _checks.one_of(("linear", "log"), scale=self.scale)
         if self.scale == "log" and low < 1 / LIMIT:
             raise InvalidInput("low > 0 on a log scale", f"low={low:g}")
-        size = _validate.integer(2, MAX_SIZE, size=self.size)
+        size = _checks.integer(2, MAX_SIZE, size=self.size)
         for name, value in (("low", low), ("high", high), ("size", size)):
             object.__setattr__(self, name, value)
         if not np.all(np.diff(self.edges) > 0):
@@ -90,7 +91,7 @@ class Lattice:
         return np.diff(self.edges)
 
     @unquoted("numbers")
-    @_validate.steady
+    @_checks.steady
     def index(self, values: npt.ArrayLike) -> Indices:
         """Cell number of each value; values outside the bounds go to the end cells.
 
@@ -99,7 +100,7 @@ class Lattice:
         InvalidInput
             If a value is not a finite number: nothing is clipped in silence but size.
         """
-        numbers = _validate.vector(values=values)
+        numbers = _checks.vector(values=values)
         indices = np.empty(numbers.size, dtype=np.int32)
         for start in range(0, numbers.size, CHUNK):
             part = np.clip(numbers[start : start + CHUNK], self.low, self.high)
@@ -137,8 +138,8 @@ class Lattice:
     def from_dict(cls, fields: Mapping[str, Any]) -> Lattice:
         """The inverse of `to_dict`."""
         if not isinstance(fields, Mapping):
-            raise InvalidInput("a lattice as a JSON object", _validate.shown(fields))
-        _validate.known_keys(fields, ("low", "high", "size", "scale"), "a lattice")
+            raise InvalidInput("a lattice as a JSON object", _checks.shown(fields))
+        _checks.known_keys(fields, ("low", "high", "size", "scale"), "a lattice")
         for key in ("low", "high"):
             if key not in fields:
                 raise InvalidInput(f"the key {key!r} in a lattice", f"keys {sorted(fields)}")
@@ -159,13 +160,13 @@ class Categories:
 
     def __post_init__(self) -> None:
         if isinstance(self.labels, str) or not isinstance(self.labels, Sequence):
-            raise InvalidInput("a list of categories", _validate.shown(self.labels))
+            raise InvalidInput("a list of categories", _checks.shown(self.labels))
         labels = tuple(self.labels)
         for label in labels:
             if not isinstance(label, str) or not label:
-                raise InvalidInput("categories that are words", _validate.shown(label))
+                raise InvalidInput("categories that are words", _checks.shown(label))
         if len(labels) < 2 or len(set(labels)) != len(labels):
-            raise InvalidInput("two or more different categories", _validate.shown(list(labels)))
+            raise InvalidInput("two or more different categories", _checks.shown(list(labels)))
         if len(labels) > MAX_SIZE:
             raise InvalidInput(f"at most {MAX_SIZE} categories", str(len(labels)))
         object.__setattr__(self, "labels", labels)
@@ -178,7 +179,7 @@ class Categories:
     @unquoted("words among the categories")
     def index(self, values: npt.ArrayLike) -> Indices:
         """Number of each answer's category; an answer that is none of them is refused."""
-        array = _validate.array(values=values)
+        array = _checks.array(values=values)
         if array.ndim != 1 or array.size == 0:
             raise InvalidInput("a list of at least one answer", f"shape {array.shape}")
         number = {label: at for at, label in enumerate(self.labels)}
@@ -188,7 +189,7 @@ class Categories:
             if at is None:
                 # The answer itself stays out of the message, which may end in a log.
                 raise InvalidInput(
-                    f"answers among {_validate.shown(list(self.labels))}",
+                    f"answers among {_checks.shown(list(self.labels))}",
                     f"another {type(answer).__name__} at position {position}",
                 )
             result[position] = at
@@ -197,3 +198,158 @@ class Categories:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"categories": list(self.labels)}
+
+
+Numbers = npt.NDArray[np.int64]
+
+MAX_AXES = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """Equal cells of a box between public bounds, in one dimension or several.
+
+    Points outside the box are told apart from those inside: they are in no cell. A point on a
+    border between two cells belongs to the upper one, and the box holds its own surface.
+
+    Parameters
+    ----------
+    low, high
+        Corners of the box, one number an axis, in the units of the data.
+    shape
+        Number of cells along each axis.
+
+    Examples
+    --------
+    >>> cells = Cells(low=[0, 0], high=[1, 2], shape=[2, 4])
+    >>> cells.size
+    8
+    >>> cells.index([[0.1, 0.1], [1, 2], [0.5, 3.0]])
+    array([ 0,  7, -1])
+    """
+
+    low: Sequence[float]
+    high: Sequence[float]
+    shape: Sequence[int]
+
+    def __post_init__(self) -> None:
+        low = tuple(_checks.finite(low=x) + 0.0 for x in _listed(low=self.low))
+        high = tuple(_checks.finite(high=x) + 0.0 for x in _listed(high=self.high))
+        shape = tuple(_checks.integer(1, MAX_SIZE, shape=x) for x in _listed(shape=self.shape))
+        if not len(low) == len(high) == len(shape):
+            raise InvalidInput(
+                "low, high and shape of one length", f"{len(low)}, {len(high)} and {len(shape)}"
+            )
+        for a, b in zip(low, high, strict=True):
+            if not a < b:
+                raise InvalidInput("low < high on every axis", f"low={a:g}, high={b:g}")
+            if max(abs(a), abs(b)) > LIMIT:
+                raise InvalidInput(f"bounds within {LIMIT:g}", f"low={a:g}, high={b:g}")
+        if math.prod(shape) > MAX_SIZE:
+            raise InvalidInput(f"at most {MAX_SIZE} cells", str(math.prod(shape)))
+        for name, value in (("low", low), ("high", high), ("shape", shape)):
+            object.__setattr__(self, name, value)
+        if not all((np.diff(edges) > 0).all() for edges in self.edges):
+            raise InvalidInput(
+                "cells that floating point can tell apart",
+                f"{shape} cells between {_checks.shown(low)} and {_checks.shown(high)}",
+                "Take fewer cells or a wider range.",
+            )
+
+    @property
+    def axes(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def edges(self) -> tuple[Floats, ...]:
+        """Cell edges of each axis, ascending."""
+        edges = tuple(
+            np.linspace(a, b, k + 1)
+            for a, b, k in zip(self.low, self.high, self.shape, strict=True)
+        )
+        for axis in edges:
+            axis.flags.writeable = False
+        return edges
+
+    @property
+    def centers(self) -> Floats:
+        """Middle of each cell, one row a cell in the order of their numbers."""
+        middles = [(axis[:-1] + axis[1:]) / 2 for axis in self.edges]
+        grid = np.meshgrid(*middles, indexing="ij")
+        return np.stack([axis.ravel() for axis in grid], axis=1)
+
+    @unquoted("rows of numbers")
+    @_checks.steady
+    def index(self, points: npt.ArrayLike) -> Numbers:
+        """Number of each point's cell, or -1 outside the box.
+
+        Parameters
+        ----------
+        points
+            One row a point; on a single axis a plain list will do.
+
+        Raises
+        ------
+        InvalidInput
+            If a coordinate is not a finite number.
+        """
+        columns = self._columns(points)
+        inside = np.ones(columns.shape[1], dtype=bool)
+        number = np.zeros(columns.shape[1], dtype=np.int64)
+        for column, edges in zip(columns, self.edges, strict=True):
+            inside &= (column >= edges[0]) & (column <= edges[-1])
+            at = np.searchsorted(edges[1:-1], column, side="right")
+            number = number * (edges.size - 1) + at
+        return np.where(inside, number, -1)
+
+    def _columns(self, points: npt.ArrayLike) -> Floats:
+        table = _checks.array(points=points)
+        if table.ndim == 1 and self.axes == 1:
+            table = table[:, None]
+        if table.ndim != 2 or table.shape[1] != self.axes:
+            raise InvalidInput(f"points of {self.axes} columns", f"shape {table.shape}")
+        if isinstance(points, (list, tuple)):
+            # A list of truth values and numbers becomes numbers without a word.
+            rows = (row if isinstance(row, (list, tuple)) else (row,) for row in points)
+            for position, row in enumerate(rows):
+                if any(isinstance(x, (bool, np.bool_)) for x in row):
+                    raise InvalidInput("numbers in points", f"a bool at position {position}")
+        return np.stack([_checks.vector(points=column) for column in table.T])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"low": list(self.low), "high": list(self.high), "shape": list(self.shape)}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Cells:
+        """The inverse of `to_dict`; anything else is refused."""
+        if not isinstance(fields, Mapping):
+            raise InvalidInput("cells as a JSON object", _checks.shown(fields))
+        known = ("low", "high", "shape")
+        _checks.known_keys(fields, known, "cells")
+        for key in known:
+            if key not in fields:
+                raise InvalidInput(f"the key {key!r} in cells", _checks.shown(list(fields)))
+        return cls(**fields)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what it is made of."""
+        return {name: getattr(self, name) for name in ("low", "high", "shape")}
+
+
+def _listed(**named: Any) -> Sequence[Any]:
+    """A short list, one entry an axis, of whatever the entries are."""
+    ((name, value),) = named.items()
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = list(value)
+    if not isinstance(value, (list, tuple)):
+        raise InvalidInput(f"{name} as a list, one entry an axis", _checks.shown(value))
+    if not 1 <= len(value) <= MAX_AXES:
+        raise InvalidInput(f"from 1 to {MAX_AXES} axes", f"{len(value)} in {name}")
+    return value

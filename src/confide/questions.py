@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from confide import _cells, _validate
+from confide import _checks
 from confide.errors import InvalidInput, Unsupported
+from confide.files import parse
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import (
     Joint,
@@ -52,7 +53,7 @@ class Question:
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism) or list(self.mechanism.axes) != [""]:
-            raise InvalidInput("a mechanism for one question", _validate.shown(self.mechanism))
+            raise InvalidInput("a mechanism for one question", _checks.shown(self.mechanism))
         if math.isinf(self.mechanism.spend.epsilon):
             raise Unsupported(
                 f"A {self.mechanism.name} mechanism has no finite epsilon: no survey may use it."
@@ -61,13 +62,13 @@ class Question:
             return
         axis = self.axis
         if isinstance(axis, Categories):
-            _validate.one_of(axis.labels, missing=self.missing)
+            _checks.one_of(axis.labels, missing=self.missing)
         else:
             if isinstance(self.missing, str):
                 raise InvalidInput(
                     f"missing to be {REFUSE!r} or a number", f"missing={self.missing!r}"
                 )
-            value = _validate.within(axis.low, axis.high, missing=self.missing)
+            value = _checks.within(axis.low, axis.high, missing=self.missing)
             object.__setattr__(self, "missing", value)
 
     @property
@@ -75,11 +76,11 @@ class Question:
         """The public lattice or categories of the answers."""
         return self.mechanism.axes[""]
 
-    def answers(self, column: Any, *, name: str, plain: bool, where: _cells.Where) -> Any:
+    def answers(self, column: Any, *, name: str, plain: bool, where: parse.Where) -> Any:
         """An Arrow column as values for the mechanism, missing answers filled in or refused."""
         if isinstance(self.axis, Categories):
             return self._words(column, name, where)
-        values = _cells.numbers(
+        values = parse.numbers(
             column,
             name=name,
             plain=plain,
@@ -92,21 +93,21 @@ class Question:
             values[gaps] = self.missing
         return values
 
-    def _words(self, column: Any, name: str, where: _cells.Where) -> list[Any]:
-        values: list[Any] = _cells.words(column, name=name, where=where)
+    def _words(self, column: Any, name: str, where: parse.Where) -> list[Any]:
+        values: list[Any] = parse.words(column, name=name, where=where)
         known = set(self.axis.labels) if isinstance(self.axis, Categories) else set()
         for at, value in enumerate(values):
             if value is None:
                 self._fill(name, where, at)
                 values[at] = self.missing
             elif value not in known:
-                labels = _validate.shown(sorted(known))
+                labels = _checks.shown(sorted(known))
                 raise InvalidInput(
                     f"answers among {labels} in column {name!r}", f"another word in {where(at)}"
                 )
         return values
 
-    def _fill(self, name: str, where: _cells.Where, at: int) -> None:
+    def _fill(self, name: str, where: parse.Where, at: int) -> None:
         if self.missing is None:
             raise InvalidInput(
                 f"an answer to {name!r} in every row",
@@ -130,7 +131,7 @@ class Question:
     def from_dict(cls, fields: Mapping[str, Any]) -> Question:
         """The question that some keys of a survey file describe."""
         if not isinstance(fields, Mapping):
-            raise InvalidInput("a table of keys", _validate.shown(fields))
+            raise InvalidInput("a table of keys", _checks.shown(fields))
         usual = RandomizedResponse.name if "categories" in fields else SquareWave.name
         kind = fields.get("mechanism", usual)
         if kind == Joint.name:
@@ -139,10 +140,10 @@ class Question:
                 f"mechanism={kind!r}",
                 "Joint questions are asked in Python: cf.Joint.",
             )
-        kind = _validate.one_of(tuple(_KEYS), mechanism=kind)
+        kind = _checks.one_of(tuple(_KEYS), mechanism=kind)
         needed, others = _KEYS[kind]
         known = (*needed, *others, "mechanism", "missing")
-        _validate.known_keys(fields, known, f"a {kind} mechanism")
+        _checks.known_keys(fields, known, f"a {kind} mechanism")
         for key in needed:
             if key not in fields:
                 raise InvalidInput(f"the key {key!r}", "none")
@@ -150,7 +151,7 @@ class Question:
             if isinstance(fields.get(key), str):
                 raise InvalidInput(
                     f"a number for the key {key!r}",
-                    f"text, {_validate.shown(fields[key])}",
+                    f"text, {_checks.shown(fields[key])}",
                     "Write it without quotes.",
                 )
         missing = fields.get("missing", REFUSE)
@@ -171,7 +172,7 @@ def _mechanism(kind: str, fields: Mapping[str, Any]) -> Mechanism:
         return RandomizedResponse(fields["categories"], epsilon=fields["epsilon"])
     lattice = Lattice(**{key: fields[key] for key in _CELLS if key in fields})
     if kind == TwoSidedGamma.name:
-        scale = _validate.positive(noise_scale=fields["noise_scale"])
+        scale = _checks.positive(noise_scale=fields["noise_scale"])
         return TwoSidedGamma(lattice, shape=fields["shape"], scale=scale)
     make = Laplace if kind == Laplace.name else SquareWave
     return make(lattice, epsilon=fields["epsilon"])

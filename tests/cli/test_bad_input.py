@@ -17,7 +17,7 @@ from confide.lattice import Lattice
 from confide.mechanisms import Laplace, SquareWave
 from confide.reports import Reports, write
 from confide.summaries import Counts
-from confide.surveys import Survey
+from confide.survey import Survey
 
 QUESTION = "[questions.pay]\nlow = 0\nhigh = 10\nsize = 16\nepsilon = 1.0\n"
 WORDS = (

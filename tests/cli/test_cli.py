@@ -19,7 +19,7 @@ from confide.cli.app import app, run
 from confide.mechanisms import Joint, RandomizedResponse
 from confide.reports import Reports, Stamp, read
 from confide.summaries import Counts, Groups
-from confide.surveys import Survey
+from confide.survey import Survey
 
 TOML = """
 title = "Staff"

@@ -19,7 +19,7 @@ from confide.cli import counting, engines
 from confide.cli.app import run
 from confide.reports import Reports
 from confide.summaries import Counts, Groups
-from confide.surveys import Survey
+from confide.survey import Survey
 
 TOML = """
 [questions.pay]

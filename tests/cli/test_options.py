@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from confide.cli.app import app, run
-from confide.ledgers import Ledger
+from confide.ledger.budget import Ledger
 
 QUANTILE = "release query ages.csv --what quantile --column age --low 17 --high 90 --epsilon 1"
 

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from confide.cli.app import run
-from confide.ledgers import Ledger
+from confide.ledger.budget import Ledger
 
 BOUNDS = "--column x --low 0 --high 1 --epsilon 1"
 COST = ["--epsilon", "1"]

@@ -9,7 +9,7 @@ import pyarrow.csv
 import pytest
 
 from confide.cli.app import run
-from confide.ledgers import Ledger
+from confide.ledger.budget import Ledger
 from confide.sampling import Mollifier, reference_from_dict
 
 GAUSSIAN = "--reference gaussian --mean 0 --sd 1"

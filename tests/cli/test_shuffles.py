@@ -23,15 +23,17 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 import confide as cf
-from confide import _files, reports, streams
+from confide import reports, streams
 from confide.cli.app import run
 from confide.errors import InvalidInput
-from confide.randomness import Entropy, SystemEntropy, permutation
+from confide.exact.entropy import Entropy, SystemEntropy
+from confide.exact.inversion import permutation
+from confide.files import paths
 from confide.reports import read_cells, write_cells
 from confide.streams import batches, seals
 from confide.streams import parts as parts_module
 from confide.streams.parts import Parts
-from confide.surveys import Survey
+from confide.survey import Survey
 
 # At an epsilon of 100 the report is the cell of the value.
 SURE = "[questions.pay]\nlow = 0\nhigh = 1\nsize = 4\nepsilon = 100.0\n"
@@ -343,8 +345,8 @@ def test_a_mount_without_nameless_files(
     def none(folder: Path) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(_files, "_without_name", none)
-    assert not _files.nameless(folder)
+    monkeypatch.setattr(paths, "_without_name", none)
+    assert not paths.nameless(folder)
 
 
 def test_a_key_that_others_put_there_is_not_used(folder: Path) -> None:
@@ -433,7 +435,7 @@ def test_an_interrupted_run_goes_on_wherever_it_was(
     monkeypatch.setattr(batches, "PART", 5_000)
     monkeypatch.setattr(batches, "BUCKET", 3_000)
     if not nameless:
-        for module in (_files, seals):
+        for module in (paths, seals):
             monkeypatch.setattr(module, "nameless", lambda folder: False)
     sorted_values()
     one = job("id", keep_order=order)

@@ -22,15 +22,16 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from confide import _arrow, reports, streams
+from confide import reports, streams
 from confide.cli.app import run
 from confide.errors import ConfideError, InvalidInput, Mismatch
+from confide.files import arrow
 from confide.mechanisms import Mechanism
 from confide.streams import batches, crew
 from confide.streams import parts as parts_module
 from confide.streams.parts import MANIFEST, Parts
 from confide.summaries import Counts
-from confide.surveys import Survey
+from confide.survey import Survey
 
 GROUP = 5_000
 BUCKET = 4_000
@@ -230,7 +231,7 @@ def test_no_two_batches_share_their_noise(folder: Path) -> None:
 def test_several_files_of_either_kind(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_arrow, "BLOCK", 2**16)
+    monkeypatch.setattr(arrow, "BLOCK", 2**16)
     Path("many").mkdir()
     table = values()
     for at, name in enumerate("ab"):
@@ -252,7 +253,7 @@ def test_several_files_of_either_kind(
 def test_the_first_bad_row_is_named_and_nothing_stays(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_arrow, "BLOCK", 2**16)
+    monkeypatch.setattr(arrow, "BLOCK", 2**16)
     pay = values()["pay"].to_pylist()
     for at in (31_234, 31_235, 50_000):
         pay[at] = None

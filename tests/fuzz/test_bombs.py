@@ -21,14 +21,15 @@ from evidence.fuzz import unclear
 from evidence.fuzz_files import WAVE, counts, text
 
 import confide as cf
-from confide import _arrow, _limits, _pages, reports, tables
+from confide import _limits, reports, tables
 from confide.cli import documents
 from confide.errors import ConfideError, InvalidInput, Unsupported
 from confide.estimators import CategoryShares
-from confide.estimators._convex import maximize
+from confide.estimators.profile import maximize
 from confide.estimators.shares import _most_likely, scores_of
+from confide.files import arrow, pages
+from confide.foreign.noise import Gaussian
 from confide.mechanisms.laws import Band
-from confide.noise import Gaussian
 from confide.summaries import Counts
 
 LITTLE = 2**28
@@ -76,7 +77,7 @@ def query(path: Path) -> None:
 
 
 def values(path: Path) -> None:
-    for _ in _arrow.Source(path).batches(["smokes"]):
+    for _ in arrow.Source(path).batches(["smokes"]):
         pass
 
 
@@ -217,15 +218,15 @@ class TestPages:
         for leaf in range(footer.num_columns):
             for group in range(footer.num_row_groups):
                 chunk = footer.row_group(group).column(leaf)
-                start, length = _pages._place(chunk)
-                pages = list(_pages._pages(data, start, start + length))  # type: ignore[arg-type]
-                there = [page for page in pages if page.kind != _pages.DICTIONARY_PAGE]
+                start, length = pages._place(chunk)
+                found = list(pages._pages(data, start, start + length))  # type: ignore[arg-type]
+                there = [page for page in found if page.kind != pages.DICTIONARY_PAGE]
                 assert sum(page.values for page in there) == chunk.num_values
                 # The total holds the headers too.
-                total = sum(page.unpacked for page in pages)
-                assert total <= chunk.total_uncompressed_size < total + 200 * len(pages)
-        source = _arrow.Source(path)
-        assert source.check(table.column_names) == _arrow.ROWS
+                total = sum(page.unpacked for page in found)
+                assert total <= chunk.total_uncompressed_size < total + 200 * len(found)
+        source = arrow.Source(path)
+        assert source.check(table.column_names) == arrow.ROWS
         assert sum(batch.num_rows for batch in source.batches(table.column_names)) == n
 
     def test_words_are_as_long_as_they_are(self, tmp_path: Path) -> None:
@@ -233,16 +234,16 @@ class TestPages:
         for codec in ("snappy", "lz4", "none"):
             cells = ["x" * 3000, *(["y"] * 40_000)]
             pq.write_table(pa.table({"a": pa.array(cells)}), path, compression=codec)
-            found = _pages.check(path, pq.ParquetFile(path).metadata, ["a"], None, "here")
+            found = pages.check(path, pq.ParquetFile(path).metadata, ["a"], None, "here")
             assert found == 3000
-            assert _arrow.Source(path).check(["a"]) == _arrow.LETTERS // 3000
+            assert arrow.Source(path).check(["a"]) == arrow.LETTERS // 3000
 
     @pytest.mark.parametrize("way", ["twice", "far", "both", "long"])
     def test_headers_that_can_be_read_in_two_ways(self, way: str, tmp_path: Path) -> None:
         path = tmp_path / "r.parquet"
         path.write_bytes(bomb_files.parquet_odd(way))
         words = "at most 17," if way == "both" else "a Parquet file"
-        source = _arrow.Source(path)
+        source = arrow.Source(path)
         assert words in refusal(lambda: source.check(["pay"]))
 
     def test_pyarrow_reads_these_headers(self, tmp_path: Path) -> None:
@@ -259,7 +260,7 @@ class TestPages:
 
         path = tmp_path / "r.parquet"
         path.write_bytes(bomb_files.of_pay([Few(bytes(400), 2**31 - 1, 400)], 100))
-        assert "at most 17," in refusal(lambda: _arrow.Source(path).check(["pay"]))
+        assert "at most 17," in refusal(lambda: arrow.Source(path).check(["pay"]))
 
     def test_footers_that_lie(self, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"

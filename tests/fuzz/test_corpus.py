@@ -39,7 +39,8 @@ from confide import reports
 from confide.accounting import Spend
 from confide.cli import documents
 from confide.errors import ConfideError
-from confide.summaries import CellSums, Counts, Spectrum, forms
+from confide.foreign import Spectrum
+from confide.summaries import CellSums, Counts, forms
 
 Case = tuple[bytes, str]
 REPORT = b"pay\n1\n2\n"

@@ -20,19 +20,18 @@ from scipy import stats
 from confide import Joint, Laplace, Lattice, RandomizedResponse, Survey, audits
 from confide.accounting import Spend
 from confide.audits.fits import chi_square
-from confide.audits.grids import inputs_of, pmf_of
+from confide.audits.grids import inputs_of, noise_gaps, pmf_of
 from confide.audits.losses import _every_pair, _short
-from confide.audits.noise_grids import noise_gaps
-from confide.discrete import laplace_parameter
 from confide.errors import InvalidInput
+from confide.exact.clamped import laplace_parameter
+from confide.exact.entropy import Entropy
+from confide.exact.inversion import Inversion
+from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.laws import Band, Clamped, Dense, Product
-from confide.mechanisms.samples import Sampler
-from confide.randomness import Entropy, Inversion
 from confide.releases import GaussianProcess, Histogram, Holdout, Query, ranks
-from confide.releases.base import Recipe
-from confide.releases.gaussian_noise import DiscreteGaussian
-from confide.releases.noise import DiscreteLaplace
+from confide.releases.release import Recipe
+from confide.sampling.sampler import Sampler
 
 
 def concrete(kind: type) -> Iterator[type]:

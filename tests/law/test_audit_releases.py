@@ -19,12 +19,12 @@ from evidence.audits import holdout as small_holdout
 
 from confide import Lattice, audits
 from confide.audits import trials
-from confide.audits.neighbours import all_families, few_spots, near_spots, spots
+from confide.audits.neighbors import all_families, few_spots, near_spots, spots
 from confide.audits.runs import pairs_of
 from confide.audits.trials import Trial, largest_change
-from confide.discrete import ONE
 from confide.errors import InvalidInput
-from confide.randomness import exp_ceiling
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import exp_ceiling
 from confide.releases import (
     Bernstein,
     Choice,
@@ -42,11 +42,11 @@ from confide.releases import (
     kolmogorov_smirnov,
     query,
     ranks,
-    tables,
+    series,
 )
-from confide.releases.base import Recipe
-from confide.releases.moments import fourth_sensitivity, variance_sensitivity
-from confide.releases.scores import CountScore, PairScore
+from confide.releases.choice import CountScore, PairScore
+from confide.releases.query import fourth_sensitivity, variance_sensitivity
+from confide.releases.release import Recipe
 
 UNIT = Lattice(low=0, high=1, size=16)
 LOG = Lattice(low=1, high=1000, size=12, scale="log")
@@ -61,9 +61,9 @@ SUMS: dict[str, tuple[Any, Recipe]] = {
     "histogram": (histogram, Histogram(UNIT, epsilon=1.0, cells=5)),
     "histogram, two columns": (histogram, Histogram(BOTH, epsilon=1.0, cells=3)),
     "histogram, three columns": (histogram, Histogram({**BOTH, "c": UNIT}, epsilon=1.0, cells=2)),
-    "series": (tables, Series(UNIT, epsilon=1.0, terms=4)),
-    "bernstein": (tables, Bernstein(UNIT, epsilon=1.0, degree=5)),
-    "bernstein, two columns": (tables, Bernstein(BOTH, epsilon=1.0, degree=3)),
+    "series": (series, Series(UNIT, epsilon=1.0, terms=4)),
+    "bernstein": (series, Bernstein(UNIT, epsilon=1.0, degree=5)),
+    "bernstein, two columns": (series, Bernstein(BOTH, epsilon=1.0, degree=3)),
 }
 
 
@@ -516,7 +516,7 @@ def test_what_costs_more_than_epsilon_is_not_charged(
         property(lambda recipe: exp_ceiling(Fraction(-1, 2), ONE) - 2**42),
     )
     monkeypatch.setattr(ranks, "rank_weights", ranks.rank_weights.__wrapped__)
-    for module in (query, histogram, tables):
+    for module in (query, histogram, series):
         monkeypatch.setattr(module, "laplace", DiscreteLaplace)
     recipe = replace(recipe)
     assert recipe.loss(400) > recipe.epsilon

@@ -26,15 +26,15 @@ from confide import (
     audits,
 )
 from confide.accounting import Spend
+from confide.audits.attacks import learned, lower_bound
 from confide.audits.certificates import within
-from confide.audits.events import learned, lower_bound
 from confide.audits.fits import chi_square
 from confide.audits.losses import BRUTE
 from confide.errors import InvalidInput, Unsupported
-from confide.ledgers import Ledger
-from confide.mechanisms.finite_mollifier import FiniteMollifier
+from confide.ledger.budget import Ledger
 from confide.mechanisms.laws import Band, Law
 from confide.releases import Query
+from confide.sampling.mollifier import FiniteMollifier
 
 from .test_mechanisms import ALL, exactly_within
 

@@ -5,7 +5,7 @@ import pytest
 from evidence import coverage
 
 from confide import Counts, Lattice, SquareWave
-from confide.estimators import _profile
+from confide.estimators import profile
 from confide.estimators.intervals import Intervals
 
 CHOSEN = [
@@ -47,7 +47,7 @@ def test_shares_cover():
 def test_weighted_intervals_cover_where_weights_go_with_the_answers(monkeypatch):
     # One respondent in 200 has the weight 25 and lies low. One effective number for all reports
     # would cover in about 60 % of surveys.
-    monkeypatch.setattr(_profile, "DRAWS", 25)
+    monkeypatch.setattr(profile, "DRAWS", 25)
     mechanism = SquareWave(Lattice(low=0, high=1, size=32), epsilon=8.0)
     generator, n, surveys = np.random.default_rng(5), 20_000, 80
     weight = 0.005 * 25 / (0.005 * 25 + 0.995)

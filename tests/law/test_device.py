@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from confide import mechanisms, randomness
+from confide import mechanisms
 from confide.audits.grids import deviation
 from confide.errors import ConfideError, InvalidInput, Unsupported
+from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.exact.inversion import FEW, Inversion, weighted
 from confide.lattice import CHUNK, Categories, Lattice
 from confide.mechanisms import (
     ForcedResponse,
@@ -26,7 +28,6 @@ from confide.mechanisms import (
     SquareWave,
     TwoSidedGamma,
 )
-from confide.randomness import FEW, Entropy, Inversion, SeededEntropy, SystemEntropy, weighted
 
 LATTICE = Lattice(low=0, high=1, size=9)
 SINGLE: list[Mechanism] = [
@@ -97,7 +98,7 @@ def test_reports_are_made_of_the_operating_systems_entropy(
         raise AssertionError("a seeded source on the private path")
 
     monkeypatch.setattr(os, "urandom", lambda size: next(given)[:size])
-    monkeypatch.setattr(randomness.SeededEntropy, "__init__", forbidden)
+    monkeypatch.setattr(SeededEntropy, "__init__", forbidden)
     monkeypatch.setattr(np.random, "default_rng", forbidden)
     reports = mechanism.privatize(answers(mechanism, n)).indices
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from confide import Lattice
-from confide.cells import Cells
 from confide.errors import InvalidInput
+from confide.lattice import Cells
 from confide.mechanisms import Joint, Laplace, Partition, SquareWave, TwoSidedGamma
 from confide.releases import (
     Bernstein,
@@ -24,7 +24,7 @@ from confide.releases import (
     Series,
 )
 from confide.sampling import MBDE, Box, FiniteMollifier, Gaussian, Mollifier, NaiveSampler
-from confide.surveys import Survey
+from confide.survey import Survey
 
 TINY = [5e-324, -5e-324, 1e-310, 2.3e-308, -1e-200, 1e-160, 0.0, -0.0, 0.25]
 HUGE = [1e308, -1e308, 1.7e308, 1e200, 1e155, 0.5, 0.75, 0.125, 1.0]

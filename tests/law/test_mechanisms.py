@@ -13,6 +13,8 @@ from confide import mechanisms
 from confide.audits.fits import chi_square
 from confide.audits.grids import deviation
 from confide.errors import Unsupported
+from confide.exact.enclosures import log_ceiling
+from confide.exact.entropy import SeededEntropy
 from confide.lattice import Lattice
 from confide.mechanisms import (
     ForcedResponse,
@@ -24,7 +26,6 @@ from confide.mechanisms import (
     TwoSidedGamma,
 )
 from confide.mechanisms.laws import Law
-from confide.randomness import SeededEntropy, log_ceiling
 
 EPSILONS = (0.01, 0.5, 1.0, 4.0, 10.0)
 SIZES = (2, 3, 17, 64)

@@ -8,8 +8,8 @@ import pytest
 from scipy.special import ndtr
 
 from confide import ForcedResponse, Lattice, RandomizedResponse
+from confide.exact.enclosures import exp_enclosure
 from confide.lattice import Categories
-from confide.randomness import exp_enclosure
 from confide.releases import (
     Bernstein,
     Choice,
@@ -19,7 +19,7 @@ from confide.releases import (
     Query,
     Series,
 )
-from confide.releases.tables import UNIT
+from confide.releases.series import UNIT
 
 UNIT_RANGE = Lattice(low=0, high=1, size=256)
 PLANE = {"x": UNIT_RANGE, "y": UNIT_RANGE}

@@ -10,11 +10,11 @@ from scipy import stats
 from scipy.integrate import cumulative_trapezoid, quad
 
 from confide import ForcedResponse, Lattice, SquareWave
-from confide.design.confidentiality import closeness
 from confide.estimators import Deconvolution
-from confide.noise import Laplace, TwoSidedGamma
+from confide.foreign import Spectrum
+from confide.foreign.noise import Laplace, TwoSidedGamma
+from confide.gamma.protection import closeness
 from confide.releases import Query
-from confide.summaries import Spectrum
 
 log = np.vectorize(math.log)
 

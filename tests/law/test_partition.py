@@ -12,16 +12,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide import randomness
 from confide.audits.fits import chi_square
-from confide.audits.grids import Grid, vector_deviation
-from confide.cells import Cells
-from confide.discrete import ONE
+from confide.audits.grids import vector_deviation
+from confide.audits.tapes import Grid
 from confide.errors import ConfideError, InvalidInput, Unsupported
-from confide.mechanisms.cell_reports import CellReports
-from confide.mechanisms.partition import BATCH, Partition
-from confide.mechanisms.vector import VectorLaw
-from confide.randomness import Entropy, SeededEntropy, SystemEntropy, exp_ceiling
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import exp_ceiling
+from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.lattice import Cells
+from confide.mechanisms.partition import BATCH, CellReports, Partition, VectorLaw
 from confide.summaries.cell_sums import CellSums
 
 from .test_mechanisms import exactly_within
@@ -339,7 +338,7 @@ def test_reports_are_made_of_the_operating_systems_entropy(monkeypatch: pytest.M
         raise AssertionError("a seeded source on the private path")
 
     monkeypatch.setattr(os, "urandom", lambda asked: next(given)[:asked])
-    monkeypatch.setattr(randomness.SeededEntropy, "__init__", forbidden)
+    monkeypatch.setattr(SeededEntropy, "__init__", forbidden)
     monkeypatch.setattr(np.random, "default_rng", forbidden)
     x, y = np.linspace(-0.2, 1.2, n), np.linspace(-3, 3, n)
     reports = mechanism.privatize(x, y)

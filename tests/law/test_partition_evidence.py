@@ -9,7 +9,7 @@ import pytest
 from evidence import partition
 from evidence.partition import EPSILONS, METHODS
 
-from confide.cells import Cells
+from confide.lattice import Cells
 
 SIZES = (10**4, 10**5, 10**6, 10**7, 10**8)
 

@@ -8,8 +8,8 @@ from evidence import planner
 from evidence.planner import EPSILONS, SIZES, WITHIN
 
 from confide import Counts, Lattice, SquareWave
-from confide.design import plan
 from confide.estimators import Likelihood
+from confide.planning.planner import plan
 
 N, EPSILON, SURVEYS = 2_000, 1.5, 60
 METRICS = ("w1", "ks", "mean")

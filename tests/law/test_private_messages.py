@@ -32,7 +32,7 @@ import confide as cf
 from confide import releases, sampling, streams
 from confide.cli.app import run
 from confide.sklearn import PrivateClassifier, PrivateKDE, PrivateRegressor
-from confide.surveys import Survey
+from confide.survey import Survey
 
 MARK = str(7315 * 10**6 + 197315)
 NUMBER = int(MARK)

@@ -11,10 +11,12 @@ from scipy.stats import chi2
 
 from confide import Lattice
 from confide.audits.certificates import enough
-from confide.discrete import ONE
-from confide.randomness import Entropy, SeededEntropy, exp_enclosure, log_ceiling
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import exp_enclosure, log_ceiling
+from confide.exact.entropy import Entropy, SeededEntropy
+from confide.exact.unbounded import LEVELS, DiscreteLaplace, sensitivity
 from confide.releases import Bernstein, Histogram, Query, Series
-from confide.releases.moments import (
+from confide.releases.query import (
     FOURTH_CELLS,
     fourth_sensitivity,
     integer_fourth,
@@ -22,9 +24,8 @@ from confide.releases.moments import (
     variance_cells,
     variance_sensitivity,
 )
-from confide.releases.noise import LEVELS, DiscreteLaplace, sensitivity
 from confide.releases.ranks import RANK_RISK, TOP, Ranks, distances, rank_weights
-from confide.releases.tables import UNIT
+from confide.releases.series import UNIT
 
 EPSILONS = (0.1, 1.0, 4.0)
 

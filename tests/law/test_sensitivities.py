@@ -17,8 +17,11 @@ import numpy as np
 import pytest
 
 from confide import Lattice
-from confide.discrete import ONE
-from confide.randomness import Inversion, SeededEntropy, exp_enclosure, weighted
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import exp_enclosure
+from confide.exact.entropy import SeededEntropy
+from confide.exact.inversion import Inversion, weighted
+from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace, certified_delta
 from confide.releases import (
     Bernstein,
     Choice,
@@ -32,10 +35,8 @@ from confide.releases import (
     holdout,
     ranks,
 )
-from confide.releases.base import Recipe
-from confide.releases.gaussian_noise import DiscreteGaussian, certified_delta
-from confide.releases.noise import DiscreteLaplace
-from confide.releases.scores import score
+from confide.releases.choice import score
+from confide.releases.release import Recipe
 
 SMALL = Lattice(low=0, high=1, size=6)
 FINE = Lattice(low=-5, high=20, size=1000)

@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from confide import noise
+from confide.estimators.bandwidths import named
 from confide.estimators.deconvolution import Deconvolution
-from confide.estimators.kernels import named
-from confide.summaries.spectrum import Spectrum
+from confide.foreign import noise
+from confide.foreign.spectrum import Spectrum
 
 DATA = Path(__file__).parent / "data"
 with (DATA / "density_cases.csv").open() as _file:

@@ -16,9 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from confide import noise
-from confide.estimators.kernel_regression import KernelRegression
-from confide.summaries import Spectrum
+from confide.estimators.kernel import KernelRegression
+from confide.foreign import Spectrum, noise
 
 DATA = Path(__file__).parent / "data"
 with (DATA / "regression_cases.csv").open() as _file:

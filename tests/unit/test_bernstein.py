@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from confide.accounting import exact
-from confide.discrete import ONE
 from confide.errors import InvalidInput
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import exp_enclosure
+from confide.exact.entropy import Entropy
+from confide.exact.unbounded import sensitivity
 from confide.lattice import Lattice
-from confide.randomness import Entropy, exp_enclosure
-from confide.releases import Bernstein, Series, base
+from confide.releases import Bernstein, Series, release
 from confide.releases.bernstein import default_degree, furthest, kernel, polynomials
-from confide.releases.noise import sensitivity
-from confide.releases.series import default_terms, shrunk
-from confide.releases.tables import UNIT
+from confide.releases.series import UNIT, default_terms, shrunk
 
 SMALL = Lattice(low=0, high=1, size=5)
 PAIR = {"a": SMALL, "b": SMALL}
@@ -212,12 +212,12 @@ def test_sums_of_the_most_records_stay_within_64_bits(columns, degree):
     # Odd, so that a cell's centre lies on a point, where the kernel is tallest.
     wide = dict.fromkeys("ab"[:columns], Lattice(low=0, high=1, size=127))
     tallest = int(Bernstein(wide, epsilon=1.0, degree=degree).table(10).max()) ** columns
-    assert tallest * base.MOST_RECORDS < 2**63
+    assert tallest * release.MOST_RECORDS < 2**63
     assert columns == 1 or tallest * 10**9 > 2**63
 
 
 def test_more_records_than_sums_can_hold_are_refused(monkeypatch):
-    monkeypatch.setattr(base, "MOST_RECORDS", 3)
+    monkeypatch.setattr(release, "MOST_RECORDS", 3)
     recipe = Bernstein(SMALL, epsilon=1.0)
     assert len(recipe.release([0.5] * 3).noisy) > 1
     for make in (recipe.release, lambda values: recipe.simulate(values, seed=1)):

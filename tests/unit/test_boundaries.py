@@ -25,16 +25,15 @@ from confide import (
     Partition,
     RandomizedResponse,
     TwoSidedGamma,
-    _locks,
 )
-from confide._contents import content
 from confide.errors import InvalidInput, Unsupported
+from confide.exact.enclosures import exp_enclosure, exp_floor, float_ceiling
+from confide.exact.entropy import SeededEntropy
 from confide.lattice import MAX_SIZE
-from confide.mechanisms import MAX_CELLS, affordable, divergence, laws
-from confide.mechanisms.krylov import gmres
-from confide.mechanisms.laws import fast_length
-from confide.mechanisms.mollification import Mollification
-from confide.randomness import SeededEntropy, exp_enclosure, float_ceiling
+from confide.ledger import locks
+from confide.ledger.bindings import content
+from confide.mechanisms import MAX_CELLS, affordable, laws
+from confide.mechanisms.laws import fast_length, gmres
 from confide.releases import (
     Bernstein,
     Choice,
@@ -45,12 +44,13 @@ from confide.releases import (
     Query,
     Series,
 )
-from confide.releases.base import Recipe
 from confide.releases.gaussian_process import kernel_table
 from confide.releases.histogram import MOST_CELLS, default_cells
 from confide.releases.holdout import UNIT as ANSWER
 from confide.releases.kolmogorov_smirnov import default_points
+from confide.releases.release import Recipe
 from confide.releases.series import default_terms
+from confide.sampling.mollification import Mollification
 
 UNIT = Lattice(low=0, high=1, size=8)
 
@@ -105,15 +105,15 @@ def test_the_divergence_of_shifts_that_floats_cannot_tell_apart_is_exact() -> No
         table = [*inner, *generator.integers(1, 1000, m - 2).tolist()]
         tails = [sum(table[k:]) for k in range(m + 1)]
         total = tails[0] + tails[1]
-        found = divergence.clamped(table, tails, 0.25)
+        found = laws.clamped(table, tails, 0.25)
         columns = [clamped_column(table, tails, index) for index in range(m + 1)]
-        factor = divergence.exp_floor(Fraction(0.25), 1 << divergence.BITS)
+        factor = exp_floor(Fraction(0.25), 1 << laws.BITS)
         worst = max(
-            sum(max(0, (a << divergence.BITS) - b * factor) for a, b in zip(x, y, strict=True))
+            sum(max(0, (a << laws.BITS) - b * factor) for a, b in zip(x, y, strict=True))
             for x in columns
             for y in columns
         )
-        assert found == Fraction(worst, total << divergence.BITS)
+        assert found == Fraction(worst, total << laws.BITS)
 
 
 def clamped_column(table: list[int], tails: list[int], index: int) -> list[int]:
@@ -193,7 +193,7 @@ def test_numbers_beyond_64_bits_are_not_taken_for_others() -> None:
 
 
 def test_all_versions_lock_the_same_byte() -> None:
-    assert _locks.BYTE == 2**62
+    assert locks.BYTE == 2**62
 
 
 def test_all_of_the_version_in_the_header_is_read(tmp_path: Path) -> None:

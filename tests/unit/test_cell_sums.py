@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from confide.cells import Cells
 from confide.errors import InvalidInput, Mismatch
+from confide.lattice import Cells
 from confide.mechanisms.partition import Partition
 from confide.summaries.cell_sums import CellSums
 

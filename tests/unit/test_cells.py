@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confide.cells import Cells
 from confide.curves.regression import CellRegression
 from confide.errors import InvalidInput
+from confide.lattice import Cells
 
 BOX = Cells(low=[0, -1, 10], high=[1, 1, 11], shape=[2, 3, 4])
 

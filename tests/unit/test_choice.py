@@ -9,12 +9,12 @@ import pytest
 from confide import Lattice, Ledger
 from confide.accounting import Spend, exact
 from confide.errors import InvalidInput, Mismatch
-from confide.randomness import SeededEntropy, exp_enclosure
-from confide.releases import Bernstein, Choice, GaussianProcess, Histogram, Query, Series, scores
-from confide.releases.base import MOST_RECORDS
+from confide.exact.enclosures import exp_enclosure
+from confide.exact.entropy import SeededEntropy
+from confide.releases import Bernstein, Choice, GaussianProcess, Histogram, Query, Series, choice
 from confide.releases.bernstein import polynomials
-from confide.releases.choice import exponential
-from confide.releases.scores import CountScore, PairScore, score
+from confide.releases.choice import CountScore, PairScore, exponential, score
+from confide.releases.release import MOST_RECORDS
 
 UNIT = Lattice(low=0, high=1, size=64)
 TINY = Lattice(low=0, high=1, size=6)
@@ -131,7 +131,7 @@ def test_noise_counts_against_a_candidate():
 @pytest.mark.parametrize("height", [1, 2, 8])
 @pytest.mark.parametrize(("cells", "n"), [(2, 2), (2, 5), (3, 4), (4, 6), (5, 3), (6, 5)])
 def test_the_bound_of_a_histogram_is_exact(monkeypatch, height, cells, n):
-    monkeypatch.setattr(scores, "HEIGHT", height)
+    monkeypatch.setattr(choice, "HEIGHT", height)
     found = CountScore(n, (cells,), 0.0)
     changes = [
         abs(found.total(a[:, None]) - found.total(b[:, None])) for a, b in neighbours(cells, n)

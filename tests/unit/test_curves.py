@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from confide import Laplace, Lattice
-from confide.cells import Cells
 from confide.curves import (
     CellDensity,
     CellRegression,
@@ -26,6 +25,7 @@ from confide.estimators import (
     PartitionRegression,
     RatioRegression,
 )
+from confide.lattice import Cells
 from confide.mechanisms import Partition
 from confide.summaries import Counts
 

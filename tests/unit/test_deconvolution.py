@@ -7,24 +7,16 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from confide import noise
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
-from confide.estimators import bandwidth as bandwidths
-from confide.estimators import quadrature, waves
-from confide.estimators._search import search, stretch
-from confide.estimators.bands import WaveBand
+from confide.estimators import bandwidths, division
+from confide.estimators.bands import WaveBand, search, stretch
+from confide.estimators.bandwidths import KERNELS, named
 from confide.estimators.deconvolution import Deconvolution
-from confide.estimators.inversion import inverses
-from confide.estimators.kernels import KERNELS, named
+from confide.estimators.inverting import inverses
+from confide.foreign import Spectrum, noise, waves
 from confide.lattice import Lattice
-from confide.mechanisms import (
-    Joint,
-    Laplace,
-    RandomizedResponse,
-    SquareWave,
-    TwoSidedGamma,
-)
-from confide.summaries import Counts, Spectrum
+from confide.mechanisms import Joint, Laplace, RandomizedResponse, SquareWave, TwoSidedGamma
+from confide.summaries import Counts
 
 LAWS = {
     "laplace": noise.Laplace(scale=0.4),
@@ -441,7 +433,7 @@ class TestWideRanges:
             [0.5, 3.0, 3.0, 0.1], noise=law, low=0, high=1, response=[1.0, 2.0, 3.0, 4.0]
         )
         with pytest.warns(ConfideWarning, match="1 of 4"):
-            kept = waves.plausible(spectrum)
+            kept = division.plausible(spectrum)
         assert kept.values[:, 0].tolist() == [0.5, 3.0, 0.1]
         assert kept.noise[0].scale.tolist() == [1.0, 1.0, 1.0]
         assert kept.response.tolist() == [1.0, 2.0, 4.0]
@@ -455,7 +447,7 @@ class TestWideRanges:
         rng = np.random.default_rng(21)
         z = rng.standard_t(2, size=(500, 3)) + rng.laplace(0, 0.2, (500, 3))
         spectrum = Spectrum.of(z, noise=noise.Laplace(scale=0.2))
-        monkeypatch.setattr(waves, "MAX_WAVES", 2**17)
+        monkeypatch.setattr(division, "MAX_WAVES", 2**17)
         with pytest.warns(ConfideWarning, match="bandwidth was raised"):
             density = Deconvolution().fit(spectrum)
         assert density.masses.sum() == pytest.approx(1)
@@ -464,10 +456,10 @@ class TestWideRanges:
 
     def test_sizes_are_known_before_they_are_allocated(self):
         for top, window in ((3.0, 10.0), (7.0, 1234.5), (1e-9, 0.0)):
-            assert quadrature.count(top, window) == quadrature.nodes(top, window)[0].size
+            assert waves.count(top, window) == waves.nodes(top, window)[0].size
         for window in (1e12, math.inf):
             with pytest.raises(InvalidInput, match="remove outliers"):
-                quadrature.nodes(1.0, window)
+                waves.nodes(1.0, window)
 
     def test_cross_validation_on_a_long_grid(self):
         axis = bandwidths.Axis(1e9, 1.0, 1e9, np.ones_like, np.ones_like)
@@ -573,7 +565,7 @@ class TestBandwidth:
         rng = np.random.default_rng(22)
         sd = np.where(rng.random(20_000) < rare, 1e-3, rng.uniform(0.9, 1.1, 20_000))
         law, t = noise.Gaussian(scale=sd), np.array([0.0, 0.1, 1.0, 2.0, 3.0, 4.0, 5.0, 300.0])
-        np.testing.assert_allclose(waves._gain(law)(t), 1 / law.mean_square(t), rtol=1e-3)
+        np.testing.assert_allclose(division._gain(law)(t), 1 / law.mean_square(t), rtol=1e-3)
 
     def test_cross_validation_of_one_effective_report(self):
         mechanism = Laplace(Lattice(low=0, high=1, size=64), epsilon=5.0)

@@ -12,23 +12,22 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import gammainc
 
-from confide.design import (
+from confide.errors import ConfideWarning, InvalidInput, Unsupported
+from confide.foreign.noise import Gaussian, Laplace, TwoSidedGamma
+from confide.gamma.designer import optimal_gamma
+from confide.gamma.error import expected_error
+from confide.gamma.protection import (
     closeness,
     criterion_scale,
     empirical_protection,
-    expected_error,
-    gamma_scale,
     match_rate,
     normal_protection,
-    optimal_gamma,
     protection,
     reidentification,
     shared_variance,
 )
-from confide.design.scales import Feasible, widest
-from confide.design.surface import Surface
-from confide.errors import ConfideWarning, InvalidInput, Unsupported
-from confide.noise import Gaussian, Laplace, TwoSidedGamma
+from confide.gamma.scales import Feasible, gamma_scale, widest
+from confide.gamma.surface import Surface
 
 POPULATIONS = {
     "exponential": stats.expon(),

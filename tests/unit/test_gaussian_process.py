@@ -13,18 +13,12 @@ from scipy.stats import beta, chi2, norm
 from confide import Lattice
 from confide.accounting import Spend
 from confide.errors import InvalidInput
-from confide.randomness import Entropy, SeededEntropy, exp_enclosure
+from confide.exact.enclosures import exp_enclosure
+from confide.exact.entropy import Entropy, SeededEntropy
+from confide.exact.unbounded import STEPS as LEVELS
+from confide.exact.unbounded import DiscreteGaussian, _holds, certified_delta, gaussian, most_rho
 from confide.releases import GaussianProcess, Histogram
 from confide.releases import gaussian_process as module
-from confide.releases.base import MOST_RECORDS
-from confide.releases.gaussian_noise import (
-    LEVELS,
-    DiscreteGaussian,
-    _holds,
-    certified_delta,
-    gaussian,
-    most_rho,
-)
 from confide.releases.gaussian_process import (
     default_bandwidth,
     kernel_table,
@@ -32,6 +26,7 @@ from confide.releases.gaussian_process import (
     smoother,
     squared_sensitivity,
 )
+from confide.releases.release import MOST_RECORDS
 
 UNIT = Lattice(low=0, high=1)
 PLANE = {"a": UNIT, "b": UNIT}

@@ -4,12 +4,11 @@ from scipy import optimize, stats
 
 from confide import Laplace, Lattice, SquareWave
 from confide.errors import InvalidInput
-from confide.estimators import _ends, _profile, intervals
-from confide.estimators._convex import maximize
-from confide.estimators._profile import Profile
+from confide.estimators import intervals, profile
 from confide.estimators.intervals import Intervals
+from confide.estimators.profile import Profile, maximize
+from confide.foreign.noise import Gaussian
 from confide.mechanisms import Joint, RandomizedResponse, TwoSidedGamma
-from confide.noise import Gaussian
 from confide.summaries import Counts
 
 
@@ -25,7 +24,7 @@ def counted(mechanism, n=500, seed=1):
 @pytest.fixture
 def light(monkeypatch):
     """Fewer simulated surveys behind the factor: these tests are not about its precision."""
-    monkeypatch.setattr(_profile, "DRAWS", 10)
+    monkeypatch.setattr(profile, "DRAWS", 10)
 
 
 def oracle(law, shares, contrast=None):
@@ -120,14 +119,14 @@ def test_quantile_and_cdf_invert_the_same_test(light):
 def test_search_returns_the_outer_end():
     inside, outside = np.zeros(3), np.array([1.0, 1.0, -1.0])
     target = np.array([2.0, 30.0, 0.5])
-    found = _ends._cross(
+    found = intervals._cross(
         lambda x, at: np.expm1(3 * np.abs(x)), inside, outside, target, resolution=1e-9
     )
     exact = np.log1p(target[[0, 2]]) / 3
     assert found[1] == 1.0
     beyond = np.abs(found[[0, 2]]) / exact
     assert np.all((beyond >= 1) & (beyond < 1.01))
-    steep = _ends._cross(
+    steep = intervals._cross(
         lambda x, at: np.where(x > 0.3, 9.0, 0.0), inside, np.ones(3), np.ones(3), resolution=1e-3
     )
     assert np.all((steep > 0.3) & (steep < 0.302))
@@ -303,12 +302,12 @@ def test_weights_that_go_with_the_answers_widen_more_than_others_of_the_same_siz
 
 
 def test_more_respondents_take_more_bins():
-    assert [_profile.bins_for(n) for n in (0, 1, 2e4, 1e5, 1e6, 1e7, 1e12)] == [
+    assert [profile.bins_for(n) for n in (0, 1, 2e4, 1e5, 1e6, 1e7, 1e12)] == [
         *(96, 96, 96, 96, 200, 320, 320)
     ]
     mechanism = SquareWave(lattice(256), epsilon=2.0)
     chances = mechanism.law.forward(np.diff(stats.beta(2, 5).cdf(mechanism.lattice.edges)))
-    few, many = (Profile(mechanism.law, bins=bins) for bins in (96, _profile.bins_for(1e8)))
+    few, many = (Profile(mechanism.law, bins=bins) for bins in (96, profile.bins_for(1e8)))
     widths = [
         np.diff(
             intervals.quantile_ends(

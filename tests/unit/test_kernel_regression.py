@@ -6,17 +6,17 @@ import math
 import numpy as np
 import pytest
 
-from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave, TwoSidedGamma, noise
-from confide.curves.lines import Line, Logistic
-from confide.curves.regression import CellRegression
-from confide.curves.regression_waves import WaveRegression
+from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave, TwoSidedGamma
+from confide.curves.regression import CellRegression, Line, Logistic
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
-from confide.estimators import regression_bandwidth
-from confide.estimators.inversion import inverses
-from confide.estimators.kernel_regression import KernelRegression
-from confide.estimators.kernels import named
-from confide.estimators.regression_bandwidth import Oracle
-from confide.summaries import Counts, Spectrum
+from confide.estimators import regression_bandwidths
+from confide.estimators.bandwidths import named
+from confide.estimators.inverting import inverses
+from confide.estimators.kernel import KernelRegression
+from confide.estimators.regression_bandwidths import Oracle
+from confide.foreign import Spectrum, noise
+from confide.foreign.waves import WaveRegression
+from confide.summaries import Counts
 
 guess = pytest.mark.filterwarnings("ignore:The estimated density")
 UNIT = Lattice(low=0, high=1, size=64)
@@ -304,7 +304,7 @@ def test_interval_of_noised_numbers_is_that_of_the_sums():
 def test_folds_are_parts_of_the_whole():
     summary = counts(3000)
     kernel = named("gaussian")
-    folds = regression_bandwidth.cell_folds(summary, inverses(summary.mechanism), kernel, 0.0)
+    folds = regression_bandwidths.cell_folds(summary, inverses(summary.mechanism), kernel, 0.0)
     (inverse,) = inverses(summary.mechanism)
     whole = np.stack([summary.counts, summary.response.sums]) / summary.n
     expected = inverse.smooth(kernel, 0.1, inverse.masses(whole))

@@ -13,10 +13,10 @@ from scipy import stats
 
 from confide import Lattice
 from confide.errors import InvalidInput
-from confide.randomness import SeededEntropy, exp_ceiling, exp_enclosure
+from confide.exact.enclosures import exp_ceiling, exp_enclosure
+from confide.exact.entropy import SeededEntropy
 from confide.releases import KolmogorovSmirnov
-from confide.releases._layers import Block, Layers, layers
-from confide.releases._sequences import Sequences
+from confide.releases.sequences import Block, Layers, Sequences, layers
 
 ONE = 2**62
 UNIT = Lattice(low=0, high=1)

@@ -20,13 +20,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from confide import Lattice, Ledger, _contents, _sqlite
-from confide._bindings import Bindings, Secret
-from confide._contents import content
+from confide import Lattice, Ledger
 from confide.accounting import Spend
 from confide.errors import ConfideWarning, InvalidInput, Mismatch
 from confide.lattice import Categories
-from confide.mechanisms.finite_mollifier import FiniteMollifier
+from confide.ledger import bindings, store
+from confide.ledger.bindings import Bindings, Secret, content
 from confide.releases import (
     Bernstein,
     Choice,
@@ -39,6 +38,7 @@ from confide.releases import (
     Series,
 )
 from confide.sampling import Gaussian, Mollifier
+from confide.sampling.mollifier import FiniteMollifier
 
 UNIT = Lattice(low=0, high=1)
 BOTH = {"x": UNIT, "y": UNIT}
@@ -410,7 +410,7 @@ import os, sys
 from pathlib import Path
 from confide import _bindings, _locks
 from confide.accounting import Spend
-from confide.ledgers import Ledger
+from confide.ledger import Ledger
 path, step = Path(sys.argv[1]), sys.argv[2]
 def die(*_): os._exit(9)
 if step == "synced": os.fsync = die
@@ -489,16 +489,16 @@ def test_a_ledger_is_brought_up_to_date_once(
 ) -> None:
     path = tmp_path / "ledger.db"
     shutil.copy(OLD, path)
-    real, faster = _sqlite.File._held, []
+    real, faster = store.File._held, []
 
-    def held(file: _sqlite.File, *, shared: bool) -> Any:
+    def held(file: store.File, *, shared: bool) -> Any:
         # Somebody else does it between the look at the file and the lock.
         if not faster:
             faster.append(1)
             faster.append(Ledger(path))
         return real(file, shared=shared)
 
-    monkeypatch.setattr(_sqlite.File, "_held", held)
+    monkeypatch.setattr(store.File, "_held", held)
     assert len(Ledger(path).entries()) == 3
     assert len(faster) == 2
 
@@ -585,9 +585,9 @@ def test_the_content_is_the_multiset_of_rows(one: Any, two: Any, seed: int) -> N
 )
 def test_counting_and_sorting_agree(table: Any) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_contents, "CHUNK", 4)
+        patch.setattr(bindings, "CHUNK", 4)
         whole = content(table)
-        patch.setattr(_contents, "DENSE", 0)
+        patch.setattr(bindings, "DENSE", 0)
         assert content(table) == whole
     assert content(table) == whole
 

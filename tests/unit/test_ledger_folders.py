@@ -19,9 +19,10 @@ from typing import Any
 
 import pytest
 
-from confide import Ledger, _locks
+from confide import Ledger
 from confide.accounting import Spend
 from confide.errors import InvalidInput
+from confide.ledger import locks
 
 OLD = Path(__file__).parent / "data" / "ledger-version-2.db"
 CHARGE = """
@@ -166,9 +167,9 @@ def cut(path: Path) -> None:
 def marks(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    _locks.mark(file)
+    locks.mark(file)
     try:
-        os.getxattr(file, _locks.MARK)
+        os.getxattr(file, locks.MARK)
     except (OSError, AttributeError):
         pytest.skip("files have no attributes here")
 
@@ -197,29 +198,29 @@ def test_a_ledger_is_not_used_without_the_journal_of_a_charge_that_was_cut_short
     assert [entry.key for entry in Ledger(path).entries()] == ["first"]
     # A kill before anything was written is no obstacle in its own place, nor a folder that moves,
     # nor one that has another number when it is mounted again.
-    _locks.mark(path)
+    locks.mark(path)
     assert Ledger(path).spent == Spend(0.1)
-    os.setxattr(path, _locks.MARK, os.fsencode(f"0:0:ledger.db\n{path}"))
+    os.setxattr(path, locks.MARK, os.fsencode(f"0:0:ledger.db\n{path}"))
     assert Ledger(path).spent == Spend(0.1)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     path.rename(elsewhere / "ledger.db")
-    _locks.mark(elsewhere / "ledger.db")
+    locks.mark(elsewhere / "ledger.db")
     elsewhere.rename(tmp_path / "again")
     assert Ledger(tmp_path / "again" / "ledger.db").spent == Spend(0.1)
     with pytest.raises(OSError, match="No data available"):
-        os.getxattr(tmp_path / "again" / "ledger.db", _locks.MARK)
+        os.getxattr(tmp_path / "again" / "ledger.db", locks.MARK)
 
 
 @pytest.mark.usefixtures("marks")
 def test_a_journal_that_stays_keeps_the_mark(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     Ledger(path, epsilon=1.0)
-    _locks.mark(path)
+    locks.mark(path)
     (tmp_path / "ledger.db-journal").mkdir()  # which SQLite can neither use nor remove
     with pytest.raises(InvalidInput):
         Ledger(path)
-    assert os.getxattr(path, _locks.MARK)
+    assert os.getxattr(path, locks.MARK)
     (tmp_path / "ledger.db-journal").rmdir()
     path.rename(tmp_path / "moved.db")
     with pytest.raises(InvalidInput, match="was cut short"):
@@ -250,32 +251,32 @@ def test_mounts_are_told_by_their_number_or_by_the_device(
 ) -> None:
     file = tmp_path / "file"
     file.touch()
-    assert not _locks.mounted(file)
+    assert not locks.mounted(file)
     numbers = {file: 7, tmp_path: 8}
-    monkeypatch.setattr(_locks, "_mount", numbers.__getitem__)
-    assert _locks.mounted(file)
+    monkeypatch.setattr(locks, "_mount", numbers.__getitem__)
+    assert locks.mounted(file)
 
     def unknown(path: Path) -> int:
         raise FileNotFoundError(path)
 
-    monkeypatch.setattr(_locks, "_mount", unknown)
-    assert not _locks.mounted(file)
+    monkeypatch.setattr(locks, "_mount", unknown)
+    assert not locks.mounted(file)
     here = os.stat(file)
     other = os.stat_result([here.st_mode, here.st_ino, here.st_dev + 1, *here[3:]])
     real = Path.stat
     monkeypatch.setattr(
         Path, "stat", lambda self, **more: other if self == file else real(self, **more)
     )
-    assert _locks.mounted(file)
+    assert locks.mounted(file)
 
 
 @pytest.mark.parametrize("switch", ["inside", "beside"])
 def test_writers_wait_for_each_other(
     switch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if switch == "inside" and not _locks.INSIDE:
+    if switch == "inside" and not locks.INSIDE:
         pytest.skip("no locks of open files here")
-    monkeypatch.setattr(_locks, "INSIDE", switch == "inside")
+    monkeypatch.setattr(locks, "INSIDE", switch == "inside")
     path = tmp_path / "ledger.db"
     ledger = Ledger(path, epsilon=1.0)
     said: list[str] = []
@@ -299,23 +300,23 @@ def test_a_file_that_is_replaced_while_it_is_locked_is_locked_again(
     path, other = tmp_path / "file", tmp_path / "other"
     for file in (path, other):
         file.touch()
-    real, opened = _locks._opened, []
+    real, opened = locks._opened, []
 
     def attempt(name: Path, *, shared: bool) -> int | None:
         opened.append(real(name if opened else other, shared=shared))
         return opened[-1]
 
-    monkeypatch.setattr(_locks, "_opened", attempt)
-    if not _locks.INSIDE:
+    monkeypatch.setattr(locks, "_opened", attempt)
+    if not locks.INSIDE:
         pytest.skip("no locks of open files here")
-    with _locks.inside(path, time.monotonic() + 10, shared=False) as held:
+    with locks.inside(path, time.monotonic() + 10, shared=False) as held:
         assert held
         assert len(opened) == 2
         assert real(path, shared=True) is None
         os.close(real(other, shared=False) or -1)
     # The same for the file beside it, which may be removed.
     lock = tmp_path / "file.lock"
-    made = _locks._made
+    made = locks._made
 
     def removed(name: Path) -> int | None:
         handle = made(name)
@@ -324,8 +325,8 @@ def test_a_file_that_is_replaced_while_it_is_locked_is_locked_again(
         return handle
 
     gone: list[None] = []
-    monkeypatch.setattr(_locks, "_made", removed)
-    with _locks.beside(path, time.monotonic() + 10) as found:
+    monkeypatch.setattr(locks, "_made", removed)
+    with locks.beside(path, time.monotonic() + 10) as found:
         assert found == lock
         assert made(lock) is None
 
@@ -340,13 +341,13 @@ def test_names_that_are_no_text_can_be_marked(tmp_path: Path) -> None:
 def test_a_system_without_such_locks_takes_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not _locks.INSIDE:
+    if not locks.INSIDE:
         pytest.skip("no locks of open files here")
 
     def unknown(*_: Any) -> None:
         raise OSError(22, "Invalid argument")
 
-    monkeypatch.setattr(_locks, "_set", unknown)
+    monkeypatch.setattr(locks, "_set", unknown)
     ledger = Ledger(tmp_path / "ledger.db", epsilon=1.0)
     ledger.charge("A", {}, Spend(0.9), lambda: 1, data=b"x")
     assert (tmp_path / "ledger.db.lock").exists()
@@ -370,7 +371,7 @@ def test_readers_wait_for_a_writer_and_not_for_each_other(tmp_path: Path) -> Non
     ledger.charge("A", {}, Spend(0.5), make)
     threads[0].join()
     assert seen[0] == Spend(0.0)
-    if _locks.INSIDE:
+    if locks.INSIDE:
         assert seen[1] == Spend(0.5)
     with ledger._file.reading(), ledger._file.reading():
         assert ledger.spent == Spend(0.5)
@@ -465,13 +466,13 @@ def test_a_new_ledger_is_in_its_folder_before_it_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settled: list[set[str]] = []
-    real = _locks.settled
+    real = locks.settled
 
     def watched(folder: Path) -> None:
         settled.append({file.name for file in folder.iterdir()})
         real(folder)
 
-    monkeypatch.setattr(_locks, "settled", watched)
+    monkeypatch.setattr(locks, "settled", watched)
     ledger = Ledger(tmp_path / "ledger.db", epsilon=1.0)
     assert "ledger.db" in settled[0]
     ledger.charge("a", {}, Spend(0.1), lambda: 1, data=b"x")

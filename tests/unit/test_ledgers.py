@@ -21,10 +21,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from confide._costs import placed
 from confide.accounting import Spend
-from confide.errors import InvalidInput, Mismatch
-from confide.ledgers import BudgetExhausted, Entry, Ledger
+from confide.errors import BudgetExhausted, InvalidInput, Mismatch
+from confide.ledger.budget import Entry, Ledger
+from confide.ledger.costs import placed
 
 
 @pytest.fixture
@@ -333,7 +333,7 @@ OTHER = """
 import sys
 from confide.accounting import Spend
 from confide.errors import InvalidInput
-from confide.ledgers import Ledger
+from confide.ledger import Ledger
 try:
     print(Ledger(sys.argv[1], timeout=0.2).charge("k", {}, Spend(1.0), lambda: "B"))
 except InvalidInput as error:
@@ -568,7 +568,7 @@ def test_a_locked_ledger_is_waited_for_and_then_refused(path: Path) -> None:
 READ_ONLY = """
 import os, sys, warnings
 from confide.accounting import Spend
-from confide.ledgers import Ledger
+from confide.ledger import Ledger
 path, user = sys.argv[1:]
 if user != "0":
     os.setgid(int(user)); os.setuid(int(user))

@@ -11,14 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from confide import noise
 from confide.errors import InvalidInput
 from confide.estimators import likelihood
-from confide.estimators._convex import maximize
-from confide.estimators._em import em, log_likelihood, smooth
-from confide.estimators._grids import coarse_edges, coarsen
-from confide.estimators._threads import one_thread
+from confide.estimators.coarsening import coarse_edges, coarsen
+from confide.estimators.em import em, log_likelihood, one_thread, smooth
 from confide.estimators.likelihood import Likelihood, choose_smoothing
+from confide.estimators.profile import maximize
+from confide.foreign import noise
 from confide.lattice import Lattice
 from confide.mechanisms import Joint, Laplace, RandomizedResponse, SquareWave
 from confide.summaries import Counts

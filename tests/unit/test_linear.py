@@ -6,11 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave, TwoSidedGamma, noise
-from confide.curves.lines import Line, Logistic
+from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave, TwoSidedGamma
+from confide.curves.regression import Line, Logistic
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators.linear import LinearRegression, LogisticRegression, baseline
-from confide.summaries import Counts, Spectrum
+from confide.foreign import Spectrum, noise
+from confide.summaries import Counts
 
 UNIT = Lattice(low=0, high=1, size=64)
 LOG = Lattice(low=1, high=100, size=64, scale="log")

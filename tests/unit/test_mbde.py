@@ -13,15 +13,16 @@ from sklearn.linear_model import LogisticRegression
 
 from confide import Laplace, Lattice, Ledger, RandomizedResponse, SquareWave
 from confide.errors import BudgetExhausted, InvalidInput, Mismatch
-from confide.mechanisms.gamma import TwoSidedGamma
+from confide.exact.enclosures import exp_enclosure
+from confide.exact.entropy import Entropy, SeededEntropy
 from confide.mechanisms.joint import Joint
-from confide.mechanisms.mollification import TOTAL
-from confide.randomness import Entropy, SeededEntropy, exp_enclosure
+from confide.mechanisms.two_sided_gamma import TwoSidedGamma
 from confide.sampling import Box, Gaussian, Mollifier
 from confide.sampling.boosting import BOUND, Boosting, Round, boost, thetas, training_draws
 from confide.sampling.diagnostics import Judge, mode_region
 from confide.sampling.fleet import Fleet
 from confide.sampling.mbde import MBDE
+from confide.sampling.mollification import TOTAL
 from confide.sampling.naive import NaiveSampler
 
 EPSILONS = (0.01, 0.1, 1.0, 2.0, 5.0, 10.0, 20.0)

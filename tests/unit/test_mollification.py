@@ -13,11 +13,12 @@ from scipy.stats import chisquare
 
 from confide import Ledger
 from confide.errors import BudgetExhausted, InvalidInput, Mismatch
+from confide.exact.enclosures import exp_enclosure
+from confide.exact.entropy import Entropy, SeededEntropy
 from confide.lattice import Categories, Lattice
-from confide.mechanisms.finite_mollifier import FiniteMollifier
-from confide.mechanisms.mollification import BITS, TOTAL, Mollification, mollify
-from confide.mechanisms.samples import Samples
-from confide.randomness import Entropy, SeededEntropy, exp_enclosure
+from confide.sampling.mollification import BITS, TOTAL, Mollification, mollify
+from confide.sampling.mollifier import FiniteMollifier
+from confide.sampling.sampler import Samples
 
 HALF = 2**256
 

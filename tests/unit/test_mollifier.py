@@ -8,8 +8,8 @@ from scipy import stats
 
 from confide import Ledger
 from confide.errors import BudgetExhausted, InvalidInput, Unsupported
-from confide.mechanisms.mollification import TOTAL, mollify
-from confide.randomness import SeededEntropy, exp_enclosure
+from confide.exact.enclosures import exp_enclosure
+from confide.exact.entropy import SeededEntropy
 from confide.sampling import (
     KDE,
     Binned,
@@ -22,8 +22,9 @@ from confide.sampling import (
     Sample,
     reference_from_dict,
 )
-from confide.sampling._kernels import Kernels
-from confide.sampling.laws import _Shares
+from confide.sampling.densities import _Shares
+from confide.sampling.kernels import Kernels
+from confide.sampling.mollification import TOTAL, mollify
 
 PUBLIC = np.random.default_rng(11).normal(size=(60, 2)) * [1.0, 3.0]
 REFERENCES = (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from confide import noise
 from confide.errors import InvalidInput, Unsupported
+from confide.foreign import noise
 
 LAWS = [
     noise.Laplace(scale=0.7),

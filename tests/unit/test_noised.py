@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from confide import Lattice, noise
+from confide import Lattice
 from confide.errors import ConfideWarning, Implausible, InvalidInput, Unsupported
 from confide.estimators import (
     Deconvolution,
@@ -20,8 +20,8 @@ from confide.estimators import (
     RatioRegression,
 )
 from confide.estimators.intervals import Intervals
-from confide.mechanisms import Noised
-from confide.summaries import Counts, Spectrum
+from confide.foreign import Noised, Spectrum, noise
+from confide.summaries import Counts
 
 Floats = npt.NDArray[np.float64]
 

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from confide import Laplace, Lattice
-from confide.cells import Cells
 from confide.errors import InvalidInput, Unsupported
-from confide.estimators.cell_choice import suggest_cells, truncation
-from confide.estimators.partition import (
+from confide.estimators.partition_regression import (
     PartitionClassification,
     PartitionRegression,
     partitioning,
+    suggest_cells,
+    truncation,
 )
+from confide.lattice import Cells
 from confide.mechanisms.partition import Partition
 from confide.summaries import Counts
 from confide.summaries.cell_sums import CellSums

@@ -10,15 +10,21 @@ import pytest
 from scipy import stats
 
 from confide import Laplace, Lattice, SquareWave, TwoSidedGamma
-from confide.design import Plan, Population, plan
-from confide.design.bounds import best_bounds
-from confide.design.guesses import NAMES, guess
-from confide.design.responses import ResponseCurve, partition_draw, regression_draw
-from confide.design.scaling import ErrorCurve, Unreachable, crossing
-from confide.design.scenario import gamma
-from confide.design.simulation import Truth, density_draw, exact_mean, risks
 from confide.errors import InvalidInput
 from confide.estimators import Likelihood
+from confide.planning.bounds import best_bounds
+from confide.planning.planner import Plan, plan
+from confide.planning.populations import NAMES, Population, guess
+from confide.planning.scenario import ErrorCurve, Unreachable, crossing, gamma
+from confide.planning.simulation import (
+    ResponseCurve,
+    Truth,
+    density_draw,
+    exact_mean,
+    partition_draw,
+    regression_draw,
+    risks,
+)
 from confide.summaries import Counts
 
 UNIT = {"low": 0, "high": 1, "size": 64}

@@ -18,6 +18,7 @@ from confide.estimators import (
     RatioRegression,
 )
 from confide.estimators.plausibility import ERROR, _chances, checked, possible
+from confide.foreign.noise import Laplace as LaplaceNoise
 from confide.lattice import Lattice
 from confide.mechanisms import (
     ForcedResponse,
@@ -27,7 +28,6 @@ from confide.mechanisms import (
     SquareWave,
     TwoSidedGamma,
 )
-from confide.noise import Laplace as LaplaceNoise
 from confide.summaries import Counts
 
 SENTENCE = "Expected reports{} by {} with epsilon = 1, got counts that no answers whatever"

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confide.discrete import ONE, gamma_weights, laplace_parameter, laplace_sampler, laplace_weights
-from confide.randomness import (
-    Entropy,
-    Inversion,
-    SeededEntropy,
-    SystemEntropy,
+from confide.exact.clamped import (
+    ONE,
+    gamma_weights,
+    laplace_parameter,
+    laplace_sampler,
+    laplace_weights,
+)
+from confide.exact.enclosures import (
     exp_ceiling,
     exp_enclosure,
     exp_floor,
@@ -22,8 +24,9 @@ from confide.randomness import (
     log_ceiling,
     log_enclosure,
     logs_ceiling,
-    weighted,
 )
+from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.exact.inversion import Inversion, weighted
 
 
 class Tape(Entropy):

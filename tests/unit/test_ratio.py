@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave, TwoSidedGamma, noise
-from confide.curves.category_means import CategoryMeans
+from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave, TwoSidedGamma
+from confide.curves.regression import CategoryMeans
 from confide.errors import InvalidInput, Unsupported
-from confide.estimators._levels import Levels, choose_smoothing
+from confide.estimators.levels import Levels, choose_smoothing
 from confide.estimators.ratio import RatioRegression
+from confide.foreign import noise
 from confide.summaries import Counts
 
 UNIT = Lattice(low=0, high=1, size=32)

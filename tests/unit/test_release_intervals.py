@@ -11,17 +11,17 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from confide import Lattice
+from confide.exact.unbounded import DiscreteLaplace
 from confide.lattice import MAX_SIZE
 from confide.releases import Query
-from confide.releases._bounds import (
+from confide.releases.noise_intervals import (
     mean_interval,
     rank_ends,
     reach,
     share_interval,
     variance_interval,
 )
-from confide.releases.moments import FOURTH_CELLS, variance_cells
-from confide.releases.noise import DiscreteLaplace
+from confide.releases.query import FOURTH_CELLS, variance_cells
 
 PAY = Lattice(low=100, high=300)
 RISK_OF_SPREAD = 0.2

@@ -8,9 +8,9 @@ import pytest
 from confide import Lattice
 from confide.accounting import Spend
 from confide.errors import InvalidInput, Mismatch
-from confide.releases import Bernstein, DiscreteLaplace, Histogram, Query, Series, _bounds
-from confide.releases._bounds import reach, share_interval
+from confide.releases import Bernstein, DiscreteLaplace, Histogram, Query, Series, noise_intervals
 from confide.releases.histogram import default_cells
+from confide.releases.noise_intervals import reach, share_interval
 from confide.releases.series import default_terms
 
 UNIT = Lattice(low=0, high=1, size=64)
@@ -265,7 +265,7 @@ def test_large_noise_on_a_count_moves_in_coarser_steps(monkeypatch):
     for count in (-200, 70, 400, 1100):
         low, high = share_interval(count, 1000, noise, 0.9)
         with monkeypatch.context() as patched:
-            patched.setattr(_bounds, "FINE", 10)
+            patched.setattr(noise_intervals, "FINE", 10)
             coarse = share_interval(count, 1000, noise, 0.9)
         assert low - 0.03 <= coarse[0] <= low
         assert high <= coarse[1] <= high + 0.03

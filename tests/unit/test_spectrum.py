@@ -6,10 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from confide import noise
 from confide.errors import InvalidInput, Mismatch
-from confide.summaries import Spectrum
-from confide.summaries import spectrum as module
+from confide.foreign import Spectrum, noise
+from confide.foreign import spectrum as module
 
 LAW = noise.Laplace(scale=0.3)
 

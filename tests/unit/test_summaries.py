@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confide import mechanisms, noise
+from confide import mechanisms
 from confide.errors import InvalidInput, Mismatch, Unsupported
+from confide.foreign import Noised, noise
 from confide.lattice import Lattice
-from confide.mechanisms import Joint, Laplace, Noised, RandomizedResponse, Reports, SquareWave
+from confide.mechanisms import Joint, Laplace, RandomizedResponse, Reports, SquareWave
 from confide.summaries import Counts
 
 LATTICE = Lattice(low=0, high=1, size=12)

@@ -17,7 +17,7 @@ from confide.lattice import Lattice
 from confide.mechanisms import ForcedResponse, Joint, Laplace, SquareWave, TwoSidedGamma
 from confide.questions import Question
 from confide.reports import Stamp, from_table
-from confide.surveys import Survey
+from confide.survey import Survey
 
 PAY = {"low": 0, "high": 10, "size": 16, "epsilon": 1.0}
 SMOKES = {"mechanism": "randomized-response", "categories": ["no", "yes", "?"], "epsilon": 0.5}

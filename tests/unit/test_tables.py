@@ -26,8 +26,8 @@ from confide.errors import InvalidInput, Mismatch, Unsupported
 from confide.reports import Stamp, cells_to_arrow, to_arrow, write_cells
 from confide.summaries import CellSums, Counts, Groups
 from confide.tables import LeftOut, cell_sums, counts
-from confide.tables._rows import Grouping, narrowed
-from confide.tables._sources import opened
+from confide.tables.faults import Grouping, narrowed
+from confide.tables.sources import opened
 
 LATTICE = Lattice(low=0, high=1, size=12)
 WAVE = SquareWave(LATTICE, epsilon=1.0)
@@ -283,17 +283,17 @@ def test_nothing_left() -> None:
 def test_invalid_values_are_collapsed_before_they_reach_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from confide.tables import _counts
+    from confide.tables import counting
 
     crossed = []
-    grouped = _counts.grouped
+    grouped = counting.grouped
 
     def watched(query: Any, where: str) -> Any:
         result = grouped(query, where)
         crossed.append(result.num_rows)
         return result
 
-    monkeypatch.setattr(_counts, "grouped", watched)
+    monkeypatch.setattr(counting, "grouped", watched)
     hostile = np.concatenate([np.arange(10**6) + SIZE, np.arange(SIZE)])
     words = np.where(np.arange(hostile.size) < 10**6, None, "here")
     with pytest.raises(InvalidInput, match=r"1,000,000 rows with a report out of range"):
@@ -413,24 +413,24 @@ def test_threads_do_not_meet() -> None:
 
 
 def test_too_many_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    from confide.tables import _rows, _sources
+    from confide.tables import faults, sources
 
     data = {"pay": np.zeros(100, int), "who": np.arange(100)}
-    monkeypatch.setattr(_rows, "MAX_CELLS", 99 * SIZE)
+    monkeypatch.setattr(faults, "MAX_CELLS", 99 * SIZE)
     with pytest.raises(InvalidInput, match="at most 99 groups"):
         counts(data, WAVE, column="pay", by="who")
     partition = PARTITIONS[0]
-    monkeypatch.setattr(_rows, "MAX_CELLS", 9 * partition.cells.size * (2 * partition.levels + 2))
+    monkeypatch.setattr(faults, "MAX_CELLS", 9 * partition.cells.size * (2 * partition.levels + 2))
     lists = cells_to_arrow(vectors(partition, 10)).append_column("who", pa.array(range(10)))
     with pytest.raises(InvalidInput, match="at most 9 groups"):
         cell_sums(lists, partition, by="who", simulated=True)
-    monkeypatch.setattr(_sources, "MAX_ROWS", 99)
+    monkeypatch.setattr(sources, "MAX_ROWS", 99)
     with pytest.raises(InvalidInput, match="at most 99 pairs of a group and a report"):
         counts(data, WAVE, column="pay", by="who")
 
 
 def test_rows_of_an_engine_that_was_misled() -> None:
-    from confide.tables._query import Query
+    from confide.tables.counting import Query
 
     rows = pa.table({"k0": [1, SIZE], "kind": [0, 0], "n": [2, 3]})
     with pytest.raises(InvalidInput, match="behind statistics that say otherwise"):

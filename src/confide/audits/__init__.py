@@ -5,9 +5,10 @@ found, and what the check cannot see. `exact`, `grid` and `index` carry a claim;
 and `joint` guard the code that really runs, and prove nothing when they pass.
 """
 
-from confide.audits.bounds import sampled
-from confide.audits.displays import ClaimDisplay
-from confide.audits.findings import Finding
+from __future__ import annotations
+
+from confide.audits.attacks import sampled
+from confide.audits.findings import ClaimDisplay, Finding
 from confide.audits.fits import fit
 from confide.audits.grids import grid
 from confide.audits.indices import index

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from confide.discrete import ONE
-from confide.randomness import exp_enclosure
-from confide.releases.noise import DiscreteLaplace
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import exp_enclosure
+from confide.exact.unbounded import DiscreteLaplace
 
 BITS = 256
 

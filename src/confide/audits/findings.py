@@ -1,16 +1,64 @@
-"""What a check of a privacy claim found."""
+"""Pictures of audits: arrays in, matplotlib out."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from confide import _validate
+from confide import _checks
 from confide.accounting import rounded_up
-from confide.audits.displays import ClaimDisplay
+from confide.displays import ESTIMATE, NAIVE, TRUTH, new_axes
+
+
+@dataclass(repr=False)
+class ClaimDisplay:
+    """Epsilons that were claimed, proved and found, a row each.
+
+    Parameters
+    ----------
+    names
+        What was checked.
+    claimed, certified, found
+        Epsilons; those that are missing or infinite are left out.
+    """
+
+    names: Sequence[str]
+    claimed: Sequence[float | None]
+    certified: Sequence[float | None]
+    found: Sequence[float | None]
+    ax_: Any = field(default=None, init=False)
+
+    def plot(self, ax: Any = None) -> ClaimDisplay:
+        """Draw into the given axes, or new ones."""
+        self.ax_ = ax = new_axes(7.0, 1.2 + 0.5 * len(self.names)) if ax is None else ax
+        places = range(len(self.names))
+        found = [value or 0.0 for value in self.found]
+        ax.barh(places, found, color=ESTIMATE, alpha=0.7, height=0.5, label="found, at least")
+        for values, color, marker, label in (
+            (self.certified, NAIVE, "D", "certified, at most"),
+            (self.claimed, TRUTH, "|", "claimed"),
+        ):
+            pairs = [
+                (value, at)
+                for at, value in enumerate(values)
+                if value is not None and math.isfinite(value)
+            ]
+            if pairs:
+                size = 18 if marker == "|" else 6
+                x, y = zip(*pairs, strict=True)
+                ax.plot(x, y, marker, color=color, ms=size, mew=2, label=label)
+        ax.set_yticks(places, list(self.names), parse_math=False)
+        ax.invert_yaxis()
+        ax.set_xlim(left=0)
+        ax.set_xlabel("epsilon")
+        ax.legend(frameon=False, loc="best")
+        return self
+
+    def __repr__(self) -> str:
+        return f"<ClaimDisplay of {len(self.names):,} rows>"
 
 
 @dataclass(frozen=True)
@@ -88,7 +136,7 @@ class Finding:
 
 def checked_alpha(alpha: Any) -> float:
     """The probability of a false alarm: with 0 nothing could ever be found."""
-    return _validate.within(1e-12, 0.5, alpha=alpha)
+    return _checks.within(1e-12, 0.5, alpha=alpha)
 
 
 def figure(epsilon: float) -> str:

@@ -9,22 +9,20 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrc, chdtrc, chdtri, ndtr
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats
 from confide.audits.findings import Finding, checked_alpha
 from confide.audits.grids import inputs_of, pmf_of
 from confide.audits.runs import Runs, value_at
 from confide.audits.trials import noises_of
-from confide.discrete import ONE
 from confide.errors import InvalidInput
+from confide.exact.clamped import ONE
+from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
 from confide.mechanisms import Joint, Mechanism, Partition
-from confide.mechanisms.mollification import TOTAL, Mollification
-from confide.mechanisms.samples import Sampler
-from confide.randomness import Entropy, SeededEntropy, SystemEntropy
-from confide.releases.base import Recipe
-from confide.releases.gaussian_noise import DiscreteGaussian
-from confide.releases.noise import DiscreteLaplace
-
-Floats = npt.NDArray[np.float64]
+from confide.releases.release import Recipe
+from confide.sampling.mollification import TOTAL, Mollification
+from confide.sampling.sampler import Sampler
 
 POOL = 10
 """Outcomes that are expected fewer times are counted together."""
@@ -62,7 +60,7 @@ def fit(subject: Any, *, n: int = DRAWS, alpha: float = 1e-6, seed: int | None =
 
 def fitted(subject: Any, *, n: int = DRAWS, alpha: float, seed: int | None) -> Finding:
     """The same, with an alpha that may be a share of one that was given."""
-    n = _validate.integer(100, n=n)
+    n = _checks.integer(100, n=n)
     found = [chi_square(counts, expected) for counts, expected in _tables(subject, n, seed)]
     least = min(found, default=1.0)
     return Finding(
@@ -118,7 +116,7 @@ def _tables(subject: Any, n: int, seed: int | None) -> Iterator[tuple[npt.NDArra
             yield from _mechanism(inner, n, Runs(inner, seed))
     else:
         raise InvalidInput(
-            "a mechanism, a sampler or the recipe of a release", _validate.shown(subject)
+            "a mechanism, a sampler or the recipe of a release", _checks.shown(subject)
         )
 
 

@@ -1,7 +1,8 @@
-"""The real draw code, fed a deterministic grid of words."""
+"""The noise of releases on the grid: each part of it, and that it is made of these parts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -9,24 +10,165 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats, Integers
 from confide.audits.findings import Finding
 from confide.audits.losses import LARGE, usual
-from confide.audits.release_grids import gaps
-from confide.audits.words import Grid, apart
-from confide.discrete import ONE
+from confide.audits.tapes import Grid, apart
+from confide.audits.trials import drawn_as_stated, noises_of
 from confide.errors import InvalidInput
+from confide.exact.clamped import ONE
+from confide.exact.entropy import Entropy, SeededEntropy, Words
+from confide.exact.inversion import FEW as FEW_DRAWS
+from confide.exact.inversion import Inversion
+from confide.exact.unbounded import HALF, DiscreteGaussian, DiscreteLaplace
 from confide.mechanisms import Joint, Laplace, Mechanism, Partition
 from confide.mechanisms.laws import Law, Product
-from confide.mechanisms.mollification import TOTAL, Mollification
-from confide.mechanisms.samples import Sampler
-from confide.randomness import FEW as FEW_DRAWS
-from confide.randomness import Entropy, Inversion, Words
-from confide.releases.base import Recipe
+from confide.releases.additive import Additive
+from confide.releases.choice import Choice, exponential
+from confide.releases.columns import named
+from confide.releases.query import Query
+from confide.releases.ranks import distances
+from confide.releases.release import Recipe
+from confide.sampling.mollification import TOTAL, Mollification
+from confide.sampling.sampler import Sampler
 
-Floats = npt.NDArray[np.float64]
+DRAWS = 4096
+"""Draws that are put together again of their parts, and must be the same."""
+CERTAIN = 6
+"""Beyond x = 2**6 no word gives an event of probability e**-x."""
+
+
+def noise_gaps(noise: DiscreteLaplace | DiscreteGaussian, n: int) -> Iterator[tuple[str, float]]:
+    """Each part that is made of one word against its law, and draws against their parts."""
+    if isinstance(noise, DiscreteLaplace):
+        yield from _laplace(noise, n)
+        again = _geometric_draws(noise, entropy := SeededEntropy(0)) - _geometric_draws(
+            noise, entropy
+        )
+    else:
+        yield from _gaussian(noise, n)
+        again = _rejection(noise, SeededEntropy(0))
+    drawn = noise.draw(SeededEntropy(0), DRAWS)
+    yield "put together", 0.0 if np.array_equal(drawn, again) else float(n)
+
+
+def _laplace(noise: DiscreteLaplace, n: int) -> Iterator[tuple[str, float]]:
+    """Each binary digit and what lies above them, against the formula of a geometric law."""
+    p = noise.parameter / ONE
+    gap = (ONE - noise.parameter) / ONE
+    log_p = float(np.log1p(-gap)) if gap < 0.5 else float(np.log(p))
+    for j, digit in enumerate(noise._samplers):
+        q = np.exp(log_p * 2.0**j)
+        yield f"digit {j}", apart(digit.draw(Grid(), n), np.array([1, q]) / (1 + q))
+    sampler = noise._above
+    levels = len(sampler.enclosure(64)[0])
+    q = np.exp(log_p * 2.0 ** len(noise._samplers))
+    rest = (1 - q) * q ** np.arange(levels)
+    yield "rest", apart(sampler.draw(Grid(), n), np.append(rest, q**levels))
+
+
+def _geometric_draws(noise: DiscreteLaplace, entropy: Entropy) -> Integers:
+    """A number whose binary digits, and what lies above them, are the parts."""
+    parts = [*noise._samplers, noise._above]
+    return sum(
+        (part.draw(entropy, DRAWS) << j for j, part in enumerate(parts)),
+        start=np.zeros(DRAWS, dtype=np.int64),
+    )
+
+
+def _gaussian(noise: DiscreteGaussian, n: int) -> Iterator[tuple[str, float]]:
+    """Blocks against (1 - 1/e) e**-v, and every coin that n words can tell from a certain one."""
+    levels = len(noise._levels.enclosure(64)[0])
+    blocks = np.append((1 - np.exp(-1.0)) * np.exp(-np.arange(levels)), np.exp(-levels))
+    yield "blocks", apart(noise._levels.draw(Grid(), n), blocks)
+    unit = Fraction(1, 2 * noise.variance)
+    for scale in (Fraction(1), unit * 2 ** (2 * noise.variance).bit_length()):
+        for j in range(-CERTAIN, n.bit_length()):
+            x = scale / Fraction(2) ** j
+            tails = -np.expm1(-float(x))
+            coin = noise._coin(x).draw(Grid(), n)
+            yield f"coin {float(x):.3g}", apart(coin, np.array([1 - tails, tails]))
+
+
+def _rejection(noise: DiscreteGaussian, entropy: Entropy) -> Integers:
+    """Canonne, Kamath and Steinke (2020), algorithm 3, from blocks and coins.
+
+    y = t v + r with a sign is taken with probability e**(-r/t) e**(-(|y| - s/t)**2 / (2 s)), s the
+    variance, and zero with one sign only.
+    """
+    s = noise.variance
+    shift = math.isqrt(2 * s).bit_length() - 1
+    found, left = np.zeros(DRAWS, dtype=np.int64), np.arange(DRAWS)
+    while left.size:
+        rest = (entropy.words(left.size, 64) % np.uint64(1 << shift)).astype(np.int64)
+        size = (noise._levels.draw(entropy, left.size) << shift) + rest
+        negative = entropy.words(left.size, 8) % np.uint64(2) == 1
+        taken = np.flatnonzero(~negative | (size > 0))
+        # The square of a number of more than 31 bits is taken by halves.
+        high, low = np.divmod(np.abs(size - (s >> shift)), 2**HALF)
+        squares = ((high * high, 4**HALF), (2 * high * low, 2**HALF), (low * low, 1))
+        for number, scale in ((rest, Fraction(1, 1 << shift)),
+                              *((each, Fraction(by, 2 * s)) for each, by in squares)):  # fmt: skip
+            for j in reversed(range(63)):
+                asked = number[taken] >> j & 1 == 1
+                kept = np.ones(taken.size, dtype=bool)
+                if asked.any():
+                    kept[asked] = noise._coin(scale * 2**j).draw(entropy, int(asked.sum())) == 0
+                taken = taken[kept]
+        found[left[taken]] = np.where(negative, -size, size)[taken]
+        left = np.delete(left, taken)
+    return found
+
+
+RUNS = 256
+"""Draws of a release that is made one word at a time."""
+MANY = 400
+"""Records whose quantile has an interval inside the bounds."""
+FEW_RECORDS = 3
+"""Records; with one more a variance needs a fourth moment as well."""
+
+
+def gaps(recipe: Recipe, n: int) -> Iterator[tuple[str, float]]:
+    """Each part of a release, and how far it is from what it should be."""
+    for at, noise in enumerate(noises_of(recipe, 1000)):
+        yield from ((f"noise {at}, {where}", gap) for where, gap in noise_gaps(noise, n))
+    if isinstance(recipe, Additive) and noises_of(recipe, FEW_RECORDS):
+        for few in (FEW_RECORDS, FEW_RECORDS + 1):
+            added = drawn_as_stated(recipe, _prepared(recipe, few))
+            yield f"what the noise is added to, {few} records", 0.0 if added else float(n)
+    elif isinstance(recipe, Choice):
+        for at, each in enumerate(recipe.candidates):
+            yield from ((f"candidate {at}, {where}", gap) for where, gap in gaps(each, n))
+        exponents, _ = _prepared(recipe)
+        weights = np.exp([float(x - max(exponents)) for x in exponents])
+        pmf = weights / weights.sum()
+        yield "choice", apart(exponential(exponents).draw(Grid(), n), pmf)
+    elif isinstance(recipe, Query):
+        yield from _quantile(recipe)
+
+
+def _prepared(recipe: Any, n: int = FEW_RECORDS) -> Any:
+    """A few records across the bounds, as the release takes them."""
+    first: Any = recipe.candidates[0] if isinstance(recipe, Choice) else recipe
+    lattice = first.lattice
+    columns: dict[str, Any] = {"": [0, 1] * n} if lattice is None else {
+        name: np.linspace(each.low, each.high, n) for name, each in named(lattice).items()
+    }  # fmt: skip
+    return recipe._prepare(recipe._records(columns.get("", columns)), lambda _: None)
+
+
+def _quantile(recipe: Query) -> Iterator[tuple[str, float]]:
+    """The cell of a quantile and of the ends of its interval against e**(-epsilon distance/2)."""
+    n, ranks = MANY, recipe._ranks
+    prepared = _prepared(recipe, n)
+    drawn = np.array([recipe._draw(prepared, Grid(RUNS, at)) for at in range(RUNS)])
+    for at, (part, rank) in enumerate(zip(ranks.parts, ranks.targets(n), strict=True)):
+        if 0 <= rank <= n:
+            weights = np.exp(-float(part) / 2 * distances(prepared, ranks.size, rank))
+            yield f"rank {at}", apart(drawn[:, at], weights / weights.sum())
+
 
 SLACK = 1e-6
 SHORT, BITS = 8, 11
@@ -61,7 +203,7 @@ def grid(subject: Any, *, n: int = 2**17, indices: Sequence[int] | None = None) 
     >>> grid(Laplace(Lattice(low=0, high=1, size=64), epsilon=1.0)).holds
     True
     """
-    n = _validate.integer(2, n=n)
+    n = _checks.integer(2, n=n)
     worst = {name: float(gap) for name, gap in _gaps(subject, n, indices)}
     most = max(worst.values(), default=0.0)
     return Finding(
@@ -173,7 +315,7 @@ def _gaps(
         yield from _sampler(subject, n, indices)
     else:
         raise InvalidInput(
-            "a mechanism, a sampler or the recipe of a release", _validate.shown(subject)
+            "a mechanism, a sampler or the recipe of a release", _checks.shown(subject)
         )
 
 

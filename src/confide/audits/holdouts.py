@@ -11,10 +11,11 @@ import numpy as np
 from confide.accounting import exact as written
 from confide.audits.certificates import enough
 from confide.audits.findings import Finding
-from confide.audits.neighbours import Data, all_families, remembered
-from confide.audits.words import Silence
-from confide.discrete import ONE
-from confide.randomness import Entropy, SeededEntropy, logs_ceiling
+from confide.audits.neighbors import Data, all_families, remembered
+from confide.audits.tapes import Silence
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import logs_ceiling
+from confide.exact.entropy import Entropy, SeededEntropy
 from confide.releases.holdout import UNIT, Holdout
 
 FEW = 3

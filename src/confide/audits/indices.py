@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from confide import _validate
+from confide import _checks
 from confide.audits.findings import Finding
 from confide.errors import ConfideError, InvalidInput
+from confide.exact.entropy import SystemEntropy
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism, Partition
-from confide.mechanisms.finite_mollifier import FiniteMollifier
-from confide.mechanisms.samples import Sampler
-from confide.randomness import SystemEntropy
-from confide.releases.base import Recipe
+from confide.releases.release import Recipe
+from confide.sampling.mollifier import FiniteMollifier
+from confide.sampling.sampler import Sampler
 
 UNSEEN = (
     "It tries a list of inputs that have broken others; it cannot try all, and it says nothing "
@@ -180,7 +180,7 @@ def _maps(subject: Any) -> Iterator[Entry]:
             yield from _maps(inner)
     else:
         raise InvalidInput(
-            "a mechanism, a sampler or the recipe of a release", _validate.shown(subject)
+            "a mechanism, a sampler or the recipe of a release", _checks.shown(subject)
         )
 
 

@@ -6,20 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from confide import _arrow, _validate
-from confide.audits.bounds import ALPHA, attacked
+from confide import _checks
+from confide._types import Floats
+from confide.audits.attacks import ALPHA, attacked
 from confide.audits.findings import Finding, checked_alpha
 from confide.audits.fits import chi_square
 from confide.audits.grids import pmf_of
-from confide.audits.outputs import Outputs
-from confide.audits.runs import Pairs, Runs, column, joined, pairs_of, value_at
+from confide.audits.runs import Outputs, Pairs, Runs, column, joined, pairs_of, value_at
 from confide.errors import InvalidInput
+from confide.files import arrow
 from confide.mechanisms import Joint, Mechanism
-from confide.surveys import Survey
-
-Floats = npt.NDArray[np.float64]
+from confide.survey import Survey
 
 GROUPS = 8
 """Reports are put into so many groups to see whether two of them go together."""
@@ -81,10 +79,8 @@ def seen_together(
         )
         return replace(found, unseen=_unseen(found))
     else:
-        raise InvalidInput(
-            "a survey, a mechanism or a function of a value", _validate.shown(subject)
-        )
-    n = _validate.integer(1000, n=n)
+        raise InvalidInput("a survey, a mechanism or a function of a value", _checks.shown(subject))
+    n = _checks.integer(1000, n=n)
     least, tables = several.together(n, seed)
     apart = min(1.0, least * max(tables, 1))
     found = attacked(
@@ -181,9 +177,9 @@ class _Questions(_Mechanism):
         return joined({name: part.axes[""] for name, part in self.parts.items()})
 
     def rows(self, value: Any, n: int, seed: int | None = None) -> Outputs:
-        arrow = _arrow.arrow()
-        table = arrow.table(
-            {name: arrow.array(column(part, value[name], n)) for name, part in self.parts.items()}
+        pyarrow = arrow.arrow()
+        table = pyarrow.table(
+            {name: pyarrow.array(column(part, value[name], n)) for name, part in self.parts.items()}
         )
         if seed is None:
             reports = self.survey.privatize(table, keep_order=True)

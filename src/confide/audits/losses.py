@@ -6,21 +6,21 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from confide import _validate
+from confide import _checks
 from confide.accounting import Spend
 from confide.accounting import exact as written
 from confide.audits.certificates import BITS, within
 from confide.audits.findings import Finding
 from confide.audits.holdouts import holdout_loss
 from confide.audits.release_losses import release_loss
-from confide.discrete import ONE
 from confide.errors import InvalidInput
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import exp_enclosure, log_ceiling, logs_ceiling
 from confide.mechanisms import Joint, Laplace, Mechanism, Partition
 from confide.mechanisms.laws import Band, Clamped, Law, largest_ratio
-from confide.mechanisms.samples import Sampler
-from confide.randomness import exp_enclosure, log_ceiling, logs_ceiling
 from confide.releases import Holdout
-from confide.releases.base import Recipe
+from confide.releases.release import Recipe
+from confide.sampling.sampler import Sampler
 
 BRUTE = 12_000
 """Laws with at most so many entries are also looked at entry by entry."""
@@ -56,12 +56,12 @@ def exact(subject: Any, *, n: int = 1000) -> Finding:
     (True, True)
     """
     if isinstance(subject, Recipe | Holdout):
-        n = _validate.integer(1, n=n)
+        n = _checks.integer(1, n=n)
         return release_loss(subject, n) if isinstance(subject, Recipe) else holdout_loss(subject)
     if not isinstance(subject, Mechanism | Partition | Sampler):
         raise InvalidInput(
             "a mechanism, a sampler or the recipe of a release",
-            _validate.shown(subject),
+            _checks.shown(subject),
             "Foreign code has no law to read: audits.sampled takes it.",
         )
     claimed = subject.spend.epsilon

@@ -13,7 +13,7 @@ import numpy as np
 
 from confide.accounting import exact as written
 from confide.audits.certificates import BITS, within
-from confide.audits.neighbours import (
+from confide.audits.neighbors import (
     FEW,
     SPOTS,
     Data,
@@ -27,11 +27,13 @@ from confide.audits.neighbours import (
 )
 from confide.audits.trials import AGAIN, MANY, Trial, sizes
 from confide.errors import InvalidInput
-from confide.randomness import SeededEntropy, log_ceiling, weighted
-from confide.releases._layers import Layers
+from confide.exact.enclosures import log_ceiling
+from confide.exact.entropy import SeededEntropy
+from confide.exact.inversion import weighted
 from confide.releases.choice import Choice, exponential
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.query import Query
+from confide.releases.sequences import Layers
 
 POINTS, LENGTH = 3, 2
 """Cells and length of the sequences whose law is worked out."""

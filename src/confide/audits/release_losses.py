@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from confide.audits.findings import Finding
-from confide.audits.neighbours import FEW
+from confide.audits.neighbors import FEW
 from confide.audits.release_laws import choice_tried, quantile_tried, sequences_tried
 from confide.audits.trials import Trial, sums_tried
 from confide.releases.additive import Additive
-from confide.releases.base import Recipe
 from confide.releases.choice import Choice
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.query import Query
+from confide.releases.release import Recipe
 
 UNSEEN = (
     "It runs the release on neighbouring data sets: all of up to {few} records on a few cells, and "

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from confide import _validate
-from confide.audits import bounds, fits, grids, indices, joints, losses
-from confide.audits.bounds import ALPHA, attacked
-from confide.audits.displays import ClaimDisplay
-from confide.audits.findings import Finding, checked_alpha, plain
+from confide import _checks
+from confide.audits import attacks, fits, grids, indices, joints, losses
+from confide.audits.attacks import ALPHA, attacked
+from confide.audits.findings import ClaimDisplay, Finding, checked_alpha, plain
 from confide.audits.fits import fitted
 from confide.audits.grids import grid
 from confide.audits.indices import index
 from confide.audits.joints import seen_together
 from confide.audits.losses import exact
 from confide.errors import InvalidInput
-from confide.surveys import Survey
+from confide.survey import Survey
 
 CARRYING = ("exact", "grid", "index")
 """Checks that carry a claim: where one of them has nothing to look at, it is not carried."""
@@ -27,7 +26,7 @@ UNSEEN = {
     "grid": grids.UNSEEN,
     "index": indices.UNSEEN,
     "fit": fits.UNSEEN,
-    "sampled": bounds.UNSEEN,
+    "sampled": attacks.UNSEEN,
     "joint": joints.UNSEEN,
     "outside": "No check can see what happens outside confide: other data about the same people, a "
     "device that sends more than its report, the time or address of sending, answers asked for "
@@ -156,7 +155,7 @@ def survey(
     True
     """
     if not isinstance(questions, Survey):
-        raise InvalidInput("a Survey", _validate.shown(questions))
+        raise InvalidInput("a Survey", _checks.shown(questions))
     alpha = checked_alpha(alpha)
     mechanisms = questions.mechanisms
     # Two statistical checks a question and one of all.

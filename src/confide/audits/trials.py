@@ -12,7 +12,7 @@ import numpy as np
 
 from confide.accounting import exact as written
 from confide.audits.certificates import enough
-from confide.audits.neighbours import (
+from confide.audits.neighbors import (
     FEW,
     Data,
     Spots,
@@ -23,13 +23,13 @@ from confide.audits.neighbours import (
     remembered,
     spots,
 )
-from confide.discrete import ONE
 from confide.errors import InvalidInput
-from confide.randomness import SeededEntropy, logs_ceiling
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import logs_ceiling
+from confide.exact.entropy import SeededEntropy
+from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace, certified_delta
 from confide.releases.additive import Additive, Noise, Totals
-from confide.releases.base import Recipe
-from confide.releases.gaussian_noise import DiscreteGaussian, certified_delta
-from confide.releases.noise import DiscreteLaplace
+from confide.releases.release import Recipe
 
 MANY = 1024
 """Cells that the last of many records is moved between, at most."""

@@ -15,7 +15,7 @@ import pyarrow
 import typer
 
 from confide import __version__
-from confide._validate import shown
+from confide._checks import shown
 from confide.cli import commands
 from confide.cli.audit import audit
 from confide.cli.collect import merge, summarize

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from confide._files import counted
 from confide.accounting import odds, rounded_up
 from confide.cli import output
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption, plottable
-from confide.surveys import Survey
+from confide.files.paths import counted
+from confide.survey import Survey
 
 if TYPE_CHECKING:
     from confide.audits import SurveyAudit

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from confide._files import readable
-from confide._validate import shown
+from confide._checks import shown
 from confide.accounting import Spend
 from confide.errors import BudgetExhausted, InvalidInput
-from confide.ledgers import Ledger
+from confide.files.paths import readable
+from confide.ledger.budget import Ledger
 
 LedgerOption = Annotated[
     Path | None,

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from confide._files import counted, expand, writable
 from confide.cli import counting, documents, inputs, output
 from confide.cli.public import Public
 from confide.errors import Mismatch
+from confide.files.paths import counted, expand, writable
 from confide.summaries import Groups
 
 FilesArgument = Annotated[

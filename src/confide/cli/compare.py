@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from confide import _validate
-from confide._files import expand
+from confide import _checks
 from confide.cli import documents, inputs, output
 from confide.cli.collect import JsonOption, QuestionOption
 from confide.cli.estimate import LevelOption
@@ -16,6 +15,7 @@ from confide.cli.results import Subject
 from confide.curves import Density, Difference, Proportions, difference
 from confide.errors import InvalidInput
 from confide.estimators import CategoryShares, Likelihood
+from confide.files.paths import expand
 from confide.lattice import Categories
 
 WHAT = ("mean", "median", "quantile", "cdf", "share")
@@ -42,7 +42,7 @@ def compare(
     as_json: JsonOption = False,
 ) -> None:
     """Compare two groups of respondents, with an interval for the difference."""
-    level = _validate.level(level)
+    level = _checks.level(level)
     files, names = _split(given)
     survey, _, rest = inputs.split(files)
     found = documents.gather(expand(rest, documents.SUFFIXES))
@@ -89,7 +89,7 @@ def _wanted(
 ) -> list[tuple[str, Any]]:
     """The quantities to compare and where."""
     if what is not None:
-        _validate.one_of(WHAT, what=what)
+        _checks.one_of(WHAT, what=what)
         if (what == "share") != (labels is not None):
             kind = "numbers" if labels is None else "categories"
             raise InvalidInput(f"a --what for {kind}", f"--what {what}")

@@ -9,19 +9,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from confide._cells import rows_of
+from confide._types import Floats
 from confide.cli import engines
 from confide.cli.output import progress
 from confide.cli.public import NOTHING, Public, carried
 from confide.errors import InvalidInput
-from confide.reports import Files, Reports
+from confide.files.parse import rows_of
+from confide.mechanisms.protocol import Reports
+from confide.reports import Files
 from confide.reports.rows import GOOD, KINDS, NO_GROUP, NOT_WHOLE, OUTSIDE, LeftOut
 from confide.summaries import Counts, Groups
-from confide.tables import _counts as tables
-
-Floats = npt.NDArray[np.float64]
+from confide.tables import counting as tables
 
 LeftOuts = dict[str, dict[str, int]]
 """How many rows were left out of each question, by kind."""

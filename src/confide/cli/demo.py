@@ -9,13 +9,13 @@ import numpy as np
 import typer
 
 from confide import datasets
-from confide._files import atomic, named
 from confide.cli import output
 from confide.cli.collect import JsonOption
 from confide.cli.results import rows_of
 from confide.displays import NAIVE, TRUTH, save
 from confide.errors import InvalidInput, extra
 from confide.estimators import Likelihood
+from confide.files.paths import atomic, named
 from confide.lattice import Lattice
 from confide.mechanisms import Reports, SquareWave
 from confide.summaries import Counts

@@ -10,8 +10,8 @@ import typer
 from confide.cli import output, values
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption, plottable
-from confide.design import GammaDesign, optimal_gamma
 from confide.errors import InvalidInput
+from confide.gamma.designer import GammaDesign, optimal_gamma
 
 design = typer.Typer(help="Choose the noise before collecting.")
 

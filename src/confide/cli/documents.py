@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from confide import _validate
-from confide._files import load_json, named, write_bytes
+from confide import _checks
 from confide.errors import InvalidInput, Mismatch
 from confide.estimators.plausibility import checked
+from confide.files.paths import load_json, named, write_bytes
 from confide.summaries import Counts, Groups
 
 SUFFIXES = (".json", ".npz")
@@ -59,7 +59,7 @@ def _named(fields: Any) -> dict[str, Summary]:
         return {fields.get("question", ALONE): counts}
     name = fields.get("question", ALONE)
     if not isinstance(name, str):
-        raise InvalidInput("a question by name in a summary", _validate.shown(name))
+        raise InvalidInput("a question by name in a summary", _checks.shown(name))
     return {name: _groups({key: fields[key] for key in fields if key != "question"})}
 
 
@@ -71,7 +71,7 @@ def _groups(fields: Mapping[str, Any]) -> Groups[Counts]:
 
 
 def _several(fields: Mapping[str, Any]) -> dict[str, Summary]:
-    _validate.known_keys(fields, ("confide", "version", "questions"), "a file of summaries")
+    _checks.known_keys(fields, ("confide", "version", "questions"), "a file of summaries")
     if fields.get("version") != VERSION:
         raise InvalidInput(f"summaries of version {VERSION}", "another version")
     if not fields["questions"]:
@@ -171,7 +171,7 @@ def _difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
             if inside:
                 return inside
         elif a != b:
-            return f"{key} = {_validate.shown(a)} and {_validate.shown(b)}"
+            return f"{key} = {_checks.shown(a)} and {_checks.shown(b)}"
     return ""
 
 

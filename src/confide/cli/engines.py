@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from confide import _arrow
+from confide.files import arrow
 from confide.reports import Files
 
 LEAST = 5 * 10**7
@@ -19,10 +19,10 @@ def countable(files: Files) -> bool:
     """Whether DuckDB can count these files by the rules of the stream: Parquet, plain numbers."""
     if find_spec("duckdb") is None or find_spec("ibis") is None or (files.rows or 0) < LEAST:
         return False
-    types = _arrow.arrow().types
+    types = arrow.arrow().types
     for source in files.sources:
         # A source of a kind of its own, which codes its cells, is for the stream.
-        if type(source) is not _arrow.Source or source.plain or not source.rows:
+        if type(source) is not arrow.Source or source.plain or not source.rows:
             return False
         for name in (*files.mechanisms, *files.public):
             kind = source.kind(name)

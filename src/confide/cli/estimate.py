@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from confide import _validate
-from confide._files import writable
+from confide import _checks
 from confide.cli import inputs, output
 from confide.cli import noised as foreign
 from confide.cli.collect import InvalidOption, JsonOption, QuestionOption
@@ -17,6 +16,7 @@ from confide.cli.results import Subject, as_dict, table
 from confide.displays import FORMATS
 from confide.errors import InvalidInput, extra
 from confide.estimators import CategoryShares, Deconvolution, Likelihood
+from confide.files.paths import writable
 from confide.lattice import Categories
 
 METHODS = ("likelihood", "deconvolution")
@@ -73,7 +73,7 @@ def density(
     as_json: JsonOption = False,
 ) -> None:
     """Recover the density of a number, with its mean and quantiles and how sure they are."""
-    level = _validate.level(level)
+    level = _checks.level(level)
     estimator = _estimator(method, smoothing, kernel, bandwidth)
     given = [*(files or []), *([noised] if noised else [])]
     plottable(plot, given)
@@ -114,7 +114,7 @@ def density(
 def _estimator(
     method: str, smoothing: str | None, kernel: str | None, bandwidth: str | None
 ) -> Any:
-    _validate.one_of(METHODS, method=method)
+    _checks.one_of(METHODS, method=method)
     others = {"kernel": kernel, "bandwidth": bandwidth}
     if method == "deconvolution":
         others = {"smoothing": smoothing}
@@ -157,7 +157,7 @@ def shares(
     as_json: JsonOption = False,
 ) -> None:
     """Recover the shares of categories from randomized response."""
-    level = _validate.level(level)
+    level = _checks.level(level)
     plottable(plot, files or [])
     survey, _, rest = inputs.split(files or [])
     name, counts, missing, left = inputs.counts_of(survey, rest, question, group, invalid)

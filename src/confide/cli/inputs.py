@@ -6,17 +6,18 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from confide import _arrow, _validate
-from confide._files import expand, named, readable
+from confide import _checks
 from confide.cli import documents
 from confide.cli.counting import tally, tell
 from confide.cli.public import carried
 from confide.errors import InvalidInput, Mismatch
+from confide.files import arrow
+from confide.files.paths import expand, named, readable
 from confide.reports import Files
 from confide.reports.rows import CHOICES
 from confide.summaries import Counts, Groups
 from confide.summaries.groups import label
-from confide.surveys import Survey
+from confide.survey import Survey
 
 BY_ADVICE = "Summarize with --by COLUMN."
 LISTED = 20
@@ -51,7 +52,7 @@ def open_reports(
     """Files of reports, all checked; of some questions or of all."""
     if survey is not None:
         for question in questions or ():
-            _validate.one_of(tuple(survey.questions), question=question)
+            _checks.one_of(tuple(survey.questions), question=question)
     with carried(public):
         return Files.open(
             paths,
@@ -82,7 +83,7 @@ def group_of(groups: Groups[Counts], name: str) -> Counts:
     # Slashes inside of a name need no backslash as long as one group can be meant only.
     found = found or [key for key in groups if label(key, plain=True) == name]
     if not found:
-        advice = _validate.nearest(name, [label(key) for key in groups])
+        advice = _checks.nearest(name, [label(key) for key in groups])
         raise InvalidInput(f"a group by {', '.join(groups.by)}", repr(name), advice)
     if len(found) > 1:
         several = list(dict.fromkeys(map(label, found)))
@@ -122,7 +123,7 @@ def counts_of(
 
 def one_choice(invalid: str) -> bool:
     """Whether rows that cannot be used are dropped; else they are refused."""
-    return _validate.one_of(CHOICES, invalid=invalid) == "drop"
+    return _checks.one_of(CHOICES, invalid=invalid) == "drop"
 
 
 def no_reports(got: str) -> InvalidInput:
@@ -137,8 +138,7 @@ def are_summaries(paths: Sequence[Path]) -> bool:
         raise InvalidInput("files of reports or files of summaries", "some of each")
     if not paths:
         raise InvalidInput(
-            f"reports ({', '.join(_arrow.SUFFIXES)}) or summaries "
-            f"({', '.join(documents.SUFFIXES)})",
+            f"reports ({', '.join(arrow.SUFFIXES)}) or summaries ({', '.join(documents.SUFFIXES)})",
             "none",
         )
     return kinds == {True}
@@ -157,7 +157,7 @@ def summary_of(
         name = only(tuple(summaries), question)
         counts = summaries[name]
     if survey is not None and name not in survey.questions:
-        _validate.one_of(tuple(survey.questions), question=name)
+        _checks.one_of(tuple(survey.questions), question=name)
     if survey is not None and survey.mechanisms[name] != counts.mechanism:
         raise Mismatch(
             f"a summary of question {name!r} of this survey in {named(path)}",
@@ -186,7 +186,7 @@ def missing_of(survey: Survey | None, files: Files, name: str) -> float | str | 
 def only(names: Sequence[str], question: str | None, option: str = "--question") -> str:
     """The question that is meant: the one that an option names, or the only one there is."""
     if question is not None:
-        return _validate.one_of(tuple(names), question=question)
+        return _checks.one_of(tuple(names), question=question)
     if not names:
         raise InvalidInput(f"a question or column for {option}", "none")
     if len(names) > 1:

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from confide import _arrow, _cells
 from confide.errors import InvalidInput
+from confide.files import arrow, parse
 
 Label = float | int | str | bool
 
 
 @dataclass(frozen=True)
-class Coded(_arrow.Source):
+class Coded(arrow.Source):
     """A file with one column of two labels read as 0 and 1.
 
     Parameters
@@ -35,7 +35,7 @@ class Coded(_arrow.Source):
         self, columns: Sequence[str], *, groups: Sequence[int] | None = None
     ) -> Iterator[Any]:
         """The same batches, with numbers in the column."""
-        pa = _arrow.arrow()
+        pa = arrow.arrow()
         for batch in super().batches(columns, groups=groups):
             at = batch.schema.names.index(self.column)
             cells = _encoded(batch.column(at))
@@ -50,9 +50,7 @@ class Coded(_arrow.Source):
             yield batch.set_column(at, self.column, pa.array(numbers, mask=missing))
 
 
-def coded(
-    sources: Sequence[_arrow.Source], column: str, *, gaps: bool = False
-) -> tuple[Coded, ...]:
+def coded(sources: Sequence[arrow.Source], column: str, *, gaps: bool = False) -> tuple[Coded, ...]:
     """Files with a column of two labels as 0 and 1, in the order of the labels.
 
     Parameters
@@ -75,7 +73,7 @@ def coded(
         first = 0
         for batch in source.batches([column]):
             cells = batch.column(0)
-            where = _cells.rows_of(source.where, first)
+            where = parse.rows_of(source.where, first)
             if not _readable(cells.type):
                 raise InvalidInput(expected, f"the type {cells.type} in {where(0)}")
             if cells.null_count and not gaps:
@@ -98,7 +96,7 @@ def coded(
 
 
 def _readable(kind: Any) -> bool:
-    types = _arrow.arrow().types
+    types = arrow.arrow().types
     if types.is_dictionary(kind):
         kind = kind.value_type
     tests = (
@@ -112,13 +110,13 @@ def _readable(kind: Any) -> bool:
 
 
 def _encoded(cells: Any) -> Any:
-    types = _arrow.arrow().types
+    types = arrow.arrow().types
     return cells if types.is_dictionary(cells.type) else cells.dictionary_encode()
 
 
 def _label(cell: Any, plain: bool) -> Label:
     """A cell as a number where it is one: whole if it can be."""
-    if plain and re.match(_cells.NUMBER, cell):
+    if plain and re.match(parse.NUMBER, cell):
         cell = float(cell)
     if isinstance(cell, float) and cell.is_integer():
         return int(cell)

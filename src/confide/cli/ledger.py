@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 import typer
 
-from confide._files import counted, named, readable
 from confide.accounting import odds, rounded_up
 from confide.cli import output
 from confide.cli.collect import JsonOption
 from confide.cli.output import harmless
 from confide.cli.published import Published
 from confide.errors import InvalidInput
-from confide.ledgers import Entry, Ledger
+from confide.files.paths import counted, named, readable
+from confide.ledger.budget import Entry, Ledger
 from confide.releases import Release
 
 SQLITE = b"SQLite format 3\0"

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from confide import _arrow, _cells, _validate, noise
-from confide._files import expand
+from confide import _checks
 from confide.cli import inputs
 from confide.cli.values import headed
 from confide.errors import InvalidInput
-from confide.summaries import Counts, Spectrum
+from confide.files import arrow, parse
+from confide.files.paths import expand
+from confide.foreign import noise
+from confide.foreign.spectrum import Spectrum
+from confide.summaries import Counts
 
 # What each law must know.
 NOISES = {"laplace": ("scale",), "gaussian": ("scale",), "two-sided-gamma": ("scale", "shape")}
@@ -35,7 +38,7 @@ def read(
         for option, value in bounds.items():
             if value is None:
                 raise InvalidInput(f"--{option}, a bound of the true values", "none")
-    sources = [_arrow.Source(found) for found in expand([path], _arrow.READABLE)]
+    sources = [arrow.Source(found) for found in expand([path], arrow.READABLE)]
     for source in sources:
         headed(source)
     column = column or inputs.only(sources[0].names, None, "--column")
@@ -45,8 +48,8 @@ def read(
     for source in sources:
         first = 0
         for batch in source.batches([column]):
-            rows = _cells.rows_of(source.where, first)
-            values = _cells.present(batch.column(0), name=column, plain=source.plain, where=rows)
+            rows = parse.rows_of(source.where, first)
+            values = parse.present(batch.column(0), name=column, plain=source.plain, where=rows)
             first += values.size
             if values.size:
                 own = make(values, noise=law, **bounds)
@@ -59,7 +62,7 @@ def read(
 def _law(kind: str | None, parameters: Mapping[str, float | None]) -> noise.Noise:
     if kind is None:
         raise InvalidInput(f"--noise, one of {', '.join(NOISES)}", "none")
-    needed = NOISES[_validate.one_of(tuple(NOISES), noise=kind)]
+    needed = NOISES[_checks.one_of(tuple(NOISES), noise=kind)]
     for option, value in parameters.items():
         if option in needed and value is None:
             raise InvalidInput(f"--{option}, {MEANINGS[option]}", "none")

@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from confide import displays
-from confide._files import atomic
 from confide.accounting import rounded_up
+from confide.files.paths import atomic
 
 WIDEST = 100_000
 """Characters of a line of a table that nobody looks at in a terminal."""

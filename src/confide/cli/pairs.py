@@ -11,17 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from confide._files import counted, named
 from confide.cli import counting, inputs, output
 from confide.cli.labels import Label, coded
 from confide.cli.public import Public
 from confide.errors import InvalidInput, Mismatch
+from confide.files.paths import counted, named
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism
-from confide.reports import Files, Reports
+from confide.mechanisms.protocol import Reports
+from confide.reports import Files
 from confide.summaries import Counts
-from confide.summaries.tallies import Response
-from confide.surveys import Survey
+from confide.summaries.counts import Response
+from confide.survey import Survey
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from confide import _validate
+from confide import _checks
 from confide.accounting import rounded_up
 from confide.cli import output, values
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption, plottable
-from confide.design.bounds import BoundsRow, best_bounds
-from confide.design.guesses import NAMES, Population
-from confide.design.planner import plan as make_plan
-from confide.design.plans import Answer, Plan
-from confide.design.responses import NAMES as RESPONSES
-from confide.design.scenario import MECHANISMS
-from confide.design.simulation import INTERVAL
 from confide.errors import InvalidInput
+from confide.planning.bounds import BoundsRow, best_bounds
+from confide.planning.planner import Answer, Plan
+from confide.planning.planner import plan as make_plan
+from confide.planning.populations import NAMES, Population
+from confide.planning.scenario import MECHANISMS
+from confide.planning.simulation import INTERVAL
+from confide.planning.simulation import NAMES as RESPONSES
 
 METRICS = ("w1", "ks", "q10", "median", "q90", "mean")
 PRINTED = tuple(name + INTERVAL for name in METRICS[2:5])
@@ -83,7 +83,7 @@ def plan(
     """Tell the error to expect before anybody is asked, or what a wanted error takes."""
     plottable(plot, [pilot] if pilot else [])
     metric, wanted = _target(metric, target)
-    _validate.one_of((*METRICS, *PRINTED, "mse"), metric=metric)
+    _checks.one_of((*METRICS, *PRINTED, "mse"), metric=metric)
     if metric == "mse" and response is None:
         raise InvalidInput("--response to go with the metric mse", "none")
     guess = _guess(population, pilot, column)
@@ -140,7 +140,7 @@ def _target(metric: str | None, text: str | None) -> tuple[str, float | None]:
         value = float(number)
     except ValueError:
         raise InvalidInput("--target as VALUE or METRIC=VALUE", repr(text)) from None
-    return (name.strip() if mark else metric) or "w1", _validate.positive(target=value)
+    return (name.strip() if mark else metric) or "w1", _checks.positive(target=value)
 
 
 def _guess(name: str | None, pilot: Path | None, column: str | None) -> str | Population:

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from confide import _arrow, streams
-from confide._files import counted, expand, writable
+from confide import streams
 from confide.accounting import rounded_up
 from confide.cli import inputs, output
 from confide.cli.collect import JsonOption
+from confide.files import arrow
+from confide.files.paths import counted, expand, writable
 
 
 def privatize(
@@ -67,8 +68,8 @@ def privatize(
     """Turn values into private reports, in random order, with the operating system's randomness."""
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
-    values = expand(rest, _arrow.READABLE)
-    writable(to, _arrow.SUFFIXES, [*values, *([path] if path else [])])
+    values = expand(rest, arrow.READABLE)
+    writable(to, arrow.SUFFIXES, [*values, *([path] if path else [])])
     job = streams.Job(survey, values, list(dict.fromkeys(keep or ())), keep_order=keep_order)
     replaced = replace and to.exists()
     with output.progress("Privatizing", 2 * job.rows if job.rows else None) as advance:

@@ -7,15 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-from confide import _validate
+from confide import _checks
+from confide._types import Floats
 from confide.errors import InvalidInput
-from confide.reports import Reports
+from confide.mechanisms.protocol import Reports
 from confide.summaries import Counts
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class Public:
         if self.bounds is not None:
             if self.response is None:
                 raise InvalidInput("--response to go with --bounds", "none")
-            low, high = (_validate.finite(bounds=end) for end in self.bounds)
+            low, high = (_checks.finite(bounds=end) for end in self.bounds)
             if not low < high:
                 raise InvalidInput("--bounds LOW HIGH with LOW < HIGH", f"{low:g} and {high:g}")
 

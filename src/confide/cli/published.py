@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from confide import _arrow
-from confide._files import counted
+from confide._types import Floats
 from confide.accounting import Spend
 from confide.cli import output
 from confide.cli.output import harmless
 from confide.cli.results import QUANTILES, rows_of
-from confide.ledgers import Ledger
+from confide.files import arrow
+from confide.files.paths import counted
+from confide.ledger.budget import Ledger
 from confide.releases import Release
-from confide.releases.base import Progress, Recipe
-
-Floats = npt.NDArray[np.float64]
+from confide.releases.release import Progress, Recipe
 
 ALONE = "Without --ledger nothing was recorded: another release costs as much again."
 FINE = 20
@@ -79,7 +77,7 @@ class Published:
                     if name in self.whole:
                         rounded = np.clip(np.rint(own), math.ceil(low), math.floor(high))
                         columns[name] = rounded.astype(np.int64)
-            _arrow.write(_arrow.arrow().table(columns), to)
+            arrow.write(arrow.arrow().table(columns), to)
         if plot is not None:
             alone = self.columns[0] if len(self.columns) == 1 else ""
             title = ", ".join([*self.columns, self.kind, self._cost()])

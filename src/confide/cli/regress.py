@@ -11,16 +11,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from confide import _validate
+from confide import _checks
 from confide.cli import inputs, output, relations
 from confide.cli.collect import InvalidOption, JsonOption
-from confide.cli.estimate import (
-    LevelOption,
-    PlotOption,
-    ReportsArgument,
-    plottable,
-    word_or_number,
-)
+from confide.cli.estimate import LevelOption, PlotOption, ReportsArgument, plottable, word_or_number
 from confide.cli.pairs import Pair, Wanted
 from confide.errors import InvalidInput
 from confide.estimators import (
@@ -91,7 +85,7 @@ def regress(
     as_json: JsonOption = False,
 ) -> None:
     """Recover the mean of a response given a private answer, and how sure it is."""
-    _validate.one_of(tuple(METHODS), method=method)
+    _checks.one_of(tuple(METHODS), method=method)
     options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
     request = _Request(method, options, level, points, plot, as_json)
     fitted = request.fit(files or [], Wanted(x, y, weights, bounds, invalid=invalid))
@@ -116,7 +110,7 @@ def classify(
     as_json: JsonOption = False,
 ) -> None:
     """Tell which of two classes is the more likely one given a private answer."""
-    _validate.one_of(CLASSIFIERS, method=method)
+    _checks.one_of(CLASSIFIERS, method=method)
     options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
     request = _Request(method, options, level, points, plot, as_json)
     fitted = request.fit(files or [], Wanted(x, y, weights, two=True, invalid=invalid))
@@ -135,9 +129,9 @@ class _Request:
     as_json: bool
 
     def fit(self, files: list[Path], wanted: Wanted) -> relations.Relation:
-        level = _validate.level(self.level)
+        level = _checks.level(self.level)
         if self.points is not None:
-            _validate.integer(2, MAX_POINTS, points=self.points)
+            _checks.integer(2, MAX_POINTS, points=self.points)
         build = _estimator(self.method, self.options)
         plottable(self.plot, files)
         survey, _, rest = inputs.split(files)

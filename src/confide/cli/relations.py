@@ -11,9 +11,14 @@ import numpy as np
 
 from confide.cli import output
 from confide.cli.pairs import Pair
-from confide.curves.category_means import CategoryMeans
-from confide.curves.lines import Logistic, Straight
-from confide.curves.regression import CellRegression, Classification, Regression
+from confide.curves.regression import (
+    CategoryMeans,
+    CellRegression,
+    Classification,
+    Logistic,
+    Regression,
+    Straight,
+)
 from confide.estimators import LogisticRegression
 from confide.lattice import Lattice
 

@@ -11,9 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from confide import _arrow, _validate
-from confide._costs import MICRO, Cost, charged
-from confide._files import counted, expand, writable
+from confide import _checks
 from confide.accounting import Spend
 from confide.cli import budgets, output, published, values
 from confide.cli.collect import JsonOption
@@ -21,19 +19,15 @@ from confide.cli.estimate import PlotOption
 from confide.cli.published import FINE, whole_between
 from confide.displays import FORMATS
 from confide.errors import BudgetExhausted, InvalidInput, extra
+from confide.files import arrow
+from confide.files.paths import counted, expand, writable
 from confide.lattice import Lattice
-from confide.ledgers import Ledger
-from confide.releases import (
-    Bernstein,
-    GaussianProcess,
-    Histogram,
-    KolmogorovSmirnov,
-    Query,
-    Series,
-)
-from confide.releases._columns import named
-from confide.releases.base import BOUNDS, Recipe
+from confide.ledger.budget import Ledger
+from confide.ledger.costs import MICRO, Cost, charged
+from confide.releases import Bernstein, GaussianProcess, Histogram, KolmogorovSmirnov, Query, Series
+from confide.releases.columns import named
 from confide.releases.query import KINDS as WHATS
+from confide.releases.release import BOUNDS, Recipe
 
 # What each kind may be told besides its bounds and epsilon, as options here and as parameters.
 KINDS: dict[str, tuple[Callable[..., Recipe], tuple[str, ...]]] = {
@@ -149,11 +143,11 @@ def release(
             repr(kind),
             f"For that: confide release query FILE --what {kind}.",
         )
-    _validate.one_of(tuple(KINDS), kind=kind)
+    _checks.one_of(tuple(KINDS), kind=kind)
     # Everything that can be refused is refused before a value is read, and long before a charge.
-    for path, suffixes in ((plot, FORMATS), (to, _arrow.SUFFIXES)):
+    for path, suffixes in ((plot, FORMATS), (to, arrow.SUFFIXES)):
         if path is not None:
-            sources = expand([file], _arrow.READABLE)
+            sources = expand([file], arrow.READABLE)
             writable(path, suffixes, [*sources, *([ledger] if ledger else [])])
     if plot is not None:
         extra("matplotlib", "plot")

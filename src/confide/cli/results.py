@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from confide._files import counted
 from confide.cli import output
 from confide.curves import Density, Proportions
 from confide.errors import Unsupported
+from confide.files.paths import counted
+from confide.foreign.spectrum import Spectrum
 from confide.mechanisms import Mechanism
-from confide.summaries import Counts, Spectrum
+from confide.summaries import Counts
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 

@@ -9,19 +9,20 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from confide import _arrow, _validate
-from confide._files import counted, expand, writable
+from confide import _checks
 from confide.accounting import odds
 from confide.cli import budgets, output, values
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption
 from confide.displays import FORMATS
 from confide.errors import InvalidInput, extra
-from confide.ledgers import Ledger
-from confide.mechanisms.samples import MAX_SAMPLES, Samples
+from confide.files import arrow
+from confide.files.paths import counted, expand, writable
+from confide.ledger.budget import Ledger
 from confide.sampling import KDE, Binned, Box, Gaussian, GaussianMixture, Mollifier, Reference
-from confide.sampling.composed import Sample
-from confide.sampling.displays import SamplesDisplay
+from confide.sampling.pictures import SamplesDisplay
+from confide.sampling.references import Sample
+from confide.sampling.sampler import MAX_SAMPLES, Samples
 
 # What each reference is made from, as options here.
 REFERENCES: dict[str, tuple[str, ...]] = {
@@ -91,20 +92,20 @@ def sample(
 ) -> None:
     """Release a few synthetic records of a data set, each for epsilon."""
     # Everything that can be refused is refused before a record is read, and long before a charge.
-    _validate.one_of(tuple(REFERENCES), reference=reference)
-    k = _validate.integer(1, MAX_SAMPLES, k=k)
+    _checks.one_of(tuple(REFERENCES), reference=reference)
+    k = _checks.integer(1, MAX_SAMPLES, k=k)
     budgets.check(ledger, budget, None, {"--subject": subject, "--key": key})
-    for path, suffixes in ((plot, FORMATS), (to, _arrow.SUFFIXES)):
+    for path, suffixes in ((plot, FORMATS), (to, arrow.SUFFIXES)):
         if path is not None:
-            read = expand([file, *([public] if public else [])], _arrow.READABLE)
+            read = expand([file, *([public] if public else [])], arrow.READABLE)
             writable(path, suffixes, [*read, *([ledger] if ledger else [])])
     given = {"mean": mean, "sd": sd, "low": low, "high": high, "public": public}
     for option, value in given.items():
         if value is not None and option not in REFERENCES[reference]:
             raise InvalidInput(f"no --{option} for {reference}", f"--{option}")
     if public is not None:
-        own = expand([file], _arrow.READABLE)
-        for known in expand([public], _arrow.READABLE):
+        own = expand([file], arrow.READABLE)
+        for known in expand([public], arrow.READABLE):
             if any(known.samefile(private) for private in own):
                 raise InvalidInput(
                     "--public records in a file of their own",
@@ -118,7 +119,7 @@ def sample(
         if dim not in POINTS:
             raise InvalidInput("one or two columns for --plot", str(dim))
     if ratio is not None:
-        _validate.one_of(tuple(RATIOS), ratio=ratio)
+        _checks.one_of(tuple(RATIOS), ratio=ratio)
     smooth = RATIOS[ratio or ("kde" if dim <= 3 else "gaussian-mixture")]()
     # On a public point: what cannot work with this reference at all is refused here.
     smooth(made.sample(1, seed=0), made)
@@ -162,7 +163,7 @@ def _write(found: Samples, columns: list[str], to: Path | None, plot: Path | Non
     points = found.points
     if to is not None:
         table = {name: points[:, at] for at, name in enumerate(columns)}
-        _arrow.write(_arrow.arrow().table(table), to)
+        arrow.write(arrow.arrow().table(table), to)
     if plot is not None:
         sampler: Any = found.mechanism
         lows, highs = sampler.reference.ends

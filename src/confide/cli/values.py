@@ -6,19 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
-from confide import _arrow, _cells
-from confide._files import expand
+from confide._types import Floats
 from confide.cli.output import progress
 from confide.errors import InvalidInput
+from confide.files import arrow, parse
+from confide.files.paths import expand
 
-Floats = npt.NDArray[np.float64]
 
-
-def _opened(path: Path, columns: Sequence[str] | None) -> tuple[list[_arrow.Source], list[str]]:
+def _opened(path: Path, columns: Sequence[str] | None) -> tuple[list[arrow.Source], list[str]]:
     """The files, and names of columns that they all have; without names the only one there is."""
-    sources = [_arrow.Source(found) for found in expand([path], _arrow.READABLE)]
+    sources = [arrow.Source(found) for found in expand([path], arrow.READABLE)]
     for source in sources:
         headed(source)
     names = list(columns or [_only(sources[0])])
@@ -30,7 +28,7 @@ def _opened(path: Path, columns: Sequence[str] | None) -> tuple[list[_arrow.Sour
     return sources, names
 
 
-def headed(source: _arrow.Source) -> None:
+def headed(source: arrow.Source) -> None:
     """Refuse a CSV file with a number among its names: nobody has written names on top.
 
     The first record would be taken for names, left out, and published as one.
@@ -52,7 +50,7 @@ def _number(name: str) -> bool:
     return True
 
 
-def _only(source: _arrow.Source) -> str:
+def _only(source: arrow.Source) -> str:
     """The only column; the names of several are not said, since a first line may be values."""
     if len(source.names) != 1:
         raise InvalidInput(
@@ -72,7 +70,7 @@ def whole(path: Path, columns: Sequence[str] | None, *, stated: bool) -> list[st
         return names
     if any(source.plain for source in sources):
         return []
-    test = _arrow.arrow().types.is_integer
+    test = arrow.arrow().types.is_integer
     return [name for name in names if all(test(source.kind(name)) for source in sources)]
 
 
@@ -89,9 +87,9 @@ def read(path: Path, columns: Sequence[str] | None) -> tuple[dict[str, Floats], 
         for source in sources:
             first = 0
             for batch in source.batches(names):
-                where = _cells.rows_of(source.where, first)
+                where = parse.rows_of(source.where, first)
                 for at, name in enumerate(names):
-                    found = _cells.present(
+                    found = parse.present(
                         batch.column(at), name=name, plain=source.plain, where=where
                     )
                     parts[name].append(found)

@@ -1,14 +1,20 @@
 """What an estimate is in the end: densities and proportions, wherever they came from."""
 
-from confide.curves.category_means import CategoryMeans
-from confide.curves.cells import CellDensity
-from confide.curves.density import Density, Intervals
+from __future__ import annotations
+
+from confide.curves.density import CellDensity, Density, Intervals
 from confide.curves.differences import Difference, difference
-from confide.curves.lines import Line, Logistic
 from confide.curves.proportions import Proportions, ShareIntervals
-from confide.curves.regression import Band, CellRegression, Classification, Regression
-from confide.curves.regression_waves import WaveRegression
-from confide.curves.waves import WaveDensity
+from confide.curves.regression import (
+    Band,
+    CategoryMeans,
+    CellRegression,
+    Classification,
+    Line,
+    Logistic,
+    Regression,
+)
+from confide.foreign.waves import WaveDensity, WaveRegression
 
 __all__ = [
     "Band",

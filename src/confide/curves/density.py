@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats
 from confide.displays import DensityDisplay, sketch
 from confide.errors import InvalidInput, Unsupported
 
-if TYPE_CHECKING:
-    from confide.curves.cells import CellDensity
-
-Floats = npt.NDArray[np.float64]
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
@@ -101,7 +100,7 @@ class Density(ABC):
         """The value below which a share q of the population lies."""
         shares = np.asarray(q, dtype=np.float64)
         if not np.all((shares >= 0) & (shares <= 1)):
-            raise InvalidInput("0 <= q <= 1", f"q={_validate.shown(q)}")
+            raise InvalidInput("0 <= q <= 1", f"q={_checks.shown(q)}")
         edges, cumulative = self.cells._line()
         # Empty cells drop out: at 0 the last edge with nothing below it, at 1 the first with all.
         rising = np.diff(cumulative) > 0
@@ -131,8 +130,8 @@ class Density(ABC):
         """
         if what == "median":
             raise InvalidInput("a known what", "what='median'", 'Ask for "quantile" at 0.5.')
-        what = _validate.one_of(("mean", "cdf", "quantile", "pdf"), what=what)
-        level = _validate.level(level)
+        what = _checks.one_of(("mean", "cdf", "quantile", "pdf"), what=what)
+        level = _checks.level(level)
         if self.intervals is None:
             raise Unsupported("This density came without the reports' noise: it has no intervals.")
         if not hasattr(self.intervals, what):
@@ -155,7 +154,7 @@ class Density(ABC):
 
     def sample(self, n: int, *, seed: int | None = None) -> Floats:
         """Synthetic values from the estimated distribution; they cost no further privacy."""
-        n = _validate.integer(1, n=n)
+        n = _checks.integer(1, n=n)
         return self.cells._draw(n, np.random.default_rng(seed))
 
     def plot(self, ax: Any = None, *, level: float | None = 0.95) -> DensityDisplay:
@@ -177,7 +176,7 @@ def keyed(fields: Any, curve: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
     """The fields of a curve's JSON form, all there and none besides."""
     if not isinstance(fields, Mapping) or fields.get("curve") != curve:
         raise InvalidInput(f"a {curve} as a JSON object", "something else")
-    _validate.known_keys(fields, ("curve", *keys), f"a {curve}")
+    _checks.known_keys(fields, ("curve", *keys), f"a {curve}")
     for key in keys:
         if key not in fields:
             raise InvalidInput(f"the key {key!r} in a {curve}", "none")
@@ -227,3 +226,211 @@ def short(value: Any) -> str:
 
 def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+BAND_POINTS = 33
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CellDensity(Density):
+    """A density that is constant inside cells, in one to three dimensions.
+
+    Parameters
+    ----------
+    edges
+        Cell edges, one ascending array a column.
+    masses
+        Probability of each cell, one axis a column. Linear estimates may have negative ones.
+    names
+        Names of the columns; ``("",)`` for a single number.
+    facts
+        How it came about.
+    intervals
+        What answers `interval`.
+
+    Examples
+    --------
+    >>> density = CellDensity((np.array([0.0, 1.0, 3.0]),), np.array([0.5, 0.5]))
+    >>> density.pdf(2.0), density.cdf(2.0), density.quantile(0.75)
+    (np.float64(0.25), np.float64(0.75), 2.0)
+    """
+
+    edges: tuple[Floats, ...]
+    masses: Floats
+    names: tuple[str, ...] = ("",)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    intervals: Intervals | JointIntervals | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "edges", tuple(_checks.frozen(edge) for edge in self.edges))
+        object.__setattr__(self, "masses", _checks.frozen(self.masses))
+
+    @property
+    def cells(self) -> CellDensity:
+        """Itself, with any negative mass cut off and the rest scaled to one."""
+        if self.masses.min() >= 0:
+            return self
+        kept = np.maximum(self.masses, 0)
+        return CellDensity(self.edges, kept / kept.sum(), self.names, self.facts, self.intervals)
+
+    def _line(self) -> tuple[Floats, Floats]:
+        self._single("quantile")
+        return self.edges[0], np.append(0.0, self.masses.cumsum()) / self.masses.sum()
+
+    def _single(self, what: str) -> None:
+        if self.masses.ndim != 1:
+            raise Unsupported(
+                f"A joint density has no single {what}: take marginal(name) of "
+                f"{', '.join(self.names)} first."
+            )
+
+    def pdf(self, x: npt.ArrayLike) -> Floats:
+        """Density at x, zero outside the cells."""
+        at, volume = self.locate(x)
+        heights: Floats = self.masses[at] / volume
+        return heights[()]
+
+    def locate(self, x: npt.ArrayLike) -> tuple[tuple[npt.NDArray[np.int64], ...], Floats]:
+        """Numbers of the cells that hold x, one array a column, and their volumes.
+
+        Outside the cells the number is that of the nearest, and the volume infinite.
+        """
+        places = points(x, self.masses.ndim)
+        volume = np.ones(places.shape[:-1])
+        at = []
+        for axis, edges in enumerate(self.edges):
+            column = places[..., axis]
+            cell = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, edges.size - 2)
+            inside = (column >= edges[0]) & (column <= edges[-1])
+            volume = volume * np.where(inside, edges[cell + 1] - edges[cell], np.inf)
+            at.append(cell)
+        return tuple(at), volume
+
+    @cached_property
+    def _cumulative(self) -> Floats:
+        total = self.masses
+        for axis in range(self.masses.ndim):
+            total = np.cumsum(total, axis=axis)
+        return np.pad(total, [(1, 0)] * self.masses.ndim)
+
+    def cdf(self, x: npt.ArrayLike) -> Floats:
+        """P(value <= x), linear between the edges."""
+        places = points(x, self.masses.ndim)
+        if self.masses.ndim == 1:
+            return np.interp(places[..., 0], self.edges[0], self._cumulative)[()]
+        # Multilinear: interpolate the corner sums along one column after another.
+        result = np.zeros(places.shape[:-1])
+        cells, parts = [], []
+        for axis, edges in enumerate(self.edges):
+            column = np.clip(places[..., axis], edges[0], edges[-1])
+            cell = np.clip(np.searchsorted(edges, column, side="right") - 1, 0, edges.size - 2)
+            cells.append(cell)
+            parts.append((column - edges[cell]) / (edges[cell + 1] - edges[cell]))
+        for corner in np.ndindex(*(2,) * len(cells)):
+            weight = np.ones(places.shape[:-1])
+            for step, part in zip(corner, parts, strict=True):
+                weight = weight * (part if step else 1 - part)
+            at = tuple(cell + step for cell, step in zip(cells, corner, strict=True))
+            result += weight * self._cumulative[at]
+        return result
+
+    def _moments(self) -> tuple[Floats, Floats]:
+        means, deviations = [], []
+        for axis, edges in enumerate(self.edges):
+            masses = self.masses.sum(tuple(a for a in range(self.masses.ndim) if a != axis))
+            masses = masses / masses.sum()
+            centers, widths = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+            mean = masses @ centers
+            means.append(mean)
+            deviations.append(np.sqrt(masses @ ((centers - mean) ** 2 + widths**2 / 12)))
+        return np.array(means), np.array(deviations)
+
+    def mean(self) -> Any:
+        """Mean: a float, or one float a column."""
+        means = self._moments()[0]
+        return float(means[0]) if means.size == 1 else means
+
+    def std(self) -> Any:
+        """Standard deviation: a float, or one float a column."""
+        deviations = self._moments()[1]
+        return float(deviations[0]) if deviations.size == 1 else deviations
+
+    def marginal(self, name: str) -> CellDensity:
+        """The density of one column."""
+        if name not in self.names:
+            advice = _checks.nearest(name, self.names)
+            raise InvalidInput("a known column", _checks.shown(name), advice)
+        at = self.names.index(name)
+        others = tuple(axis for axis in range(self.masses.ndim) if axis != at)
+        marginal = getattr(self.intervals, "marginal", None)
+        intervals = None if marginal is None else marginal(name)
+        return CellDensity(
+            (self.edges[at],), self.masses.sum(others), facts=self.facts, intervals=intervals
+        )
+
+    def _draw(self, n: int, generator: np.random.Generator) -> Floats:
+        flat = generator.choice(self.masses.size, size=n, p=self.masses.ravel())
+        at = np.unravel_index(flat, self.masses.shape)
+        columns = [
+            generator.uniform(edges[cell], edges[cell + 1])
+            for cell, edges in zip(at, self.edges, strict=True)
+        ]
+        return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+
+    def _display(self, source: Density, level: float | None) -> DensityDisplay:
+        if self.masses.ndim == 3:
+            raise Unsupported(
+                "Three dimensions do not fit on paper: plot marginal(name) of "
+                f"{', '.join(self.names)}."
+            )
+        band = median = None
+        if level is not None and source.intervals is not None and self.masses.ndim == 1:
+            x = (self.edges[0][:-1] + self.edges[0][1:]) / 2
+            # An interval may take a while: ask for a few, and join them up.
+            places = np.linspace(0, self.masses.size, BAND_POINTS)
+            few = np.interp(places, np.arange(self.masses.size + 1), self.edges[0])
+            found = _attempt(source, "pdf", few, level)
+            if found is not None:
+                band = (np.interp(x, few, found[0]), np.interp(x, few, found[1]))
+            median = _attempt(source, "quantile", 0.5, level)
+        volumes = np.ones(())
+        for edges in self.edges:
+            volumes = np.multiply.outer(volumes, np.diff(edges))
+        return DensityDisplay(self.edges, self.masses / volumes, self.names, band, median, level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "curve": "cell-density",
+            "names": list(self.names),
+            "edges": [edges.tolist() for edges in self.edges],
+            "masses": self.masses.tolist(),
+            "facts": dict(self.facts),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, without the intervals."""
+        checked = keyed(fields, "cell-density", ("names", "edges", "masses", "facts"))
+        if not isinstance(checked["edges"], list):
+            raise InvalidInput("a list of edges", _checks.shown(checked["edges"]))
+        edges = tuple(_checks.vector(edges=edge) for edge in checked["edges"])
+        for edge in edges:
+            if not np.all(np.diff(edge) > 0):
+                raise InvalidInput("ascending edges", "others")
+        masses = _checks.array(masses=checked["masses"])
+        if masses.dtype.kind not in "iuf" or not np.isfinite(masses).all():
+            raise InvalidInput("finite masses", "others")
+        if masses.shape != tuple(edge.size - 1 for edge in edges):
+            raise InvalidInput("a mass for each cell", f"shape {masses.shape}")
+        names = tuple(checked["names"])
+        if len(names) != len(edges) or not all(isinstance(name, str) for name in names):
+            raise InvalidInput("a name for each column", _checks.shown(names))
+        return cls(edges, masses.astype(np.float64), names, dict(checked["facts"]))
+
+
+def _attempt(source: Density, what: str, at: npt.ArrayLike, level: float) -> Any:
+    try:
+        return source.interval(what, at, level=level)
+    except Unsupported:
+        return None

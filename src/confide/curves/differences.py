@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from confide import _validate
+from confide import _checks
 from confide.curves.density import Density
 from confide.curves.proportions import Proportions
 from confide.errors import InvalidInput
@@ -99,7 +99,7 @@ def difference(
     >>> found.low < 0.2 < found.high, found.certain
     (True, True)
     """
-    level = _validate.level(level)
+    level = _checks.level(level)
     (t1, l1, u1), (t2, l2, u2) = (_ends(curve, what, at, level) for curve in (first, second))
     estimates = _estimate(first, what, at), _estimate(second, what, at)
     low = t1 - t2 - math.hypot(t1 - l1, u2 - t2)
@@ -125,21 +125,21 @@ def _ends(
 
 def _estimate(curve: Density | Proportions, what: str, at: Any) -> float:
     if isinstance(curve, Proportions):
-        _validate.one_of(OF_CATEGORIES, what=what)
+        _checks.one_of(OF_CATEGORIES, what=what)
         if not isinstance(at, str):
-            raise InvalidInput("a category for the share", _validate.shown(at), "Give at=.")
+            raise InvalidInput("a category for the share", _checks.shown(at), "Give at=.")
         return curve.share(at)
     if not isinstance(curve, Density):
         raise InvalidInput("a Density or Proportions", f"a {type(curve).__name__}")
-    _validate.one_of(OF_NUMBERS, what=what)
+    _checks.one_of(OF_NUMBERS, what=what)
     if what == "mean":
         if at is not None:
-            raise InvalidInput("no place for the mean", _validate.shown(at))
+            raise InvalidInput("no place for the mean", _checks.shown(at))
         mean = curve.mean()
         if not isinstance(mean, float):
             raise InvalidInput(
                 "densities of one number", "joint ones", "Take marginal(name) of each."
             )
         return mean
-    place = _validate.finite(at=at)
+    place = _checks.finite(at=at)
     return float(getattr(curve, what)(place))

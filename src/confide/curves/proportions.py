@@ -9,8 +9,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from confide import _validate
-from confide.curves.density import Floats, keyed
+from confide import _checks
+from confide._types import Floats
+from confide.curves.density import keyed
 from confide.displays import ProportionsDisplay
 from confide.errors import InvalidInput, Unsupported
 
@@ -39,8 +40,8 @@ class Proportions:
 
     def _at(self, category: str) -> int:
         if category not in self.categories:
-            advice = _validate.nearest(category, self.categories)
-            raise InvalidInput("a known category", _validate.shown(category), advice)
+            advice = _checks.nearest(category, self.categories)
+            raise InvalidInput("a known category", _checks.shown(category), advice)
         return self.categories.index(category)
 
     def share(self, category: str) -> float:
@@ -52,13 +53,13 @@ class Proportions:
         at = self._at(category)
         if self.intervals is None:
             raise Unsupported("These shares came without the reports' noise: no intervals.")
-        low, high = self.intervals.shares(_validate.level(level))
+        low, high = self.intervals.shares(_checks.level(level))
         return float(low[at]), float(high[at])
 
     def sample(self, n: int, *, seed: int | None = None) -> npt.NDArray[np.str_]:
         """Synthetic answers; they cost no further privacy."""
         generator = np.random.default_rng(seed)
-        n = _validate.integer(1, n=n)
+        n = _checks.integer(1, n=n)
         return generator.choice(np.array(self.categories), size=n, p=self.shares)
 
     def plot(self, ax: Any = None, *, level: float | None = 0.95) -> ProportionsDisplay:
@@ -81,7 +82,7 @@ class Proportions:
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`, without the intervals."""
         checked = keyed(fields, "proportions", ("categories", "shares", "facts"))
-        shares = _validate.vector(shares=checked["shares"])
+        shares = _checks.vector(shares=checked["shares"])
         categories = tuple(checked["categories"])
         if len(categories) != shares.size:
             raise InvalidInput("a share for each category", str(shares.size))

@@ -1,11 +1,12 @@
 """Estimators: recipes that turn a summary into a curve."""
 
+from __future__ import annotations
+
 from confide.estimators.deconvolution import Deconvolution
-from confide.estimators.kernel_regression import KernelRegression
+from confide.estimators.kernel import KernelRegression
 from confide.estimators.likelihood import Likelihood
-from confide.estimators.linear import LinearRegression
-from confide.estimators.logistic import LogisticRegression
-from confide.estimators.partition import (
+from confide.estimators.linear import LinearRegression, LogisticRegression
+from confide.estimators.partition_regression import (
     PartitionClassification,
     PartitionRegression,
     partitioning,
@@ -13,7 +14,7 @@ from confide.estimators.partition import (
     truncation,
 )
 from confide.estimators.ratio import RatioRegression
-from confide.estimators.regression_bandwidth import Oracle
+from confide.estimators.regression_bandwidths import Oracle
 from confide.estimators.shares import CategoryShares
 
 __all__ = [

@@ -10,19 +10,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from confide import _validate
-from confide.curves import CellDensity, Density, WaveDensity
+from confide import _checks
+from confide._types import Floats
+from confide.curves import CellDensity, Density
 from confide.errors import ConfideWarning, InvalidInput
-from confide.estimators import bandwidth as bandwidths
-from confide.estimators import inversion, kernels, waves
+from confide.estimators import bandwidths, division, inverting
 from confide.estimators.bands import CellBand, WaveBand
 from confide.estimators.plausibility import checked
-from confide.summaries import Counts, Spectrum
+from confide.foreign.spectrum import Spectrum
+from confide.foreign.waves import WaveDensity
+from confide.summaries import Counts
 from confide.summaries.counts import expected
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,13 +71,13 @@ class Deconvolution:
     positive: bool = True
 
     def __post_init__(self) -> None:
-        kernels.named(self.kernel)
+        bandwidths.named(self.kernel)
         if isinstance(self.bandwidth, str):
-            _validate.one_of(bandwidths.METHODS, bandwidth=self.bandwidth)
+            _checks.one_of(bandwidths.METHODS, bandwidth=self.bandwidth)
         elif np.ndim(self.bandwidth) == 0:
-            _validate.positive(bandwidth=self.bandwidth)
+            _checks.positive(bandwidth=self.bandwidth)
         else:
-            each = [_validate.positive(bandwidth=h) for h in np.asarray(self.bandwidth).tolist()]
+            each = [_checks.positive(bandwidth=h) for h in np.asarray(self.bandwidth).tolist()]
             object.__setattr__(self, "bandwidth", tuple(each))
 
     def fit(self, summary: Counts | Spectrum) -> Density:
@@ -97,7 +96,7 @@ class Deconvolution:
         self, count: int, axes: Callable[[], Sequence[bandwidths.Axis]]
     ) -> tuple[float, ...]:
         if isinstance(self.bandwidth, str):
-            return bandwidths.chosen(self.bandwidth, axes(), kernels.named(self.kernel))
+            return bandwidths.chosen(self.bandwidth, axes(), bandwidths.named(self.kernel))
         given = np.atleast_1d(np.asarray(self.bandwidth, dtype=np.float64))
         if given.size not in (1, count):
             raise InvalidInput(f"{count} bandwidths, one an axis", str(given.size))
@@ -108,10 +107,10 @@ class Deconvolution:
         return {"method": "deconvolution", **source, "kernel": self.kernel, "bandwidth": bandwidth}
 
     def _fit_counts(self, counts: Counts) -> Density:
-        inverses = inversion.inverses(counts.mechanism)
+        inverses = inverting.inverses(counts.mechanism)
         if counts.n < 2:
             raise InvalidInput("two or more reports", str(counts.n))
-        kernel = kernels.named(self.kernel)
+        kernel = bandwidths.named(self.kernel)
         total = checked(counts).total
         shares = total / total.sum()
         squares = counts.total if counts.weights is None else counts.weights[1]
@@ -126,8 +125,8 @@ class Deconvolution:
         h = self._chosen(len(inverses), axes)
         masses = shares
         for axis, (inverse, b) in enumerate(zip(inverses, h, strict=True)):
-            masses = inversion.along(axis, inverse.masses, masses)
-            masses = inversion.along(axis, partial(inverse.smooth, kernel, b), masses)
+            masses = inverting.along(axis, inverse.masses, masses)
+            masses = inverting.along(axis, partial(inverse.smooth, kernel, b), masses)
         band = CellBand(
             inverses,
             kernel,
@@ -147,11 +146,11 @@ class Deconvolution:
         )
 
     def _fit_spectrum(self, spectrum: Spectrum) -> Density:
-        spectrum = waves.plausible(spectrum)
+        spectrum = division.plausible(spectrum)
         if spectrum.n < 2:
             raise InvalidInput("two or more numbers", str(spectrum.n))
-        kernel = kernels.named(self.kernel)
-        h = self._chosen(spectrum.axes, lambda: waves.axes_of(spectrum, kernel))
+        kernel = bandwidths.named(self.kernel)
+        h = self._chosen(spectrum.axes, lambda: division.axes_of(spectrum, kernel))
         bottom, top = spectrum.values.min(axis=0), spectrum.values.max(axis=0)
         low = bottom if spectrum.low is None else np.array(spectrum.low)
         high = top if spectrum.high is None else np.array(spectrum.high)
@@ -163,8 +162,8 @@ class Deconvolution:
         room = 1.0 if self.positive else {1: 4.0, 2: 1.5, 3: 1.0}[spectrum.axes]
         window = room * (np.maximum(top, high) - np.minimum(bottom, low))
         if isinstance(self.bandwidth, str):
-            h = waves.affordable(spectrum, kernel, h, window.tolist())
-        sums = waves.divide(spectrum, kernel, h, window.tolist())
+            h = division.affordable(spectrum, kernel, h, window.tolist())
+        sums = division.divide(spectrum, kernel, h, window.tolist())
         reach = window * (1 - 1 / room)
         names = ("",) if spectrum.axes == 1 else ("x", "y", "z")[: spectrum.axes]
         facts = self._facts({"n": spectrum.n}, h)
@@ -208,7 +207,7 @@ def _cut(masses: Floats) -> Floats:
     return result
 
 
-def _cells(length: float, bandwidth: float, kernel: kernels.Kernel, axes: int) -> int:
+def _cells(length: float, bandwidth: float, kernel: bandwidths.Kernel, axes: int) -> int:
     """Cells fine against the smoothing, within what memory and eyes can use."""
     fewest, most = {1: (512, 8192), 2: (64, 512), 3: (32, 96)}[axes]
     wanted = 4 * length / bandwidth

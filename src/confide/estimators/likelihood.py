@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from confide._types import Floats
 from confide.curves import CellDensity
 from confide.errors import InvalidInput
-from confide.estimators._em import Channel, Floats, em
-from confide.estimators._grids import checked_grid, coarse_edges, coarsen
+from confide.estimators.coarsening import checked_grid, coarse_edges, coarsen
+from confide.estimators.em import Channel, em
 from confide.estimators.intervals import Intervals
 from confide.estimators.plausibility import checked
 from confide.lattice import Lattice

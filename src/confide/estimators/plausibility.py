@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import rel_entr
 
+from confide._types import Floats
 from confide.errors import Implausible, InvalidInput
-from confide.mechanisms import Joint, Mechanism, Noised
+from confide.foreign.noised import Noised
+from confide.mechanisms import Joint, Mechanism
 from confide.summaries import Counts
 from confide.summaries.counts import expected
-
-Floats = npt.NDArray[np.float64]
 
 PIECES = 32
 WORK = 2**20

@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats
 from confide.curves import Proportions
 from confide.errors import InvalidInput
-from confide.estimators._convex import maximize
 from confide.estimators.plausibility import checked
+from confide.estimators.profile import maximize
 from confide.lattice import Categories
 from confide.mechanisms.laws import Band, Law
 from confide.summaries import Counts
 from confide.summaries.counts import expected
-
-Floats = npt.NDArray[np.float64]
 
 GAP = 1e-6
 
@@ -103,7 +101,7 @@ class ReportIntervals:
 
     def shares(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper ends, one a category."""
-        tail = (1 - _validate.level(level)) / 2
+        tail = (1 - _checks.level(level)) / 2
         hits = self.n * self.reports
         misses = np.maximum(self.n - hits, 0.0)
         with np.errstate(invalid="ignore"):

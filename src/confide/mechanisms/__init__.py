@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from confide import _validate
+from confide import _checks
 from confide.errors import InvalidInput
 from confide.lattice import MAX_SIZE, Lattice
-from confide.mechanisms.base import Channel, Mechanism, Numeric, Reports
-from confide.mechanisms.gamma import TwoSidedGamma
+from confide.mechanisms.categories import ForcedResponse, RandomizedResponse
 from confide.mechanisms.joint import Joint
 from confide.mechanisms.laplace import Laplace
-from confide.mechanisms.noised import Noised
 from confide.mechanisms.partition import CellReports, Partition
-from confide.mechanisms.randomized_response import ForcedResponse, RandomizedResponse
+from confide.mechanisms.protocol import Channel, Mechanism, Numeric, Reports
 from confide.mechanisms.square_wave import SquareWave
+from confide.mechanisms.two_sided_gamma import TwoSidedGamma
 
 __all__ = [
     "CellReports",
@@ -24,7 +23,6 @@ __all__ = [
     "Joint",
     "Laplace",
     "Mechanism",
-    "Noised",
     "Numeric",
     "Partition",
     "RandomizedResponse",
@@ -97,22 +95,22 @@ def from_dict(fields: Mapping[str, Any]) -> Mechanism:
     refused.
     """
     if not isinstance(fields, Mapping):
-        raise InvalidInput("a mechanism as a JSON object", _validate.shown(fields))
-    kind = _validate.one_of(tuple(_KEYS), mechanism=fields.get("mechanism"))
+        raise InvalidInput("a mechanism as a JSON object", _checks.shown(fields))
+    kind = _checks.one_of(tuple(_KEYS), mechanism=fields.get("mechanism"))
     needed = _KEYS[kind]
     for key in needed:
         if key not in fields:
             raise InvalidInput(f"the key {key!r} for a {kind} mechanism", "none")
     mechanism = _build(kind, {key: fields[key] for key in needed})
     stated = mechanism.to_dict()
-    _validate.known_keys(fields, tuple(stated), f"a {kind} mechanism")
+    _checks.known_keys(fields, tuple(stated), f"a {kind} mechanism")
     for key, value in fields.items():
         # Types first: 1 == True and arrays compare to arrays.
         same = type(value) is type(stated[key]) and value == stated[key]
         if key not in needed and not same:
             raise InvalidInput(
-                f"{key}={_validate.shown(stated[key])} for this {kind} mechanism",
-                f"{key}={_validate.shown(value)}",
+                f"{key}={_checks.shown(stated[key])} for this {kind} mechanism",
+                f"{key}={_checks.shown(value)}",
                 "It was made by other rules than ours, so that its epsilon cannot be vouched for.",
             )
     return mechanism
@@ -121,14 +119,14 @@ def from_dict(fields: Mapping[str, Any]) -> Mechanism:
 def _build(kind: str, parts: dict[str, Any]) -> Mechanism:
     if kind == Joint.name:
         if not isinstance(parts["parts"], list):
-            raise InvalidInput("a list of parts", _validate.shown(parts["parts"]))
+            raise InvalidInput("a list of parts", _checks.shown(parts["parts"]))
         named: dict[str, Mechanism] = {}
         for part in parts["parts"]:
             if not isinstance(part, Mapping) or part.get("mechanism") == Joint.name:
-                raise InvalidInput("single mechanisms as parts", _validate.shown(part))
+                raise InvalidInput("single mechanisms as parts", _checks.shown(part))
             name = part.get("name")
             if not isinstance(name, str) or not name or name in named:
-                raise InvalidInput("a name of its own for each part", _validate.shown(name))
+                raise InvalidInput("a name of its own for each part", _checks.shown(name))
             named[name] = from_dict({key: part[key] for key in part if key != "name"})
         return Joint(named)
     if kind == RandomizedResponse.name:

@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats
 from confide.accounting import Spend
 from confide.errors import InvalidInput, Unsupported, unquoted
+from confide.exact.entropy import Entropy
 from confide.lattice import Categories, Lattice
-from confide.mechanisms.base import Indices, Mechanism
-from confide.mechanisms.laws import Floats, Product
-from confide.randomness import Entropy
+from confide.mechanisms.laws import Product
+from confide.mechanisms.protocol import Indices, Mechanism
 
 MAX_CELLS = 2**26
 """Joint counts are dense: this many take half a gigabyte."""
@@ -52,12 +53,12 @@ class Joint(Mechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.parts, Mapping) or not 2 <= len(self.parts) <= 3:
-            raise InvalidInput("two or three mechanisms by name", _validate.shown(self.parts))
+            raise InvalidInput("two or three mechanisms by name", _checks.shown(self.parts))
         for name, part in self.parts.items():
             if not isinstance(name, str) or not name:
-                raise InvalidInput("names that are words", _validate.shown(name))
+                raise InvalidInput("names that are words", _checks.shown(name))
             if not isinstance(part, Mechanism) or isinstance(part, Joint):
-                raise InvalidInput(f"a mechanism for {name!r}", _validate.shown(part))
+                raise InvalidInput(f"a mechanism for {name!r}", _checks.shown(part))
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
         cells = math.prod(self.law.outputs)
         if cells > MAX_CELLS:
@@ -94,7 +95,7 @@ class Joint(Mechanism):
     def index(self, values: Any) -> Indices:
         """One row of indices a respondent, from columns by name or an array of columns."""
         if isinstance(values, np.ndarray):
-            values = _validate.array(values=values)
+            values = _checks.array(values=values)
             if values.ndim != 2 or values.shape[1] != len(self.parts):
                 raise InvalidInput(f"{len(self.parts)} columns", f"shape {values.shape}")
             values = dict(zip(self.parts, values.T, strict=True))

@@ -8,12 +8,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from confide._types import Floats
 from confide.accounting import Spend, checked_epsilon, exact
-from confide.discrete import ONE, laplace_parameter, laplace_sampler, laplace_table, laplace_weights
+from confide.exact.clamped import (
+    ONE,
+    laplace_parameter,
+    laplace_sampler,
+    laplace_table,
+    laplace_weights,
+)
+from confide.exact.entropy import Entropy
+from confide.exact.inversion import Inversion
 from confide.lattice import Lattice
-from confide.mechanisms.base import Indices, Numeric
-from confide.mechanisms.laws import Clamped, Floats
-from confide.randomness import Entropy, Inversion
+from confide.mechanisms.laws import Clamped
+from confide.mechanisms.protocol import Indices, Numeric
 
 
 @dataclass(frozen=True, eq=False)

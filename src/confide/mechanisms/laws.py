@@ -1,9 +1,4 @@
-"""How reports are distributed, given the index of a value.
-
-A law is a matrix with a row for each report and a column for each index, kept as structure: it can
-be multiplied with many vectors at once (`forward`, `adjoint`), and it can state its entries as
-exact integers (`weights`), so that one privacy check and one likelihood serve every mechanism.
-"""
+"""Linear systems that are known by what they do to a vector only."""
 
 from __future__ import annotations
 
@@ -14,15 +9,47 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from confide._types import Floats
 from confide.errors import Unsupported
-from confide.mechanisms import divergence
-from confide.mechanisms.krylov import PRECISION, gmres
+from confide.exact.enclosures import exp_floor
 
-Floats = npt.NDArray[np.float64]
+STEPS = 30
+"""Steps of an iteration at most; each keeps a vector."""
+PRECISION = 1e-13
+
+
+def gmres(run: Callable[[Floats], Floats], right: Floats) -> Floats:
+    """The best solution of ``run(x) = right`` in a Krylov space of at most `STEPS` dimensions."""
+    length = float(np.linalg.norm(right))
+    basis = [right / length]
+    columns = np.zeros((STEPS + 1, STEPS))
+    goal = np.zeros(STEPS + 1)
+    goal[0] = length
+    for step in range(STEPS):
+        new = run(basis[-1])
+        # Twice, for what rounding left of the directions that are there already.
+        for _ in range(2):
+            for at, one in enumerate(basis):
+                part = one @ new
+                columns[at, step] += part
+                new = new - part * one
+        columns[step + 1, step] = np.linalg.norm(new)
+        seen = slice(None, step + 2), slice(None, step + 1)
+        weights = np.linalg.lstsq(columns[seen], goal[: step + 2], rcond=None)[0]
+        missed = np.linalg.norm(columns[seen] @ weights - goal[: step + 2])
+        if missed <= PRECISION * length or not columns[step + 1, step] > 0:
+            break
+        basis.append(new / columns[step + 1, step])
+    result: Floats = np.sum(
+        [weight * one for weight, one in zip(weights, basis, strict=False)], axis=0
+    )
+    return result
+
 
 MAX_ENTRIES = 2**26
 """Numbers of a dense law at most: half a gigabyte."""
@@ -82,7 +109,7 @@ class Law(ABC):
     def divergence(self, epsilon: float) -> Fraction:
         """The smallest delta with which epsilon holds for all pairs of indices, rounded up."""
         size = math.prod(self.inputs)
-        return divergence.largest([self.weights(index) for index in range(size)], epsilon)
+        return largest([self.weights(index) for index in range(size)], epsilon)
 
 
 def largest_ratio(pairs: Iterable[tuple[int, int]]) -> Fraction:
@@ -195,7 +222,7 @@ class Clamped(Law):
 
     def divergence(self, epsilon: float) -> Fraction:
         """The same as for any law, one shift of the table at a time."""
-        return divergence.clamped(*self._exact, epsilon)
+        return clamped(*self._exact, epsilon)
 
     @cached_property
     def _exact(self) -> tuple[Sequence[int], list[int]]:
@@ -334,3 +361,71 @@ class Product(Law):
 def fast_length(n: int) -> int:
     """The smallest 2**a, 3 * 2**a or 5 * 2**a that is at least n."""
     return min(base << (-(-n // base) - 1).bit_length() for base in (1, 3, 5))
+
+
+Weights = npt.NDArray[Any]
+
+BITS = 64
+
+
+def largest(columns: Sequence[Sequence[int]], epsilon: float) -> Fraction:
+    """The divergence of a small law, from the weights of its reports given each index."""
+    factor = exp_floor(Fraction(epsilon), 1 << BITS)
+    worst = max(
+        sum(max(0, (a << BITS) - factor * b) for a, b in zip(one, other, strict=True))
+        for one in columns
+        for other in columns
+    )
+    return Fraction(worst, sum(columns[0]) << BITS)
+
+
+def clamped(table: Sequence[int], tails: Sequence[int], epsilon: float) -> Fraction:
+    """The same for symmetric noise on 0 .. m that is clamped.
+
+    The reports inside see one difference of shifted tables, so that for each shift running sums
+    serve all pairs of indices. A pass in floats first tells which shifts can hold the maximum.
+
+    Parameters
+    ----------
+    table
+        Weights of noise 0 .. m, the last one holding the tail.
+    tails
+        Weights of noise of at least 0 .. m.
+    """
+    factor = exp_floor(Fraction(epsilon), 1 << BITS)
+    total = tails[0] + tails[1]
+    m = len(table) - 1
+    shares, ends = (np.array([w / total for w in weights]) for weights in (table, tails))
+    size = factor / 2**BITS
+    rough = _by_shift(shares, ends, shares * size, ends * size, range(1, m + 1))
+    # Sums of at most 2 m + 2 terms, none above one: far more than floats can be off by.
+    margin = 16 * (m + 2) * 2.0**-52
+    shifts = [s for s, value in enumerate(rough, start=1) if value >= max(rough) - margin]
+    whole, over = (np.array(weights, dtype=object) for weights in (table, tails))
+    exact = _by_shift(whole << BITS, over << BITS, whole * factor, over * factor, shifts)
+    return Fraction(max(exact), total << BITS)
+
+
+def _by_shift(
+    table: Weights, tails: Weights, scaled: Weights, scaled_tails: Weights, shifts: Iterable[int]
+) -> list[Any]:
+    """The largest divergence between the indices i and i + s, for each shift s.
+
+    Pairs in the other order are mirror images of these.
+    """
+    m = table.size - 1
+    near = np.concatenate([table[:0:-1], table])  # noise -m .. m
+    far = np.concatenate([scaled[:0:-1], scaled])
+    result = []
+    for s in shifts:
+        i = np.arange(m - s + 1)
+        # Noise k = r - i at the report r of index i is noise k - s at index i + s.
+        k = np.arange(1 - (m - s), m) + m
+        running = np.zeros(k.size + 1, dtype=table.dtype)
+        np.cumsum(np.maximum(near[k] - far[k - s], 0), out=running[1:])
+        start = m - s - i  # where k = 1 - i lies
+        inner = running[start + m - 1] - running[start]
+        low = np.maximum(tails[i] - scaled_tails[i + s], 0)
+        high = np.maximum(tails[m - i] - scaled_tails[m - i - s], 0)
+        result.append(max((inner + low + high).tolist()))
+    return result

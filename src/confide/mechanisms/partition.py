@@ -1,7 +1,4 @@
-"""The privatised partition: every respondent sends a noisy number for every cell.
-
-Berrett, Györfi and Walk (2021), with exact noise on integers in place of real Laplace noise.
-"""
+"""The law of a vector report: independent coordinates, few of which depend on the value."""
 
 from __future__ import annotations
 
@@ -14,30 +11,98 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats
 from confide.accounting import Spend, checked_epsilon, exact
-from confide.cells import Cells, Numbers
-from confide.discrete import ONE, laplace_sampler
-from confide.errors import InvalidInput
-from confide.lattice import LIMIT
-from confide.mechanisms.cell_reports import CellReports, Small
-from confide.mechanisms.laws import Floats
-from confide.mechanisms.vector import VectorLaw
-from confide.randomness import (
-    FEW,
-    Entropy,
-    Inversion,
-    SeededEntropy,
-    SystemEntropy,
-    exp_ceiling,
-    log_ceiling,
-)
+from confide.errors import InvalidInput, Unsupported
+from confide.exact.clamped import ONE, laplace_sampler, laplace_table, laplace_weights
+from confide.exact.enclosures import exp_ceiling, log_ceiling
+from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.exact.inversion import FEW, Inversion
+from confide.lattice import LIMIT, Cells, Numbers
+from confide.mechanisms.laws import Clamped, largest_ratio
 
 if TYPE_CHECKING:
     from confide.summaries.cell_sums import CellSums
 
-__all__ = ["MAX_CELLS", "CellReports", "Partition"]
+
+@dataclass(frozen=True)
+class VectorLaw:
+    """Clamped noise on an indicator and on a level, for each of ``size`` cells.
+
+    Parameters
+    ----------
+    size
+        Number of cells.
+    levels
+        J: responses are whole numbers from -J to J.
+    count_parameter, value_parameter
+        Numerators over 2**62 of the noises' p; 0 where indicators are not sent.
+    """
+
+    size: int
+    levels: int
+    count_parameter: int
+    value_parameter: int
+
+    @cached_property
+    def counts(self) -> Clamped:
+        """Distribution of one indicator's report, given 0 or 1."""
+        if not self.count_parameter:
+            raise Unsupported("A partition for classification does not send cell counts.")
+        return _clamped(self.count_parameter, 1)
+
+    @cached_property
+    def values(self) -> Clamped:
+        """Distribution of one level's report + J, given level + J; outside the cell that is J."""
+        return _clamped(self.value_parameter, 2 * self.levels)
+
+    @cached_property
+    def count_scores(self) -> Floats:
+        """Scores of the reports 0 and 1 whose mean is the indicator, exactly."""
+        if not self.count_parameter:
+            raise Unsupported("A partition for classification does not send cell counts.")
+        over = _overshoot(self.count_parameter)
+        return np.array([-over, 1 + over])
+
+    @cached_property
+    def value_scores(self) -> Floats:
+        """Scores of the reports -J .. J whose mean is the level, exactly."""
+        scores = np.arange(-self.levels, self.levels + 1, dtype=np.float64)
+        over = _overshoot(self.value_parameter)
+        scores[0] -= over
+        scores[-1] += over
+        return scores
+
+    def ratio(self) -> Fraction:
+        """The largest ratio of the probabilities of one vector report, over all pairs of inputs.
+
+        Exact. Coordinates are independent, so that the ratios of those that change multiply. Pairs
+        are: the same cell and other responses; a cell and none; two cells.
+        """
+        columns = [self.values.weights(level) for level in range(2 * self.levels + 1)]
+        middle = columns[self.levels]
+        rows = list(zip(*columns, strict=True))
+        enter = largest_ratio((max(row), at) for row, at in zip(rows, middle, strict=True))
+        leave = largest_ratio((at, min(row)) for row, at in zip(rows, middle, strict=True))
+        if self.count_parameter:
+            off, on = (self.counts.weights(index) for index in (0, 1))
+            enter *= largest_ratio(zip(on, off, strict=True))
+            leave *= largest_ratio(zip(off, on, strict=True))
+        apart = enter * leave if self.size > 1 else max(enter, leave)
+        return max(self.values.ratio(), apart)
+
+
+def _clamped(parameter: int, m: int) -> Clamped:
+    return Clamped(laplace_table(parameter, m), lambda: laplace_weights(parameter, m))
+
+
+def _overshoot(parameter: int) -> float:
+    """Mean of how far noise went past an end, given that it reached it: p/(1-p)."""
+    return parameter / (ONE - parameter)
+
 
 MAX_LEVELS = 127
 MAX_CELLS = FEW
@@ -102,7 +167,7 @@ class Partition:
 
     def __post_init__(self) -> None:
         if not isinstance(self.cells, Cells):
-            raise InvalidInput("Cells", _validate.shown(self.cells))
+            raise InvalidInput("Cells", _checks.shown(self.cells))
         if self.cells.size > MAX_CELLS:
             raise InvalidInput(
                 f"at most {MAX_CELLS} cells",
@@ -110,9 +175,9 @@ class Partition:
                 "Every respondent reports on every cell: suggest_cells says how many n can fill.",
             )
         if not isinstance(self.classify, bool):
-            raise InvalidInput("classify=True or False", _validate.shown(self.classify))
+            raise InvalidInput("classify=True or False", _checks.shown(self.classify))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        levels = _validate.integer(1, MAX_LEVELS, levels=self.levels)
+        levels = _checks.integer(1, MAX_LEVELS, levels=self.levels)
         if self.classify:
             if levels != 1 or not _absent(self.bound, 1.0) or not _absent(self.split, 0.0):
                 raise InvalidInput(
@@ -121,9 +186,9 @@ class Partition:
                 )  # fmt: skip
             bound, split = 1.0, 0.0
         else:
-            bound = _validate.positive(bound=self.bound)
+            bound = _checks.positive(bound=self.bound)
             given = SPLIT if self.split is None else self.split
-            split = _validate.within(0.01, 0.99, split=given)
+            split = _checks.within(0.01, 0.99, split=given)
         if not 1 / LIMIT <= bound <= LIMIT:
             raise InvalidInput(f"a bound from {1 / LIMIT:g} to {LIMIT:g}", f"bound={bound:g}")
         for name, value in (("bound", bound), ("levels", levels), ("split", split)):
@@ -189,7 +254,7 @@ class Partition:
 
     def simulate(self, points: Any, responses: Any, *, seed: int) -> CellReports:
         """Repeatable reports with the same law, stamped as simulated. Not private."""
-        entropy = SeededEntropy(_validate.integer(0, seed=seed))
+        entropy = SeededEntropy(_checks.integer(0, seed=seed))
         parts = list(self._batches(self._checked(points, responses), entropy))
         return CellReports(np.concatenate(parts), self, simulated=True)
 
@@ -232,10 +297,10 @@ class Partition:
         """Exact draws of the noise of Z, shifted by 2 J."""
         return laplace_sampler(self.law.value_parameter, 2 * self.levels)
 
-    @_validate.steady
+    @_checks.steady
     def _checked(self, points: Any, responses: Any) -> tuple[Numbers, Floats]:
         cell = self.cells.index(points)
-        y = _validate.vector(responses=responses)
+        y = _checks.vector(responses=responses)
         if y.size != cell.size:
             raise InvalidInput("a response for each point", f"{y.size} for {cell.size} points")
         if self.classify and not (np.abs(y) == 1).all():
@@ -244,7 +309,7 @@ class Partition:
         # A copy: batches are drawn later, and the caller's array is the caller's.
         return cell, y.copy()
 
-    @_validate.steady
+    @_checks.steady
     def _rounded(self, y: Floats, entropy: Entropy) -> Numbers:
         """Random rounding to the levels next to y, with mean y to 2**-51 of the bound."""
         at = (np.clip(y, -self.limit, self.limit) / self.limit + 1) * self.levels
@@ -286,9 +351,9 @@ class Partition:
     def from_dict(cls, given: Mapping[str, Any]) -> Partition:
         """The inverse of `to_dict`; the noise's parameters are computed anew and must agree."""
         if not isinstance(given, Mapping) or given.get("mechanism") != cls.name:
-            raise InvalidInput("a partition as a JSON object", _validate.shown(given))
+            raise InvalidInput("a partition as a JSON object", _checks.shown(given))
         names = [part.name for part in fields(cls)]
-        _validate.known_keys(given, ("mechanism", *names, "p"), "a partition")
+        _checks.known_keys(given, ("mechanism", *names, "p"), "a partition")
         if missing := [name for name in names if name not in given]:
             raise InvalidInput(f"the key {missing[0]!r} for a partition", "none")
         parts = {name: given[name] for name in names if name != "cells"}
@@ -297,8 +362,8 @@ class Partition:
         p = given.get("p", stated)
         if not (isinstance(p, list) and all(isinstance(x, str) for x in p) and p == stated):
             raise InvalidInput(
-                f"p={_validate.shown(stated)} for this partition",
-                f"p={_validate.shown(p)}",
+                f"p={_checks.shown(stated)} for this partition",
+                f"p={_checks.shown(p)}",
                 "It was made by other rules than ours, so that its epsilon cannot be vouched for.",
             )
         return result
@@ -325,3 +390,58 @@ def _noisy(truth: Numbers, m: int, sampler: Inversion, entropy: Entropy) -> Numb
     noise += truth
     noise -= m
     return np.clip(noise, 0, m)
+
+
+Small = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class CellReports:
+    """Vector reports and the partition that made them.
+
+    Parameters
+    ----------
+    values
+        Integers of shape (respondents, 2, cells): W and Z; (respondents, 1, cells) for labels.
+    mechanism
+        How they were made.
+    simulated
+        Whether they were drawn from a seed.
+    """
+
+    values: Small
+    mechanism: Partition
+    simulated: bool = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.simulated, bool):
+            raise InvalidInput("simulated=True or False", _checks.shown(self.simulated))
+        if getattr(self.mechanism, "name", None) != "partition":
+            raise InvalidInput("a Partition", _checks.shown(self.mechanism))
+        array = _checks.array(values=self.values)
+        if array.dtype.kind not in "iu":
+            raise InvalidInput("whole numbers as reports", f"an array of type {array.dtype}")
+        tail = (self.mechanism.rows, self.mechanism.cells.size)
+        if array.ndim != 3 or array.shape[1:] != tail:
+            raise InvalidInput(f"reports of shape {('n', *tail)}", f"shape {array.shape}")
+        levels = self.mechanism.levels
+        ends = [(-levels, levels)] if tail[0] == 1 else [(0, 1), (-levels, levels)]
+        for row, (low, high) in enumerate(ends):
+            part = array[:, row]
+            if part.size and not (part.min() >= low and part.max() <= high):
+                raise InvalidInput(
+                    f"reports from {low} to {high}",
+                    "others",
+                    "They are not reports of this partition.",
+                )
+        # A copy of its own, so that what was checked stays as it was.
+        kept = np.array(array, dtype=np.int8)
+        kept.flags.writeable = False
+        object.__setattr__(self, "values", kept)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        kind = "simulated" if self.simulated else "private"
+        return f"<{len(self)} {kind} reports of {self.mechanism!r}>"

@@ -9,12 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from confide._types import Floats
 from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import InvalidInput
+from confide.exact.enclosures import exp_floor
+from confide.exact.entropy import Entropy
+from confide.exact.inversion import Inversion, weighted
 from confide.lattice import Lattice
-from confide.mechanisms.base import Indices, Numeric, polynomial_scores, polynomials
-from confide.mechanisms.laws import Band, Floats
-from confide.randomness import Entropy, Inversion, exp_floor, weighted
+from confide.mechanisms.laws import Band
+from confide.mechanisms.protocol import Indices, Numeric, polynomial_scores, polynomials
 
 FAR = 2**40
 """Integer weight of a report far from the value; a near one weighs floor(FAR e**epsilon)."""

@@ -1,15 +1,16 @@
 """What a curator who holds raw values may publish about them."""
 
-from confide.releases.base import Release
+from __future__ import annotations
+
+from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
 from confide.releases.bernstein import Bernstein
 from confide.releases.choice import Choice
-from confide.releases.gaussian_noise import DiscreteGaussian
 from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.histogram import Histogram
 from confide.releases.holdout import Holdout
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
-from confide.releases.noise import DiscreteLaplace
 from confide.releases.query import Query
+from confide.releases.release import Release
 from confide.releases.series import Series
 
 __all__ = [

@@ -6,15 +6,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+from confide._types import Integers
+from confide.exact.enclosures import logs_ceiling
+from confide.exact.entropy import Entropy
+from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
+from confide.releases.release import Recipe
 
-from confide.randomness import Entropy, logs_ceiling
-from confide.releases.base import Recipe
-from confide.releases.gaussian_noise import DiscreteGaussian
-from confide.releases.noise import DiscreteLaplace
-
-Integers = npt.NDArray[np.int64]
 Totals = Integers | Sequence[int]
 Noise = DiscreteLaplace | DiscreteGaussian
 

@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import betainc
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats, Integers
 from confide.errors import InvalidInput
-from confide.releases._columns import Bounds, checked_bounds, described
-from confide.releases.base import checked
-from confide.releases.tables import Floats, Integers, TableRelease
+from confide.releases.columns import Bounds, checked_bounds, described
+from confide.releases.release import checked
+from confide.releases.series import TableRelease
 
 MOST_DEGREE = (512, 128)
 """For one and for two columns."""
@@ -68,15 +69,15 @@ class Bernstein(TableRelease):
         if self._dimensions > 2:
             raise InvalidInput("one or two columns", str(self._dimensions))
         checked(self)
-        _validate.one_of(("tight", "sup"), sensitivity_rule=self.sensitivity_rule)
-        _validate.one_of(("clip", "shift"), positive=self.positive)
+        _checks.one_of(("tight", "sup"), sensitivity_rule=self.sensitivity_rule)
+        _checks.one_of(("clip", "shift"), positive=self.positive)
         if self.degree is not None:
             most = MOST_DEGREE[self._dimensions - 1]
-            degree = _validate.integer(1, most, degree=self.degree)
+            degree = _checks.integer(1, most, degree=self.degree)
             object.__setattr__(self, "degree", degree)
         if self.bandwidth is not None:
             # No narrower, so that sums of tall products stay within 64 bits.
-            width = _validate.within(1 / 256, 10, bandwidth=self.bandwidth)
+            width = _checks.within(1 / 256, 10, bandwidth=self.bandwidth)
             object.__setattr__(self, "bandwidth", width)
 
     def to_dict(self) -> dict[str, Any]:

@@ -9,13 +9,15 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats, Integers
 from confide.accounting import exact
+from confide.exact.entropy import Entropy
+from confide.exact.unbounded import DiscreteGaussian, certified_delta, gaussian, most_rho
 from confide.lattice import Lattice
-from confide.randomness import Entropy
-from confide.releases._columns import (
+from confide.releases.additive import Additive, Noise, Totals
+from confide.releases.columns import (
     Bounds,
     cell_density,
     checked_bounds,
@@ -25,12 +27,7 @@ from confide.releases._columns import (
     named,
     split,
 )
-from confide.releases.additive import Additive, Noise, Totals
-from confide.releases.base import Indices, Progress, checked
-from confide.releases.gaussian_noise import DiscreteGaussian, certified_delta, gaussian, most_rho
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from confide.releases.release import Indices, Progress, checked
 
 UNITS = (2**20, 2**12, 2**9)
 """Height of a column's integer kernel, for one to three columns: sums stay within 64 bits."""
@@ -86,10 +83,10 @@ class GaussianProcess(Additive):
     def __post_init__(self) -> None:
         object.__setattr__(self, "lattice", checked_bounds(self.lattice))
         checked(self)
-        object.__setattr__(self, "delta", _validate.within(1e-12, 0.1, delta=self.delta))
+        object.__setattr__(self, "delta", _checks.within(1e-12, 0.1, delta=self.delta))
         if self.bandwidth is not None:
             least = LEAST_BANDWIDTH[self._dimensions - 1]
-            width = _validate.within(least, 1, bandwidth=self.bandwidth)
+            width = _checks.within(least, 1, bandwidth=self.bandwidth)
             object.__setattr__(self, "bandwidth", width)
 
     def __repr__(self) -> str:

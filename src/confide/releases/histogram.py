@@ -9,12 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from confide import _validate
+from confide import _checks
 from confide.accounting import exact
 from confide.errors import InvalidInput
+from confide.exact.entropy import Entropy
+from confide.exact.unbounded import DiscreteLaplace, laplace
 from confide.lattice import SIZE, Lattice
-from confide.randomness import Entropy
-from confide.releases._columns import (
+from confide.releases.additive import Additive, Noise, Totals
+from confide.releases.columns import (
     Bounds,
     cell_density,
     checked_bounds,
@@ -24,10 +26,8 @@ from confide.releases._columns import (
     named,
     split,
 )
-from confide.releases._integers import WholeCells, default_width, whole_numbers, width_for
-from confide.releases.additive import Additive, Noise, Totals
-from confide.releases.base import Indices, checked
-from confide.releases.noise import DiscreteLaplace, laplace
+from confide.releases.integers import WholeCells, default_width, whole_numbers, width_for
+from confide.releases.release import Indices, checked
 
 MOST_CELLS = 2**21
 ROUGHNESS = 20.0
@@ -82,7 +82,7 @@ class Histogram(Additive):
         checked(self)
         columns = named(self.lattice)
         if self.cells is not None:
-            cells = _validate.integer(2, self._most, cells=self.cells)
+            cells = _checks.integer(2, self._most, cells=self.cells)
             object.__setattr__(self, "cells", cells)
         object.__setattr__(self, "integers", self._integers(tuple(columns)))
         for name, each in columns.items():
@@ -97,9 +97,9 @@ class Histogram(Additive):
         if isinstance(given, bool):
             return given
         if isinstance(given, str) or not isinstance(given, Sequence):
-            raise InvalidInput("integers=True, or names of columns", _validate.shown(given))
+            raise InvalidInput("integers=True, or names of columns", _checks.shown(given))
         for name in given:
-            _validate.one_of(columns, integers=name)
+            _checks.one_of(columns, integers=name)
         return tuple(name for name in columns if name in given)
 
     def _whole(self, name: str) -> bool:

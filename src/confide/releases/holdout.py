@@ -20,13 +20,14 @@ from typing import Any, NamedTuple, NoReturn, final
 import numpy as np
 import numpy.typing as npt
 
-from confide import _validate
-from confide._contents import content
+from confide import _checks
 from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import BudgetExhausted, InvalidInput
-from confide.randomness import Entropy, SeededEntropy, SystemEntropy, logs_ceiling
-from confide.releases.base import Charges
-from confide.releases.noise import DiscreteLaplace, laplace
+from confide.exact.enclosures import logs_ceiling
+from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.exact.unbounded import DiscreteLaplace, laplace
+from confide.ledger.bindings import content
+from confide.releases.release import Charges
 
 UNIT = 2**12
 """Units in an answer of one: what a record answers is rounded to whole ones, then summed."""
@@ -150,13 +151,13 @@ class Holdout:
                 f"holdout records of shape {self._train.shape[1:]}", f"{self._holdout.shape[1:]}"
             )
         self.epsilon = checked_epsilon(epsilon)
-        self.overfits = _validate.integer(1, overfits=overfits)
-        self.threshold = _validate.within(0, 1, threshold=threshold)
+        self.overfits = _checks.integer(1, overfits=overfits)
+        self.threshold = _checks.within(0, 1, threshold=threshold)
         self.noises = noises(exact(self.epsilon))
         if not self.noises.loss <= self.epsilon:
             raise InvalidInput(f"a loss of at most {self.epsilon:g}", "more")
         if ledger is not None and (not isinstance(key, str) or not key):
-            raise InvalidInput("a key for the ledger", _validate.shown(key), "Name the holdout.")
+            raise InvalidInput("a key for the ledger", _checks.shown(key), "Name the holdout.")
         self._ledger, self._key = ledger, key
         # Objects have no bytes that another process would know them by.
         known = ledger is not None and not self._holdout.dtype.hasobject
@@ -174,7 +175,7 @@ class Holdout:
             raise InvalidInput("no ledger for a simulation", "one", "It is not a release.")
         made = cls(train, holdout, **parameters)
         made.simulated = True
-        made._entropy = SeededEntropy(_validate.integer(0, seed=seed))
+        made._entropy = SeededEntropy(_checks.integer(0, seed=seed))
         return made
 
     @property
@@ -274,13 +275,13 @@ class Holdout:
 
 def _records(**named: Any) -> Array:
     ((name, _),) = named.items()
-    found = _validate.array(**named)
+    found = _checks.array(**named)
     if found.ndim == 0 or not len(found):
         raise InvalidInput(f"at least one record in {name}", "none")
-    return _validate.frozen(found)
+    return _checks.frozen(found)
 
 
-@_validate.steady
+@_checks.steady
 def _answers(query: Ask, records: Array) -> npt.NDArray[np.int64]:
     """What each record answers, as an integer 0 .. UNIT."""
     found = np.asarray(query(records))

@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from confide import _validate
+from confide import _checks
 from confide.accounting import exact
 from confide.curves import CellDensity
-from confide.discrete import ONE
 from confide.errors import InvalidInput
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import exp_ceiling, logs_ceiling
+from confide.exact.entropy import Entropy
 from confide.lattice import Lattice
-from confide.randomness import Entropy, exp_ceiling, logs_ceiling
-from confide.releases._layers import Layers, layers
-from confide.releases._sequences import Sequences
-from confide.releases.base import Indices, Progress, Recipe, bounded, checked
+from confide.releases.release import Indices, Progress, Recipe, bounded, checked
+from confide.releases.sequences import Layers, Sequences, layers
 
 MOST_WORK = 2**25
 """Largest points * size**2: about the terms of the sums that a draw far from the data needs."""
@@ -77,7 +77,7 @@ class KolmogorovSmirnov(Recipe):
             raise InvalidInput(f"epsilon >= {LEAST_EPSILON:g}", f"epsilon={self.epsilon:g}")
         for name, least in (("size", 1), ("points", 2)):
             if (given := getattr(self, name)) is not None:
-                whole = _validate.integer(least, MOST_WORK, **{name: given})
+                whole = _checks.integer(least, MOST_WORK, **{name: given})
                 object.__setattr__(self, name, whole)
         if self.size is not None and self.points is not None:
             _feasible(self.size, self.points)
@@ -113,7 +113,7 @@ class KolmogorovSmirnov(Recipe):
         return logs_ceiling([(Fraction(ONE, self.parameter), 2)])
 
     def _index(self, values: Any) -> Indices:
-        grid = self.grid(len(_validate.vector(values=values)))
+        grid = self.grid(len(_checks.vector(values=values)))
         return grid.index(values).astype(np.int64)
 
     def _prepare(self, indices: Indices, tell: Progress) -> Layers:

@@ -1,4 +1,4 @@
-"""One number: a count, a sum, a mean, a variance or a quantile."""
+"""Integer statistics of second and fourth moments, and what one record can change them by."""
 
 from __future__ import annotations
 
@@ -10,24 +10,74 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from confide import _validate
+from confide import _checks
 from confide.accounting import exact
 from confide.errors import InvalidInput
+from confide.exact.entropy import Entropy
+from confide.exact.unbounded import DiscreteLaplace, laplace
 from confide.lattice import MAX_SIZE, Lattice
-from confide.randomness import Entropy
-from confide.releases import _bounds
+from confide.releases import noise_intervals
 from confide.releases.additive import Additive, Totals
-from confide.releases.base import Indices, bounded, checked
-from confide.releases.moments import (
-    FOURTH_CELLS,
-    fourth_sensitivity,
-    integer_fourth,
-    integer_variance,
-    variance_cells,
-    variance_sensitivity,
-)
-from confide.releases.noise import DiscreteLaplace, laplace
 from confide.releases.ranks import Ranks
+from confide.releases.release import Indices, bounded, checked
+
+VARIANCE_ROOM = 2**42
+"""Sensitivity that the integer variance may have, so that its noise stays in 64-bit integers."""
+FOURTH_CELLS = 2**10
+"""Cells for fourth powers, for the same reason."""
+PART = 2**20
+
+
+def variance_cells(n: int) -> int:
+    """Cells for the variance of n records: a power of two, as many as the noise has room for."""
+    most = math.isqrt(VARIANCE_ROOM // max(n, 1))
+    return min(MAX_SIZE, 1 << max(most.bit_length() - 1, 4))
+
+
+def variance_sensitivity(n: int) -> int:
+    """What one record can change n sum i**2 - (sum i)**2 by, at most: (n - 1) m**2.
+
+    Moving one of n records by at most m on the line changes the sum of squares about the mean by
+    at most (n - 1)/n m**2, and the integer is n times that sum.
+    """
+    return max(1, (n - 1) * (variance_cells(n) - 1) ** 2)
+
+
+def integer_variance(indices: Indices) -> int:
+    """Exactly n sum i**2 - (sum i)**2 on the coarser cells of a variance, in integers."""
+    n = len(indices)
+    coarse = _coarser(indices, variance_cells(n))
+    squares = sum(int((part * part).sum()) for part in _parts(coarse))
+    return n * squares - int(coarse.sum()) ** 2
+
+
+def fourth_sensitivity() -> int:
+    """What one record can change `integer_fourth` by, at most: it is in one four, 0 .. m**4."""
+    return (FOURTH_CELLS - 1) ** 4
+
+
+def integer_fourth(indices: Indices, entropy: Entropy) -> int:
+    """The sum over fours of ((a-b)**2 - (c-d)**2)**2, for records put into fours at random.
+
+    Half of (a-b)**2 estimates the variance, so a quarter of the mean over fours estimates twice
+    the variance of that, which is (fourth central moment) + variance**2. The order is drawn
+    without a look at the values: sorted records would make fours that are too alike.
+    """
+    n = len(indices)
+    order = np.argsort(entropy.words(n, 64), kind="stable")[: n // 4 * 4]
+    a, b, c, d = _coarser(indices, FOURTH_CELLS)[order].reshape(-1, 4).T
+    return sum(int(part.sum()) for part in _parts(((a - b) ** 2 - (c - d) ** 2) ** 2))
+
+
+def _coarser(indices: Indices, cells: int) -> Indices:
+    coarse: Indices = indices >> (MAX_SIZE // cells).bit_length() - 1
+    return coarse
+
+
+def _parts(values: Indices) -> list[Indices]:
+    """Pieces whose sums fit into 64 bits."""
+    return np.array_split(values, len(values) // PART + 1)
+
 
 KINDS = ("count", "sum", "mean", "variance", "quantile")
 LEAST_FOR_RANKS = 1e-3
@@ -77,7 +127,7 @@ class Query(Additive):
     level: float = field(default=0.95, kw_only=True)
 
     def __post_init__(self) -> None:
-        _validate.one_of(KINDS, what=self.what)
+        _checks.one_of(KINDS, what=self.what)
         checked(self)
         if self.what == "count":
             if self.lattice is not None:
@@ -88,13 +138,13 @@ class Query(Additive):
             got = "none" if self.q is None else f"q={self.q}"
             raise InvalidInput("a share q for a quantile, such as 0.5, and for nothing else", got)
         if self.q is not None:
-            object.__setattr__(self, "q", _validate.within(0, 1, q=self.q))
+            object.__setattr__(self, "q", _checks.within(0, 1, q=self.q))
             if self.epsilon < LEAST_FOR_RANKS:
                 raise InvalidInput(
                     f"epsilon >= {LEAST_FOR_RANKS:g} for a quantile", f"epsilon={self.epsilon:g}"
                 )
-        object.__setattr__(self, "spread", _validate.within(0, 0.9, spread=self.spread))
-        object.__setattr__(self, "level", _validate.level(self.level))
+        object.__setattr__(self, "spread", _checks.within(0, 0.9, spread=self.spread))
+        object.__setattr__(self, "level", _checks.level(self.level))
 
     def to_dict(self) -> dict[str, Any]:
         """The public parameters."""
@@ -148,9 +198,9 @@ class Query(Additive):
             return bounded(self.lattice).index(values).astype(np.int64)
         if self.what != "count":
             return self.grid.index(values).astype(np.int64)
-        array = _validate.array(values=values)
+        array = _checks.array(values=values)
         numbers = array.astype(np.int8) if array.dtype == bool else values
-        found = _validate.vector(values=numbers)
+        found = _checks.vector(values=numbers)
         if not np.all((found == 0) | (found == 1)):
             raise InvalidInput("values 0 and 1 to count", "others", "Give the condition's truth.")
         return found.astype(np.int64)
@@ -175,7 +225,7 @@ class Query(Additive):
             return self._answer(value, low, high)
         noises = self.noises(n)
         if self.what == "count":
-            low, high = _bounds.share_interval(noisy[0], n, noises[0], self.level)
+            low, high = noise_intervals.share_interval(noisy[0], n, noises[0], self.level)
             return self._answer(min(max(noisy[0], 0), n), n * low, n * high)
         lattice = bounded(self.lattice)
         width = lattice.high - lattice.low
@@ -186,7 +236,9 @@ class Query(Additive):
             if len(noisy) == 2:
                 unit = 4 * FOURTH_CELLS**4 * (n // 4)
                 fourth = (noisy[1] / unit, noises[1].scale / unit)
-            low, high = _bounds.variance_interval(v * bias, n, scale * bias, fourth, self.level)
+            low, high = noise_intervals.variance_interval(
+                v * bias, n, scale * bias, fourth, self.level
+            )
             low, high = max(0.0, low - rounding), min(0.25, high + rounding)
             value = min(max(v, 0.0), 0.25)
             return self._answer(value * width**2, low * width**2, high * width**2)
@@ -197,7 +249,7 @@ class Query(Additive):
         if len(noisy) == 2:
             variance, scale, rounding = self._unit_variance(noisy[1], noises[1], n)
             variance, scales = variance + rounding, (scales[0], scale)
-        low, high = _bounds.mean_interval(mean, variance, n, scales, self.level)
+        low, high = noise_intervals.mean_interval(mean, variance, n, scales, self.level)
         ends = (min(max(mean, 0.0), 1.0), max(0.0, low - half), min(1.0, high + half))
         times = n if self.what == "sum" else 1
         return self._answer(*(times * (lattice.low + width * end) for end in ends))

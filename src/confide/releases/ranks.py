@@ -12,11 +12,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from confide.discrete import ONE
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import exp_ceiling, logs_ceiling
+from confide.exact.entropy import Entropy
+from confide.exact.inversion import weighted
 from confide.lattice import Lattice
-from confide.randomness import Entropy, exp_ceiling, logs_ceiling, weighted
-from confide.releases._bounds import rank_ends
-from confide.releases.base import Indices
+from confide.releases.noise_intervals import rank_ends
+from confide.releases.release import Indices
 
 TOP = 2**128
 """Weight of a cell that holds the rank asked for."""

@@ -7,11 +7,22 @@ whoever reads them must bring the mechanism: the survey says which.
 
 from __future__ import annotations
 
-from confide.mechanisms import Reports
-from confide.reports.cell_tables import cells_from_table, cells_to_arrow, read_cells, write_cells
-from confide.reports.files import Files, not_replaced, read, write
+from confide.mechanisms.protocol import Reports
+from confide.reports.files import (
+    Files,
+    cells_from_table,
+    cells_to_arrow,
+    from_table,
+    not_replaced,
+    read,
+    read_cells,
+    to_arrow,
+    to_pandas,
+    to_polars,
+    write,
+    write_cells,
+)
 from confide.reports.stamps import CellStamp, Stamp
-from confide.reports.tables import from_table, to_arrow, to_pandas, to_polars
 
 __all__ = [
     "CellStamp",

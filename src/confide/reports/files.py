@@ -1,4 +1,4 @@
-"""Reports in Parquet and CSV files, whole or in a stream."""
+"""Reports as tables in memory."""
 
 from __future__ import annotations
 
@@ -8,17 +8,156 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from confide import _arrow, _cells, _limits, _validate
-from confide._files import expand, named, writable
-from confide.errors import InvalidInput, Mismatch
-from confide.mechanisms import Mechanism, Reports
+from confide import _checks, _limits
+from confide._types import Floats
+from confide.errors import InvalidInput, Mismatch, extra
+from confide.files import arrow, parse
+from confide.files.paths import expand, named, writable
+from confide.mechanisms import CellReports, Joint, Mechanism, Partition, Reports
 from confide.reports import rows as marks
-from confide.reports.stamps import Stamp, differs, unknown
-from confide.reports.tables import Made, to_arrow, within
+from confide.reports.stamps import CellStamp, Stamp, differs, unknown
 
-Floats = npt.NDArray[np.float64]
+
+def to_arrow(reports: Reports, *, name: str = "report") -> Any:
+    """An Arrow table with the mechanism in its metadata.
+
+    Rows are in the order of the reports, which can give answers away: see `Mechanism.privatize`.
+    Joint reports have a column for each part, under the part's name.
+
+    Examples
+    --------
+    >>> from confide import Laplace, Lattice
+    >>> made = Laplace(Lattice(low=0, high=1, size=8), epsilon=1.0).privatize([0.1, 0.9])
+    >>> from_table(to_arrow(made)).mechanism == made.mechanism
+    True
+    """
+    parts = getattr(reports.mechanism, "parts", None) or {name: reports.mechanism}
+    columns = reports.indices.reshape(len(reports), len(parts)).T
+    table = arrow.arrow().table(dict(zip(parts, map(np.ascontiguousarray, columns), strict=True)))
+    return table.replace_schema_metadata(Stamp(parts, reports.simulated).metadata())
+
+
+def to_pandas(reports: Reports, *, name: str = "report") -> Any:
+    """A pandas table of the integers; it does not keep the mechanism."""
+    extra("pandas", "all")
+    return to_arrow(reports, name=name).to_pandas()
+
+
+def to_polars(reports: Reports, *, name: str = "report") -> Any:
+    """A polars table of the integers; it does not keep the mechanism."""
+    return extra("polars", "all").from_arrow(to_arrow(reports, name=name))
+
+
+def from_table(
+    table: Any,
+    *,
+    column: str | Sequence[str] | None = None,
+    mechanism: Mechanism | None = None,
+    simulated: bool = False,
+) -> Reports:
+    """The reports in a table.
+
+    Parameters
+    ----------
+    table
+        Arrow, pandas or polars table, or a dict of columns.
+    column
+        A column, or two or three that make joint reports; by default all that the table says are
+        reports, or its only one.
+    mechanism
+        What made them: needed where the table does not say (only Arrow does), checked where it
+        does.
+    simulated
+        Whether they are simulated, where the table does not say.
+    """
+    bare = arrow.table_of(table)
+    where = "the table"
+    stamp = Stamp.read(bare.schema.metadata, where)
+    made = Made.of(bare.schema.names, stamp, column, mechanism, where, simulated=simulated)
+    return made.reports(bare, plain=False, where=where)
+
+
+@dataclass(frozen=True)
+class Made:
+    """Which columns of a table are wanted, and what made them.
+
+    Parameters
+    ----------
+    names
+        The columns.
+    mechanism
+        What made them together.
+    simulated
+        Whether they are simulated.
+    """
+
+    names: tuple[str, ...]
+    mechanism: Mechanism
+    simulated: bool
+
+    @classmethod
+    def of(
+        cls,
+        there: Sequence[str],
+        stamp: Stamp | None,
+        column: str | Sequence[str] | None,
+        mechanism: Mechanism | None,
+        where: str,
+        *,
+        simulated: bool = False,
+    ) -> Made:
+        """From what a table has and says, and what is asked for."""
+        if stamp is None and mechanism is None:
+            raise unknown(where)
+        if column is not None:
+            names = [column] if isinstance(column, str) else list(column)
+        elif isinstance(mechanism, Joint):
+            names = list(mechanism.parts)
+        else:
+            names = list(stamp.mechanisms if stamp else there)
+        wanted = len(mechanism.law.outputs) if mechanism else min(max(len(names), 1), 3)
+        if len(names) != wanted:
+            raise InvalidInput(
+                f"{wanted} columns of reports in {where}",
+                ", ".join(names[:20]) or "none",
+                "Say with column= which are meant.",
+            )
+        if stamp is not None:
+            found = stamp.made(names, where)
+            if mechanism is not None and found != mechanism:
+                raise differs(names, where)
+            mechanism, simulated = found, stamp.simulated
+        if mechanism is None:
+            raise unknown(where)
+        return cls(tuple(names), mechanism, simulated)
+
+    def reports(self, table: Any, *, plain: bool, where: str, first: int = 0) -> Reports:
+        """The reports of an Arrow table or batch, its cells text where it is plain."""
+        rows = parse.rows_of(where, first)
+        parts = [
+            parse.whole(arrow.column_of(table, name, where), name=name, plain=plain, where=rows)
+            for name in self.names
+        ]
+        indices = np.stack(parts, axis=1) if len(parts) > 1 else parts[0]
+        return within(indices, self.mechanism, self.simulated, where, rows)
+
+
+def within(
+    indices: Any, mechanism: Mechanism, simulated: bool, where: str, rows: parse.Where
+) -> Reports:
+    """Reports, or an error that says which row is the first that is none."""
+    for axis, size in enumerate(mechanism.law.outputs):
+        column = indices if indices.ndim == 1 else indices[:, axis]
+        bad = (column < 0) | (column >= size)
+        if bad.any():
+            # Which number it is is not said: raw values may have been taken for reports.
+            raise InvalidInput(
+                f"reports from 0 to {size - 1} in {where}",
+                f"another number in {rows(int(bad.argmax()))}",
+                "They are not reports of this mechanism.",
+            )
+    return Reports(indices, mechanism, simulated=simulated)
 
 
 def not_replaced(path: Path, replace: bool) -> None:
@@ -60,7 +199,7 @@ def write(
         has seen, the second ones cost epsilon again.
     """
     path = Path(path)
-    writable(path, _arrow.SUFFIXES)
+    writable(path, arrow.SUFFIXES)
     not_replaced(path, replace)
     if path.suffix == ".csv" and reports.simulated:
         raise InvalidInput(
@@ -68,8 +207,8 @@ def write(
         )
     table = to_arrow(reports, name=name)
     if not (keep_order or reports.simulated):
-        table = _arrow.mixed(table)
-    _arrow.write(table, path, replace=replace)
+        table = arrow.mixed(table)
+    arrow.write(table, path, replace=replace)
 
 
 def read(
@@ -79,7 +218,7 @@ def read(
     mechanism: Mechanism | None = None,
 ) -> Reports:
     """Read the reports of a Parquet or CSV file; for CSV the mechanism is needed."""
-    source = _arrow.Source(expand([path], _arrow.READABLE)[0])
+    source = arrow.Source(expand([path], arrow.READABLE)[0])
     if not source.metadata and mechanism is None:
         raise unknown(source.where)
     if column is not None and source.plain:
@@ -118,7 +257,7 @@ class Files:
         The surveys that the files say they answer, as plain values.
     """
 
-    sources: tuple[_arrow.Source, ...]
+    sources: tuple[arrow.Source, ...]
     mechanisms: Mapping[str, Mechanism]
     simulated: bool
     public: tuple[str, ...] = ()
@@ -146,7 +285,7 @@ class Files:
         public
             Columns of public numbers to read along.
         """
-        sources = tuple(_arrow.Source(path) for path in expand(paths, _arrow.READABLE))
+        sources = tuple(arrow.Source(path) for path in expand(paths, arrow.READABLE))
         stamps = [Stamp.read(source.metadata, source.where) for source in sources]
         for source, stamp in zip(sources, stamps, strict=True):
             if mechanisms is None and stamp is None:
@@ -154,7 +293,7 @@ class Files:
         first = stamps[0]
         wanted = dict(mechanisms or (first.mechanisms if first else {}))
         for name in columns or ():
-            _validate.one_of(tuple(wanted), question=name)
+            _checks.one_of(tuple(wanted), question=name)
         for name in public:
             if name in wanted:
                 raise InvalidInput("a public column", f"the reports in column {name!r}")
@@ -186,17 +325,17 @@ class Files:
         for source in self.sources:
             first = 0
             for batch in source.batches(columns):
-                plain, where = source.plain, _cells.rows_of(source.where, first)
+                plain, where = source.plain, parse.rows_of(source.where, first)
                 reports = {}
                 for name, mechanism in self.mechanisms.items():
                     column = batch.column(name)
-                    indices = _cells.whole(column, name=name, plain=plain, where=where)
+                    indices = parse.whole(column, name=name, plain=plain, where=where)
                     place = f"column {name!r}"
                     reports[name] = within(indices, mechanism, self.simulated, place, where)
                 numbers = {}
                 for name in self.public:
                     column = batch.column(name)
-                    numbers[name] = _cells.present(column, name=name, plain=plain, where=where)
+                    numbers[name] = parse.present(column, name=name, plain=plain, where=where)
                 yield reports, numbers
                 first += batch.num_rows
             if not first:
@@ -222,7 +361,7 @@ class Files:
         for source in self.sources:
             first, plain = 0, source.plain
             for batch in source.batches(columns):
-                where = _cells.rows_of(source.where, first)
+                where = parse.rows_of(source.where, first)
                 reports, numbers = {}, {}
                 for name, mechanism in self.mechanisms.items():
                     reports[name] = marks.of_reports(
@@ -246,10 +385,147 @@ class Files:
                 raise InvalidInput(f"rows in {source.where}", "none")
 
 
-def _whole(source: _arrow.Source, name: str) -> None:
+def _whole(source: arrow.Source, name: str) -> None:
     """Refuse a Parquet column that cannot hold reports before any of it is read."""
-    if not source.plain and not _arrow.arrow().types.is_integer(source.kind(name)):
+    if not source.plain and not arrow.arrow().types.is_integer(source.kind(name)):
         raise InvalidInput(
             f"whole numbers in column {name!r}",
-            f"the type {_cells.kind_of(source.kind(name))} in row 1 of {source.where}",
+            f"the type {parse.kind_of(source.kind(name))} in row 1 of {source.where}",
         )
+
+
+SUFFIXES = (".parquet",)
+CHUNK = 2**27
+"""Numbers in one chunk of a list column, whose offsets are 32 bits."""
+
+
+def columns_of(partition: Partition) -> tuple[str, ...]:
+    """The list columns of a table of its reports."""
+    return ("z",) if partition.classify else ("w", "z")
+
+
+def cells_to_arrow(reports: CellReports) -> Any:
+    """An Arrow table of vector reports, with the partition in its metadata.
+
+    Examples
+    --------
+    >>> from confide import Cells, Partition
+    >>> partition = Partition(Cells(low=[0], high=[1], shape=[4]), bound=1.0, epsilon=2.0)
+    >>> made = partition.privatize([0.1, 0.7], [0.5, -1.0])
+    >>> table = cells_to_arrow(made)
+    >>> table.column_names, bool((cells_from_table(table).values == made.values).all())
+    (['w', 'z'], True)
+    """
+    pa = arrow.arrow()
+    size = reports.mechanism.cells.size
+    rows = max(1, CHUNK // size)
+    columns = {}
+    for at, name in enumerate(columns_of(reports.mechanism)):
+        chunks = []
+        for start in range(0, max(len(reports), 1), rows):
+            part = np.ascontiguousarray(reports.values[start : start + rows, at])
+            ends = pa.array(np.arange(len(part) + 1, dtype=np.int32) * np.int32(size))
+            chunks.append(pa.ListArray.from_arrays(ends, pa.array(part.ravel())))
+        columns[name] = pa.chunked_array(chunks)
+    stamp = CellStamp(reports.mechanism, reports.simulated)
+    return pa.table(columns).replace_schema_metadata(stamp.metadata())
+
+
+def cells_from_table(
+    table: Any,
+    *,
+    partition: Partition | None = None,
+    simulated: bool = False,
+    where: str = "the table",
+) -> CellReports:
+    """The vector reports in a table.
+
+    Parameters
+    ----------
+    table
+        Arrow, pandas or polars table, or a dict of columns.
+    partition
+        What made them: needed where the table does not say (only Arrow does), checked where it
+        does.
+    simulated
+        Whether they are simulated, where the table does not say.
+    where
+        The table, for a message.
+    """
+    bare = arrow.table_of(table)
+    stamp = CellStamp.read(bare.schema.metadata, where)
+    if stamp is not None:
+        if partition is not None and stamp.partition != partition:
+            raise differs(columns_of(partition), where)
+        partition, simulated = stamp.partition, stamp.simulated
+    if partition is None:
+        raise unknown(where)
+    size, parts = partition.cells.size, []
+    for name in columns_of(partition):
+        expected = f"lists of {size} whole numbers in column {name!r} of {where}"
+        lists = arrow.column_of(bare, name, where).combine_chunks()
+        if not hasattr(lists, "values"):
+            raise InvalidInput(expected, f"the type {lists.type}")
+        lengths = arrow.arrow("pyarrow.compute").list_value_length(lists)
+        numbers = lists.flatten()
+        if lists.null_count or numbers.null_count or lengths.unique().to_pylist() != [size]:
+            raise InvalidInput(expected, "others" if len(lists) else "no rows")
+        parts.append(numbers.to_numpy(zero_copy_only=False).reshape(len(lists), size))
+    return CellReports(np.stack(parts, axis=1), partition, simulated=simulated)
+
+
+def write_cells(
+    reports: CellReports,
+    path: str | Path,
+    *,
+    keep_order: bool = False,
+    replace: bool = False,
+) -> None:
+    """Write vector reports to a Parquet file in random order, whole or not at all.
+
+    Simulated reports have nothing to hide and stay in their order.
+
+    Parameters
+    ----------
+    reports
+        What to write.
+    path
+        The file.
+    keep_order
+        Write them in their order, which can give answers away: see `Mechanism.privatize`.
+    replace
+        Replace a file that is there. If it holds other reports of the same people that anybody
+        has seen, the second ones cost epsilon again.
+    """
+    path = Path(path)
+    writable(path, SUFFIXES)
+    not_replaced(path, replace)
+    table = cells_to_arrow(reports)
+    if not (keep_order or reports.simulated):
+        table = arrow.mixed(table)
+    arrow.write(table, path, replace=replace)
+
+
+def read_cells(path: str | Path, *, partition: Partition | None = None) -> CellReports:
+    """Read the vector reports of a Parquet file."""
+    source = arrow.Source(expand([path], SUFFIXES)[0])
+    stamp = CellStamp.read(source.metadata, source.where)
+    if stamp is None and partition is None:
+        raise unknown(source.where)
+    made = partition if stamp is None else stamp.partition
+    assert made is not None
+    batches, held, size = [], 0, source.path.stat().st_size
+    for batch in source.batches(columns_of(made)):
+        batches.append(batch)
+        held += sum(_held(column) for column in batch.columns)
+        advice = "Take tables.cell_sums, which holds no reports in memory."
+        _limits.check_held(held, size, source.where, advice)
+    if not any(batch.num_rows for batch in batches):
+        raise InvalidInput(f"rows in {source.where}", "none")
+    table = arrow.arrow().Table.from_batches(batches).replace_schema_metadata(source.metadata)
+    return cells_from_table(table, partition=partition, where=source.where)
+
+
+def _held(column: Any) -> int:
+    """Numbers in a column of lists."""
+    return len(column.values) if hasattr(column, "values") else len(column)

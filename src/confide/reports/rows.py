@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from confide import _cells
-from confide._files import counted
+from confide._types import Floats
 from confide.errors import ConfideWarning
+from confide.files import parse
+from confide.files.paths import counted
 
-Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Kinds = npt.NDArray[np.int8]
 
@@ -75,7 +75,7 @@ class Marked:
         Weights and responses and their kinds; what is no number is 0.
     """
 
-    where: _cells.Where
+    where: parse.Where
     reports: Mapping[str, tuple[Whole, Kinds]]
     numbers: Mapping[str, tuple[Floats, Kinds]]
 
@@ -94,9 +94,9 @@ def first(kinds: Sequence[Kinds]) -> Kinds:
     return result
 
 
-def of_reports(column: Any, size: int, *, name: str, plain: bool, where: _cells.Where) -> Any:
+def of_reports(column: Any, size: int, *, name: str, plain: bool, where: parse.Where) -> Any:
     """Reports and their kinds, of an Arrow column of a type that can hold any."""
-    values, there, fits = _cells.whole_where(column, name=name, plain=plain, where=where)
+    values, there, fits = parse.whole_where(column, name=name, plain=plain, where=where)
     kinds = np.full(values.size, GOOD, dtype=np.int8)
     kinds[(values < 0) | (values >= size)] = OUTSIDE
     kinds[~fits] = NOT_WHOLE
@@ -104,9 +104,9 @@ def of_reports(column: Any, size: int, *, name: str, plain: bool, where: _cells.
     return np.where(kinds == GOOD, values, 0), kinds
 
 
-def of_weights(column: Any, *, name: str, plain: bool, where: _cells.Where) -> Any:
+def of_weights(column: Any, *, name: str, plain: bool, where: parse.Where) -> Any:
     """Weights and their kinds."""
-    values, there = _cells.numbers_where(column, name=name, plain=plain, where=where)
+    values, there = parse.numbers_where(column, name=name, plain=plain, where=where)
     good = (values >= 1 / LARGEST) & (values <= LARGEST)
     return _of_numbers(values, there, good, NO_WEIGHT, BAD_WEIGHT)
 
@@ -117,10 +117,10 @@ def of_responses(
     *,
     name: str,
     plain: bool,
-    where: _cells.Where,
+    where: parse.Where,
 ) -> Any:
     """Responses and their kinds."""
-    values, there = _cells.numbers_where(column, name=name, plain=plain, where=where)
+    values, there = parse.numbers_where(column, name=name, plain=plain, where=where)
     good = np.abs(values) <= LARGEST
     numbers, kinds = _of_numbers(values, there, good, NO_RESPONSE, BAD_RESPONSE)
     if bounds is not None:

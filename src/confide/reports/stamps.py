@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confide import _validate, mechanisms
-from confide._files import load_json
+from confide import _checks, mechanisms
 from confide.errors import InvalidInput, Mismatch
+from confide.files.paths import load_json
 from confide.mechanisms import Joint, Mechanism, Partition
 
 KEY = b"confide"
@@ -85,7 +85,7 @@ class Stamp:
                 raise Mismatch(
                     f"reports in column {name!r} of {where}",
                     "a column that its metadata does not name",
-                    _validate.nearest(name, self.mechanisms),
+                    _checks.nearest(name, self.mechanisms),
                 )
         if len(names) == 1:
             return self.mechanisms[names[0]]
@@ -159,7 +159,7 @@ def _unchanged(made: Mechanism | Partition, fingerprint: Any, where: str) -> Non
     if made.fingerprint != fingerprint:
         raise Mismatch(
             f"the fingerprint {made.fingerprint} of {where}",
-            _validate.shown(fingerprint),
+            _checks.shown(fingerprint),
             "The metadata was changed after it was written.",
         )
 

@@ -1,16 +1,23 @@
 """Private sampling: a respondent with many records releases a few synthetic ones."""
 
-from confide.mechanisms.finite_mollifier import FiniteMollifier
-from confide.mechanisms.samples import Sampler, Samples
-from confide.sampling.composed import Product, Sample, reference_from_dict
+from __future__ import annotations
+
+from confide.sampling.densities import SampleLaw
 from confide.sampling.diagnostics import Judge
 from confide.sampling.fleet import Fleet
-from confide.sampling.laws import SampleLaw
 from confide.sampling.mbde import MBDE
-from confide.sampling.mollifier import Mollifier
+from confide.sampling.mollifier import FiniteMollifier, Mollifier
 from confide.sampling.naive import NaiveSampler
 from confide.sampling.ratios import KDE, Binned, Classifier, GaussianMixture, LogRatio, Ratio
-from confide.sampling.references import Box, Gaussian, Reference
+from confide.sampling.references import (
+    Box,
+    Gaussian,
+    Product,
+    Reference,
+    Sample,
+    reference_from_dict,
+)
+from confide.sampling.sampler import Sampler, Samples
 
 __all__ = [
     "KDE",

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from confide._types import Floats
 from confide.errors import extra
 from confide.sampling.ratios import some
-from confide.sampling.references import Floats, Reference
+from confide.sampling.references import Reference
 
 BOUND = math.log(2)
 """The most that a classifier may say about a point."""

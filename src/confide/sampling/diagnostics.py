@@ -9,11 +9,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats
 from confide.errors import InvalidInput
-from confide.mechanisms.mollification import mollify
-from confide.sampling.displays import LearnedDisplay
-from confide.sampling.references import Floats, Reference
+from confide.sampling.mollification import mollify
+from confide.sampling.pictures import LearnedDisplay
+from confide.sampling.references import Reference
 
 LogDensity = Callable[[Floats], Floats]
 
@@ -55,7 +56,7 @@ class Judge:
         low, high = np.atleast_1d(self.low), np.atleast_1d(self.high)
         if low.ndim != 1 or low.shape != high.shape or not (low < high).all():
             raise InvalidInput("low < high on each axis", "others")
-        points = _validate.integer(2, points=self.points)
+        points = _checks.integer(2, points=self.points)
         if points ** len(low) > MOST_POINTS:
             raise InvalidInput(
                 f"at most {MOST_POINTS} points in all", f"{points} on each of {len(low)} axes"

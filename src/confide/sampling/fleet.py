@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats
 from confide.errors import InvalidInput, Mismatch
-from confide.mechanisms.samples import Samples
-from confide.sampling._kernels import Kernels
 from confide.sampling.diagnostics import Judge
-from confide.sampling.displays import LearnedDisplay
+from confide.sampling.kernels import Kernels
 from confide.sampling.mbde import MBDE
 from confide.sampling.mollifier import Mollifier
-from confide.sampling.references import Floats, Reference
+from confide.sampling.pictures import LearnedDisplay
+from confide.sampling.references import Reference
+from confide.sampling.sampler import Samples
 
 LEAST = 1e-6
 
@@ -68,7 +69,7 @@ class Fleet:
         mechanism: Any = None
         for one in samples:
             if not isinstance(one, Samples):
-                raise InvalidInput("samples, one entry a respondent", _validate.shown(one))
+                raise InvalidInput("samples, one entry a respondent", _checks.shown(one))
             mechanism = one.mechanism
             if not isinstance(mechanism, Mollifier | MBDE):
                 raise InvalidInput("samples of Mollifier or MBDE", mechanism.name)

@@ -13,18 +13,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from confide import _validate
-from confide._contents import content
+from confide import _checks
+from confide._types import Floats
 from confide.accounting import checked_epsilon
 from confide.errors import InvalidInput
+from confide.exact.enclosures import exp_ceiling
+from confide.exact.entropy import Entropy
 from confide.lattice import CHUNK
-from confide.mechanisms.mollification import BITS, MARGIN, TOTAL, Weights
-from confide.mechanisms.samples import Numbers, Sampler
-from confide.randomness import Entropy, exp_ceiling
-from confide.sampling.boosted_laws import BoostedLaw
+from confide.ledger.bindings import content
 from confide.sampling.boosting import BOUND, Boosting, boost, thetas
+from confide.sampling.densities import BoostedLaw
+from confide.sampling.mollification import BITS, MARGIN, TOTAL, Weights
 from confide.sampling.ratios import opinions, tried
-from confide.sampling.references import Floats, Reference
+from confide.sampling.references import Reference
+from confide.sampling.sampler import Numbers, Sampler
 
 FAILURE = 1e-6
 """Most of the times that no proposal is accepted, as a share."""
@@ -98,14 +100,14 @@ class MBDE(Sampler):
     def __post_init__(self) -> None:
         if not isinstance(self.reference, Reference):
             raise InvalidInput(
-                "a public reference, such as Gaussian(dim=2)", _validate.shown(self.reference)
+                "a public reference, such as Gaussian(dim=2)", _checks.shown(self.reference)
             )
         if self.learner is not None and not hasattr(self.learner, "fit"):
-            raise InvalidInput("a scikit-learn classifier", _validate.shown(self.learner))
+            raise InvalidInput("a scikit-learn classifier", _checks.shown(self.learner))
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        rounds = _validate.integer(1, MOST_ROUNDS, rounds=self.rounds)
+        rounds = _checks.integer(1, MOST_ROUNDS, rounds=self.rounds)
         object.__setattr__(self, "rounds", rounds)
-        _validate.one_of(("printed", "full"), schedule=self.schedule)
+        _checks.one_of(("printed", "full"), schedule=self.schedule)
         if not self.least < TOTAL:
             raise InvalidInput(
                 "epsilon large enough to leave a trace of the records", f"epsilon={self.epsilon:g}"
@@ -137,7 +139,7 @@ class MBDE(Sampler):
         """The largest ratio of two probabilities of a sample, over all inputs whatsoever."""
         return Fraction(TOTAL, self.least) ** 2
 
-    @_validate.steady
+    @_checks.steady
     def fit(self, records: Any) -> BoostedLaw:
         """The law of one sample of these records, for study by whoever holds them. Private."""
         return BoostedLaw(self, self._prepare(records))

@@ -10,16 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from confide import _validate
-from confide._contents import content
+from confide import _checks
+from confide._types import Floats
 from confide.accounting import Spend
 from confide.errors import InvalidInput
+from confide.exact.entropy import Entropy
 from confide.lattice import Categories
-from confide.mechanisms.base import Mechanism
-from confide.mechanisms.samples import Numbers, Sampler
-from confide.randomness import Entropy
-
-Floats = npt.NDArray[np.float64]
+from confide.ledger.bindings import content
+from confide.mechanisms.protocol import Mechanism
+from confide.sampling.sampler import Numbers, Sampler
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +54,7 @@ class NaiveSampler(Sampler):
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism):
-            raise InvalidInput("a mechanism, such as Laplace(...)", _validate.shown(self.mechanism))
+            raise InvalidInput("a mechanism, such as Laplace(...)", _checks.shown(self.mechanism))
         spend = self.mechanism.spend
         if spend.delta or not math.isfinite(spend.epsilon):
             raise InvalidInput("a mechanism of pure, finite epsilon", repr(spend))

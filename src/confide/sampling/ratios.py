@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats
 from confide.errors import InvalidInput, extra
-from confide.sampling._kernels import Kernels
+from confide.sampling.kernels import Kernels
 from confide.sampling.references import Reference
 
-Floats = npt.NDArray[np.float64]
 LogRatio = Callable[[Floats], Floats]
 
 MOST = 10_000
@@ -57,7 +56,7 @@ class KDE:
 
     def __post_init__(self) -> None:
         if self.bandwidth is not None:
-            width = _validate.positive(bandwidth=self.bandwidth)
+            width = _checks.positive(bandwidth=self.bandwidth)
             object.__setattr__(self, "bandwidth", width)
 
     def __call__(self, records: Floats, reference: Reference) -> LogRatio:
@@ -83,7 +82,7 @@ class Binned:
 
     def __post_init__(self) -> None:
         if self.cells is not None:
-            object.__setattr__(self, "cells", _validate.integer(2, 1024, cells=self.cells))
+            object.__setattr__(self, "cells", _checks.integer(2, 1024, cells=self.cells))
 
     def __call__(self, records: Floats, reference: Reference) -> LogRatio:
         """Count records in cells of equal width, the outer ones reaching to infinity."""
@@ -119,7 +118,7 @@ class GaussianMixture:
     most: int = field(default=12, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "most", _validate.integer(1, 100, most=self.most))
+        object.__setattr__(self, "most", _checks.integer(1, 100, most=self.most))
 
     def __call__(self, records: Floats, reference: Reference) -> LogRatio:
         """Fit mixtures of 1, 2, ... Gaussians and keep the one of the least BIC."""
@@ -160,7 +159,7 @@ class Classifier:
 
     def __post_init__(self) -> None:
         if not hasattr(self.estimator, "fit"):
-            raise InvalidInput("a scikit-learn classifier", _validate.shown(self.estimator))
+            raise InvalidInput("a scikit-learn classifier", _checks.shown(self.estimator))
 
     def __call__(self, records: Floats, reference: Reference) -> LogRatio:
         """Fit to records and to as many draws of the reference."""

@@ -14,10 +14,9 @@ no value, and no epsilon covers it.
 from __future__ import annotations
 
 from confide.errors import extra
+from confide.sklearn.supervised import PrivateClassifier, PrivateRegressor
+from confide.sklearn.unsupervised import PrivateKDE
 
 extra("sklearn", "sklearn")
-
-from confide.sklearn.density import PrivateKDE  # noqa: E402
-from confide.sklearn.supervised import PrivateClassifier, PrivateRegressor  # noqa: E402
 
 __all__ = ["PrivateClassifier", "PrivateKDE", "PrivateRegressor"]

@@ -12,9 +12,9 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats
 from confide.accounting import checked_epsilon
-from confide.cells import Cells
 from confide.curves import Classification, Regression
 from confide.errors import InvalidInput
 from confide.estimators import (
@@ -23,9 +23,9 @@ from confide.estimators import (
     RatioRegression,
     suggest_cells,
 )
-from confide.lattice import Lattice
+from confide.lattice import Cells, Lattice
 from confide.mechanisms import Joint, Mechanism, Partition, RandomizedResponse
-from confide.sklearn.base import MECHANISMS, Bound, Floats, Private, guarded, warn_outside
+from confide.sklearn.common import MECHANISMS, Bound, Private, guarded, warn_outside
 from confide.summaries import CellSums, Counts
 
 
@@ -36,7 +36,7 @@ class Supervised(Private):
     cells: Sequence[int] | None
 
     def _public(self, features: int) -> bool:
-        public = _validate.one_of(("private", "public"), response=self.response) == "public"
+        public = _checks.one_of(("private", "public"), response=self.response) == "public"
         if public and features > 1:
             raise InvalidInput(
                 "one feature with a public response",
@@ -145,12 +145,12 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
         self.cells = cells
         self.random_state = random_state
 
-    @_validate.steady
+    @_checks.steady
     def fit(self, X: Any, y: Any) -> Self:
         """Privatise the rows and estimate the mean response."""
         X, y = self._data(X, y, y_numeric=True)
-        low = _validate.finite(response_low=self.response_low)
-        high = _validate.finite(response_high=self.response_high)
+        low = _checks.finite(response_low=self.response_low)
+        high = _checks.finite(response_high=self.response_high)
         if not low < high:
             raise InvalidInput("response_low < response_high", f"{low:g} and {high:g}")
         given = guarded(np.asarray, y, dtype=np.float64)
@@ -240,7 +240,7 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         self.cells = cells
         self.random_state = random_state
 
-    @_validate.steady
+    @_checks.steady
     def fit(self, X: Any, y: Any) -> Self:
         """Privatise the rows and estimate where each class is the more likely one."""
         X, y = self._data(X, y)

@@ -13,8 +13,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 
-from confide import _arrow, _validate
+from confide import _checks
 from confide.errors import InvalidInput, Mismatch
+from confide.files import arrow
 from confide.reports import not_replaced
 from confide.streams.batches import Job, gathered
 from confide.streams.crew import cores, finished, guarded
@@ -62,7 +63,7 @@ def privatize(
     tuple
         The number of rows, and how many of them an interrupted run had drawn.
     """
-    wanted = _validate.integer(0, processes=processes) or cores()
+    wanted = _checks.integer(0, processes=processes) or cores()
     processes = 1 if job.small else wanted
     if processes > 1:
         guarded()
@@ -135,10 +136,10 @@ def _unchanged(job: Job, manifest: Manifest) -> None:
 
 def _writer(job: Job, file: IO[bytes], suffix: str) -> Any:
     if suffix == ".csv":
-        return _arrow.arrow("pyarrow.csv").CSVWriter(file, job.written)
+        return arrow.arrow("pyarrow.csv").CSVWriter(file, job.written)
     # Reports are small whole numbers without order: packed bits hold them in little more than a
     # dictionary does, and take half the time.
     packed = dict.fromkeys(job.survey.questions, "DELTA_BINARY_PACKED")
-    return _arrow.arrow("pyarrow.parquet").ParquetWriter(
+    return arrow.arrow("pyarrow.parquet").ParquetWriter(
         file, job.written, use_dictionary=list(job.keep), column_encoding=packed
     )

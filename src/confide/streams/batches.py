@@ -10,10 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from confide import _arrow, _cells
 from confide.errors import InvalidInput
+from confide.files import arrow, parse
 from confide.reports import Stamp
-from confide.surveys import Survey, already
+from confide.survey import Survey, already
 
 PART = 2**20
 """Rows of a batch of Parquet, about: whole row groups make one."""
@@ -54,7 +54,7 @@ class Batch:
     """
 
     number: int
-    source: _arrow.Source
+    source: arrow.Source
     first: int
     rows: int
     groups: tuple[int, ...] = ()
@@ -94,13 +94,13 @@ class Job:
         for source in sources:
             if source.rows == 0:
                 raise _empty(source)
-        kinds = _cells.kinds(sources, self.keep)
-        object.__setattr__(self, "kinds", {key: _arrow.plain(kinds[key]) for key in kinds})
+        kinds = parse.kinds(sources, self.keep)
+        object.__setattr__(self, "kinds", {key: arrow.plain(kinds[key]) for key in kinds})
 
     @property
-    def sources(self) -> list[_arrow.Source]:
+    def sources(self) -> list[arrow.Source]:
         """The files."""
-        return [_arrow.Source(path) for path in self.paths]
+        return [arrow.Source(path) for path in self.paths]
 
     @property
     def columns(self) -> list[str]:
@@ -135,7 +135,7 @@ class Job:
     @cached_property
     def schema(self) -> Any:
         """Columns of a finished batch, reports in the fewest bytes that hold them."""
-        pa = _arrow.arrow()
+        pa = arrow.arrow()
         reports = {
             name: _smallest(mechanism.law.outputs[0])
             for name, mechanism in self.survey.mechanisms.items()
@@ -145,7 +145,7 @@ class Job:
     @cached_property
     def written(self) -> Any:
         """Columns of the output, with what made them."""
-        pa = _arrow.arrow()
+        pa = arrow.arrow()
         reports = dict.fromkeys(self.survey.questions, pa.int32())
         return pa.schema({**reports, **self.kinds}, metadata=self.survey.stamp().metadata())
 
@@ -155,11 +155,11 @@ class Job:
         states = [path.stat() for path in self.paths]
         return {
             "version": 4,
-            "arrow": _arrow.arrow().__version__,
+            "arrow": arrow.arrow().__version__,
             "survey": hashlib.sha256(survey.encode()).hexdigest(),
             "fingerprint": self.survey.fingerprint,
             "keep": {name: str(kind) for name, kind in self.kinds.items()},
-            "batch": [PART, BLOCKS, _arrow.BLOCK],
+            "batch": [PART, BLOCKS, arrow.BLOCK],
             "buckets": self.buckets,
             "values": [
                 # A file put in the place of another can have its size and time, but was put there
@@ -181,9 +181,7 @@ class Job:
             if not first:
                 raise _empty(source)
 
-    def _read(
-        self, source: _arrow.Source
-    ) -> Iterator[tuple[int, tuple[int, ...], tuple[Any, ...]]]:
+    def _read(self, source: arrow.Source) -> Iterator[tuple[int, tuple[int, ...], tuple[Any, ...]]]:
         held: list[Any] = []
         for batch in source.batches(self.columns):
             held += [batch] if batch.num_rows else []
@@ -195,7 +193,7 @@ class Job:
 
     def drawn(self, batch: Batch) -> Any:
         """Private reports of a batch as one Arrow batch, drawn here and now."""
-        pa = _arrow.arrow()
+        pa = arrow.arrow()
         source, first, made = batch.source, batch.first, []
         for values in batch.cells or source.batches(self.columns, groups=batch.groups):
             made.append(
@@ -213,7 +211,7 @@ class Job:
 
 def gathered(tables: Iterator[Any]) -> Iterator[Any]:
     """Small tables put together into some that are worth a row group each."""
-    pa = _arrow.arrow()
+    pa = arrow.arrow()
     held: list[Any] = []
     for table in tables:
         held.append(table)
@@ -224,7 +222,7 @@ def gathered(tables: Iterator[Any]) -> Iterator[Any]:
         yield pa.concat_tables(held)
 
 
-def _groups(source: _arrow.Source) -> Iterator[tuple[int, tuple[int, ...], tuple[Any, ...]]]:
+def _groups(source: arrow.Source) -> Iterator[tuple[int, tuple[int, ...], tuple[Any, ...]]]:
     held: list[int] = []
     rows = 0
     for at, more in enumerate(source.groups):
@@ -238,18 +236,18 @@ def _groups(source: _arrow.Source) -> Iterator[tuple[int, tuple[int, ...], tuple
         yield rows, tuple(held), ()
 
 
-def _letters(source: _arrow.Source) -> int:
+def _letters(source: arrow.Source) -> int:
     """Bytes of the text of a CSV file, about; none of others."""
     if not source.plain:
         return 0
     return source.path.stat().st_size * (PACKED if source.path.suffix == ".gz" else 1)
 
 
-def _empty(source: _arrow.Source) -> InvalidInput:
+def _empty(source: arrow.Source) -> InvalidInput:
     return InvalidInput(f"rows in {source.where}", "none")
 
 
 def _smallest(size: int) -> Any:
     """The smallest Arrow type of the numbers 0 .. size-1."""
-    pa = _arrow.arrow()
+    pa = arrow.arrow()
     return pa.uint8() if size <= 2**8 else pa.uint16() if size <= 2**16 else pa.int32()

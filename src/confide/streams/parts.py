@@ -28,10 +28,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from confide._arrow import arrow
-from confide._files import give, load_json, named, unseen
 from confide.errors import InvalidInput, Mismatch
-from confide.randomness import SystemEntropy, permutation
+from confide.exact.entropy import SystemEntropy
+from confide.exact.inversion import permutation
+from confide.files.arrow import arrow
+from confide.files.paths import give, load_json, named, unseen
 from confide.streams import seals
 
 try:

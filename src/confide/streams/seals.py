@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from confide._files import load_json, nameless
 from confide.errors import InvalidInput
+from confide.files.paths import load_json, nameless
 
 SIZE = 32
 """Bytes of a key."""

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from confide import _arrow
-from confide.randomness import SystemEntropy, permutation
+from confide.exact.entropy import SystemEntropy
+from confide.exact.inversion import permutation
+from confide.files import arrow
 from confide.streams.batches import Job
 from confide.streams.parts import Parts
 
@@ -21,7 +22,7 @@ from confide.streams.parts import Parts
 def tables(job: Job, parts: Parts, processes: int) -> Iterator[Any]:
     """The rows of all finished batches, shuffled unless their order is to be kept."""
     files = [path for _, path in sorted(parts.finished().items())]
-    pa = _arrow.arrow()
+    pa = arrow.arrow()
 
     def bucket(at: int) -> Any:
         rows = pa.Table.from_batches([parts.piece(path, at, job.schema) for path in files])

@@ -1,9 +1,9 @@
 """What an estimator sees: summaries, which add up over batches, days and machines."""
 
-from confide.summaries.cell_sums import CellSums
-from confide.summaries.counts import Counts
-from confide.summaries.groups import Groups
-from confide.summaries.spectrum import Spectrum
-from confide.summaries.tallies import Response
+from __future__ import annotations
 
-__all__ = ["CellSums", "Counts", "Groups", "Response", "Spectrum"]
+from confide.summaries.cell_sums import CellSums
+from confide.summaries.counts import Counts, Response
+from confide.summaries.groups import Groups
+
+__all__ = ["CellSums", "Counts", "Groups", "Response"]

@@ -9,16 +9,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from confide import _validate
+from confide import _checks
+from confide._types import Floats, Integers
 from confide.errors import InvalidInput, Mismatch
-from confide.mechanisms.cell_reports import CellReports
+from confide.exact.entropy import STREAM, SeededEntropy
 from confide.mechanisms.laws import Clamped
-from confide.mechanisms.partition import Partition
-from confide.randomness import STREAM, SeededEntropy
+from confide.mechanisms.partition import CellReports, Partition
 from confide.summaries import forms
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 HEADER = ("confide", "version", "n", "simulated", "mechanism")
 
@@ -62,10 +59,10 @@ class CellSums:
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Partition):
-            raise InvalidInput("a Partition", _validate.shown(self.mechanism))
+            raise InvalidInput("a Partition", _checks.shown(self.mechanism))
         if not isinstance(self.simulated, bool):
-            raise InvalidInput("simulated=True or False", _validate.shown(self.simulated))
-        n = _validate.integer(0, forms.MAX_N, n=self.n)
+            raise InvalidInput("simulated=True or False", _checks.shown(self.simulated))
+        n = _checks.integer(0, forms.MAX_N, n=self.n)
         size = self.mechanism.cells.size
         counts = _whole((size,), counts=self.counts)
         tallies = _whole((2 * self.mechanism.levels + 1, size), tallies=self.tallies)
@@ -93,7 +90,7 @@ class CellSums:
         total: Self | None = None
         for batch in [reports] if isinstance(reports, CellReports) else reports:
             if not isinstance(batch, CellReports):
-                raise InvalidInput("reports of a partition", _validate.shown(batch))
+                raise InvalidInput("reports of a partition", _checks.shown(batch))
             part = cls._tally(batch)
             total = part if total is None else total + part
         if total is None:
@@ -127,7 +124,7 @@ class CellSums:
         seed
             Seed of the simulation.
         """
-        seed = _validate.integer(0, seed=seed)
+        seed = _checks.integer(0, seed=seed)
         cell, level = mechanism.index(points, responses, SeededEntropy(seed))
         size, levels = mechanism.cells.size, 2 * mechanism.levels + 1
         inside = cell >= 0
@@ -151,8 +148,8 @@ class CellSums:
         seed
             Seed of the simulation.
         """
-        seed = _validate.integer(0, seed=seed)
-        n = _validate.integer(1, forms.MAX_N, n=n)
+        seed = _checks.integer(0, seed=seed)
+        n = _checks.integer(1, forms.MAX_N, n=n)
         shape = (2 * mechanism.levels + 1, mechanism.cells.size)
         table = _whole(shape, truth=truth)
         if table.min() < 0 or sum(table.ravel().tolist()) > n:
@@ -242,11 +239,11 @@ class CellSums:
         if header.get("version") != forms.VERSION:
             raise InvalidInput(
                 f"sums of version {forms.VERSION}",
-                f"version {_validate.shown(header.get('version'))}",
+                f"version {_checks.shown(header.get('version'))}",
                 "Read them with the release of confide that wrote them.",
             )
-        _validate.known_keys(header, HEADER, "sums")
-        _validate.known_keys(arrays, ("counts", "tallies"), "sums")
+        _checks.known_keys(header, HEADER, "sums")
+        _checks.known_keys(arrays, ("counts", "tallies"), "sums")
         for key, where in (
             *((key, header) for key in HEADER),
             ("counts", arrays),
@@ -269,7 +266,7 @@ class CellSums:
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`; anything else is refused."""
         if not isinstance(fields, Mapping):
-            raise InvalidInput("sums as a JSON object", _validate.shown(fields))
+            raise InvalidInput("sums as a JSON object", _checks.shown(fields))
         arrays = {key: fields[key] for key in ("counts", "tallies") if key in fields}
         return cls._read({key: fields[key] for key in fields if key not in arrays}, arrays)
 
@@ -296,11 +293,11 @@ def _rows(law: Clamped) -> Floats:
 
 def _whole(shape: tuple[int, ...], **named: Any) -> Integers:
     ((name, given),) = named.items()
-    array = given if isinstance(given, forms.Packed) else _validate.array(**named)
+    array = given if isinstance(given, forms.Packed) else _checks.array(**named)
     if array.dtype.kind not in "iu":
         raise InvalidInput(f"whole numbers in {name}", "others")
     if array.shape != shape:
-        raise InvalidInput(f"{name} of shape {shape}", f"shape {_validate.shown(array.shape)}")
+        raise InvalidInput(f"{name} of shape {shape}", f"shape {_checks.shown(array.shape)}")
     table = array.read() if isinstance(array, forms.Packed) else array
     if table.max() > forms.MAX_N:
         raise InvalidInput(f"whole numbers in {name}", "others")

@@ -13,12 +13,13 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from confide import _validate, mechanisms
-from confide._files import load_json
+from confide import _checks, mechanisms
+from confide._types import Floats
 from confide.errors import InvalidInput
-from confide.mechanisms import Channel, Noised
+from confide.files.paths import load_json
+from confide.foreign.noised import Noised
+from confide.mechanisms import Channel
 
-Floats = npt.NDArray[np.float64]
 VERSION = 1
 MAX_N = 2**53
 """Respondents of a summary at most: up to here floats count without gaps."""
@@ -94,7 +95,7 @@ def _damaged() -> InvalidInput:
 def split(fields: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The header and the arrays of a summary's JSON object."""
     if not isinstance(fields, Mapping):
-        raise InvalidInput("a summary as a JSON object", _validate.shown(fields))
+        raise InvalidInput("a summary as a JSON object", _checks.shown(fields))
     arrays = {key: value for key, value in fields.items() if key in ARRAYS}
     return {key: value for key, value in fields.items() if key not in ARRAYS}, arrays
 
@@ -142,15 +143,13 @@ def checked(
     if header.get("version") != VERSION:
         raise InvalidInput(
             f"a summary of version {VERSION}",
-            f"version {_validate.shown(header.get('version'))}",
+            f"version {_checks.shown(header.get('version'))}",
             "Read it with the release of confide that wrote it.",
         )
-    _validate.known_keys(header, HEADER, "a summary")
-    _validate.known_keys(arrays, ARRAYS, "a summary")
+    _checks.known_keys(header, HEADER, "a summary")
+    _checks.known_keys(arrays, ARRAYS, "a summary")
     if not isinstance(header.get("question", ""), str):
-        raise InvalidInput(
-            "a question by name in a summary", _validate.shown(header.get("question"))
-        )
+        raise InvalidInput("a question by name in a summary", _checks.shown(header.get("question")))
     if not isinstance(header.get("simulated"), bool) or "counts" not in arrays:
         raise InvalidInput("the keys 'simulated' and 'counts' in a summary", "none")
     for first, second in (ARRAYS[1:3], ARRAYS[3:5]):
@@ -172,8 +171,8 @@ def bounds(header: Mapping[str, Any]) -> tuple[float, float]:
     """Bounds of the response."""
     ends = header.get("bounds")
     if not isinstance(ends, list) or len(ends) != 2:
-        raise InvalidInput("two bounds of the response in a summary", _validate.shown(ends))
-    return _validate.finite(low=ends[0]), _validate.finite(high=ends[1])
+        raise InvalidInput("two bounds of the response in a summary", _checks.shown(ends))
+    return _checks.finite(low=ends[0]), _checks.finite(high=ends[1])
 
 
 def _channel(fields: Any) -> Channel:
@@ -190,13 +189,13 @@ def _fits(name: str, array: Packed | npt.NDArray[Any], shape: tuple[int, ...]) -
         raise InvalidInput(f"numbers in {name!r} of a summary", "something else")
     if array.shape != shape:
         raise InvalidInput(
-            f"{name!r} of shape {shape} in a summary", f"shape {_validate.shown(array.shape)}"
+            f"{name!r} of shape {shape} in a summary", f"shape {_checks.shown(array.shape)}"
         )
 
 
 def _array(name: str, array: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
     """Numbers of the right shape, from an archive or from lists."""
-    table = array.read() if isinstance(array, Packed) else _validate.array(**{name: array})
+    table = array.read() if isinstance(array, Packed) else _checks.array(**{name: array})
     _fits(name, table, shape)
     return table
 
@@ -215,7 +214,7 @@ def _counts(array: Any, shape: tuple[int, ...], n: Any) -> npt.NDArray[np.int64]
     # True would be 1.
     if isinstance(n, bool) or total != n:
         raise InvalidInput(
-            f"n={_validate.shown(n)} respondents in the counts",
+            f"n={_checks.shown(n)} respondents in the counts",
             str(total),
             "The summary is damaged.",
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from confide import _validate
+from confide import _checks
 from confide.errors import InvalidInput, Mismatch
 from confide.summaries.cell_sums import CellSums
 from confide.summaries.counts import Counts
@@ -59,7 +59,7 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
     def __post_init__(self) -> None:
         by = self.by
         if not isinstance(by, tuple) or not by or not all(isinstance(name, str) for name in by):
-            raise InvalidInput("names of columns that make the groups", _validate.shown(by))
+            raise InvalidInput("names of columns that make the groups", _checks.shown(by))
         if len(set(by)) < len(by):
             raise InvalidInput("each column of the groups once", "one twice")
         first = next(iter(self.summaries.values()), None)
@@ -79,7 +79,7 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         ):
             raise InvalidInput(
                 f"groups by {', '.join(self.by)} that are words or whole numbers",
-                _validate.shown(key),
+                _checks.shown(key),
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -150,13 +150,13 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         """The inverse of `to_dict`; anything else is refused."""
         if not isinstance(fields, Mapping) or fields.get("confide") != "groups":
             raise InvalidInput("groups written by confide", "something else")
-        _validate.known_keys(fields, HEADER, "groups")
+        _checks.known_keys(fields, HEADER, "groups")
         by, parts = fields.get("by"), fields.get("groups")
         if not isinstance(by, list) or not isinstance(parts, list):
             raise InvalidInput("the keys 'by' and 'groups' in groups", "none")
         common = {name: fields[name] for name in COMMON if name in fields}
         if parts:
-            common["confide"] = _validate.one_of(tuple(KINDS), of=fields.get("of"))
+            common["confide"] = _checks.one_of(tuple(KINDS), of=fields.get("of"))
         summaries: dict[Key, Any] = {}
         for part in parts:
             if not isinstance(part, Mapping) or not isinstance(part.get("key"), list):

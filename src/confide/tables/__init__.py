@@ -3,8 +3,10 @@
 Only grouped rows come to Python. The same query counts the rows that cannot be used.
 """
 
+from __future__ import annotations
+
 from confide.reports.rows import LeftOut
-from confide.tables._counts import counts
-from confide.tables._vectors import cell_sums
+from confide.tables.counting import counts
+from confide.tables.vectors import cell_sums
 
 __all__ = ["LeftOut", "cell_sums", "counts"]

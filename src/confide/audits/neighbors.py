@@ -1,0 +1,135 @@
+"""Neighbouring data sets of a release, and what its own code makes of them.
+
+A data set is an array of whole numbers: which spot each record lies at, a spot being a row of
+values. In a family any two data sets are neighbours: they differ in one record, the same for all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide.audits.indices import cells_of
+from confide.lattice import Lattice
+from confide.releases.choice import Choice
+from confide.releases.columns import named
+
+Spots = npt.NDArray[np.float64]
+Data = npt.NDArray[np.int64]
+
+FEW = 4
+"""All data sets of up to so many records are tried, at as many spots or fewer."""
+SPOTS = 16
+"""Spots that every choice is tried at, at most."""
+RECORDS = 2**23
+"""Records in all these data sets of many records together, at most."""
+NUMBERS = 2**22
+"""Numbers that all these data sets of one size are made into, at most."""
+
+
+def spots(recipe: Any, n: int, most: int) -> Spots:
+    """Up to ``most`` cells a column of those that n records are put into, the ends included."""
+    if _first(recipe).lattice is None:
+        return np.array([[0.0], [1.0]])
+    columns = []
+    for cells in _cells(recipe, n):
+        some = np.linspace(0, cells.size - 1, min(cells.size, most)).astype(np.int64)
+        columns.append(cells.position(some))
+    return np.array(list(product(*columns)))
+
+
+def near_spots(recipe: Choice, n: int) -> Spots:
+    """Up to `SPOTS` cells of the finest candidate, next to each other in part, ends included.
+
+    Two cells of one candidate that are one cell of another tell the two apart. Of very many records
+    there are fewer.
+    """
+    spots = min(SPOTS, max(FEW, math.isqrt(RECORDS // n)))
+    finest = max(
+        (_cells(each, n) for each in recipe.candidates),
+        key=lambda several: math.prod(cells.size for cells in several),
+    )
+    most = max(3, int(spots ** (1 / len(finest))))
+    columns = []
+    for cells in finest:
+        last = cells.size - 1
+        first = np.arange(last) if last < most else np.linspace(0, last - 1, most // 2)
+        some = np.unique([*first.astype(np.int64), *first.astype(np.int64) + 1, last])
+        columns.append(cells.position(some))
+    found = np.array(list(product(*columns)))
+    return found[np.linspace(0, len(found) - 1, min(len(found), spots)).astype(np.int64)]
+
+
+def _cells(recipe: Any, n: int) -> list[Lattice]:
+    """The cells of each column that n records are put into."""
+    first = _first(recipe)
+    axes = named(first.lattice).values()
+    return [cells_of(first, axis, n, at) for at, axis in enumerate(axes)]
+
+
+def few_spots(recipe: Any, n: int, numbers: int = 1) -> Spots:
+    """Some of the corners and cells between, few enough to try all data sets of a few records.
+
+    Parameters
+    ----------
+    recipe
+        The release.
+    n
+        Number of records.
+    numbers
+        How many numbers a data set is made into.
+    """
+    corners = spots(recipe, n, 2)
+    found = spots(recipe, n, FEW) if corners.shape[1] == 1 else corners
+    most = max(2, min(FEW, int((NUMBERS / numbers) ** (1 / min(n, FEW)))))
+    return found[np.linspace(0, len(found) - 1, min(len(found), most)).astype(np.int64)]
+
+
+def values_of(recipe: Any, rows: Spots) -> Any:
+    """Rows of values as the release takes them: a column alone, or columns by name."""
+    lattice = _first(recipe).lattice
+    names = [""] if lattice is None else list(named(lattice))
+    columns = dict(zip(names, rows.T, strict=True))
+    return columns.get("", columns)
+
+
+def ready(recipe: Any, places: Spots, data: Data) -> Any:
+    """A data set as the release's own code prepares it, from the raw values on."""
+    return recipe._prepare(recipe._records(values_of(recipe, places[data])), lambda _: None)
+
+
+def all_families(count: int, n: int) -> Iterator[list[Data]]:
+    """All data sets of n records at so many spots, by the record that changes."""
+    for at in range(n):
+        for others in product(range(count), repeat=n - 1):
+            yield [np.array([*others[:at], spot, *others[at:]]) for spot in range(count)]
+
+
+def like_families(spots: int, others: list[int], n: int) -> Iterator[list[Data]]:
+    """Data sets of n records that lie at one spot, all but the last, which lies anywhere."""
+    for other in others:
+        yield [np.append(np.full(n - 1, other), spot) for spot in range(spots)]
+
+
+def remembered(made: Callable[[Data], Any]) -> Callable[[Data], Any]:
+    """The same function, run once for each small data set."""
+    kept: dict[bytes, Any] = {}
+
+    def look(data: Data) -> Any:
+        if data.size > FEW:
+            return made(data)
+        key = data.tobytes()
+        if key not in kept:
+            kept[key] = made(data)
+        return kept[key]
+
+    return look
+
+
+def _first(recipe: Any) -> Any:
+    return recipe.candidates[0] if isinstance(recipe, Choice) else recipe

@@ -1,0 +1,302 @@
+"""Nadaraya-Watson regression with a kernel that undoes the noise."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from confide import _checks
+from confide._types import Floats
+from confide.curves.regression import CellRegression, Regression
+from confide.errors import ConfideWarning, InvalidInput, Unsupported
+from confide.estimators import bandwidths, division, inverting, regression_bandwidths
+from confide.estimators.fieller import CellRatioBand, WaveRatioBand
+from confide.estimators.linear import baseline
+from confide.estimators.regression_bandwidths import Oracle
+from confide.estimators.responses import facts, limits, names, with_response
+from confide.foreign.spectrum import Spectrum
+from confide.foreign.waves import WaveRegression
+from confide.summaries import Counts
+
+METHODS = ("plug-in", "corrected-cv")
+FLOOR = 0.05
+"""Least density to divide by, as a share of that of even spread."""
+NOTABLE = 0.01
+"""Share of the grid at the floor from which on somebody should know."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelRegression:
+    """The mean of a response given a private number, by the adjusted kernel (Farokhi 2020, eq. 7).
+
+    The density of the values and its product with the mean response are estimated alike, each by
+    undoing the noise exactly and smoothing what is left; the curve is their ratio. From counts of
+    Laplace or two-sided gamma reports the cost does not depend on the number of respondents.
+    For other mechanisms, and for most purposes, take `RatioRegression`. One or two covariates.
+
+    Parameters
+    ----------
+    kernel
+        ``"gaussian"``, ``"fan"`` or ``"cauchy"``; see `confide.estimators.kernels.named`.
+    bandwidth
+        ``"plug-in"``: that of the density (Delaigle and Gijbels 2004), the steadiest choice,
+        raised up to twofold where the density would have holes to divide by.
+        ``"corrected-cv"``: the one of least squared error on held-out fifths, the noise of the
+        held-out reports undone too; better where the curve is much smoother or rougher than the
+        density, as for values that sit at a few points, and noisier. A number in the units of the
+        values (in natural logs on a log lattice), or a list with one a covariate. ``Oracle(x)``
+        is for reproducing papers.
+    floor
+        Least density to divide by, in density units; by default .05/(high - low). Without it the
+        ratio has poles wherever the estimated density passes zero.
+    clip
+        Keep the curve within the bounds of the response, and take off the mean response first, so
+        that it falls back to that where the density is at the floor. With ``clip=False`` it is
+        product/max(density, floor) as printed.
+    response
+        Name of the private question that is the response; by default the public response of the
+        summary.
+
+    Notes
+    -----
+    ``curve.facts["floored"]`` is the share of the range where the density is at the floor; a
+    warning is given from 1 % on. ``curve.interval`` inverts a normal test on the exact variances
+    of the two linear sums (Fieller 1954), and is as wide as the response where the density cannot
+    be told from zero. It is for the smoothed curve: what the kernel has blurred, the bias, is not
+    in it. With survey weights, squared weights are spread over the responses of a report evenly.
+
+    Examples
+    --------
+    >>> from confide import Laplace, Lattice
+    >>> from confide.summaries import Counts
+    >>> x = np.random.default_rng(1).beta(2, 2, 50_000)
+    >>> y = 2 * x + np.random.default_rng(2).normal(0, 0.1, x.size)
+    >>> reports = Laplace(Lattice(low=0, high=1, size=64), epsilon=5.0).simulate(x, seed=1)
+    >>> curve = KernelRegression().fit(Counts.of(reports, response=y))
+    >>> print(np.round(curve.predict([0.3, 0.5, 0.7]), 1))
+    [0.6 1.  1.4]
+    """
+
+    kernel: str = "gaussian"
+    bandwidth: str | float | Sequence[float] | Oracle = "plug-in"
+    floor: float | None = None
+    clip: bool = True
+    response: str | None = None
+
+    def __post_init__(self) -> None:
+        bandwidths.named(self.kernel)
+        if isinstance(self.bandwidth, str):
+            _checks.one_of(METHODS, bandwidth=self.bandwidth)
+        elif not isinstance(self.bandwidth, Oracle):
+            each = np.atleast_1d(np.asarray(self.bandwidth)).tolist()
+            chosen = tuple(_checks.positive(bandwidth=h) for h in each)
+            object.__setattr__(self, "bandwidth", chosen[0] if len(chosen) == 1 else chosen)
+        if self.floor is not None:
+            object.__setattr__(self, "floor", _checks.positive(floor=self.floor))
+
+    def fit(self, summary: Counts | Spectrum) -> Regression:
+        """Estimate the regression behind a summary.
+
+        Parameters
+        ----------
+        summary
+            Counts with a response, of a mechanism whose noise can be undone, or a spectrum with
+            a response.
+        """
+        with _own_words():
+            if isinstance(summary, Spectrum):
+                return self._fit_spectrum(with_response(summary, self.response))
+            if isinstance(summary, Counts):
+                return self._fit_counts(with_response(summary, self.response), summary)
+        raise InvalidInput("counts or a spectrum", _checks.shown(summary))
+
+    def _facts(self, summary: Counts | Spectrum, h: tuple[float, ...]) -> dict[str, Any]:
+        return facts("kernel regression", summary, self.response) | {
+            "kernel": self.kernel,
+            "bandwidth": h[0] if len(h) == 1 else h,
+        }
+
+    def _given(self, count: int) -> tuple[float, ...] | None:
+        if isinstance(self.bandwidth, (str, Oracle)):
+            return None
+        given = np.atleast_1d(np.asarray(self.bandwidth, dtype=np.float64))
+        if given.size not in (1, count):
+            raise InvalidInput(f"{count} bandwidths, one a covariate", str(given.size))
+        return tuple(np.broadcast_to(given, count).tolist())
+
+    def _fit_counts(self, counts: Counts, given: Counts) -> Regression:
+        inverses = inverting.inverses(counts.mechanism)
+        _few(counts.n, len(inverses))
+        response = counts.response
+        assert response is not None
+        kernel = bandwidths.named(self.kernel)
+        total = counts.total
+        size = total.sum()
+        center = float(response.sums.sum() / size) if self.clip else 0.0
+        bounds = (response.low, response.high) if self.clip else (-math.inf, math.inf)
+        shares = total / size
+        reports = np.stack([shares, response.sums / size - center * shares])
+        sizes = [inverse.lattice.size for inverse in inverses]
+        if self.floor is None:
+            least: float | Floats = FLOOR / math.prod(sizes)
+        else:
+            least = np.asarray(self.floor)
+            for inverse in inverses:
+                least = np.multiply.outer(least, inverse.lattice.widths)
+
+        unbiased = reports
+        for axis, inverse in enumerate(inverses):
+            unbiased = inverting.along(axis + 1, inverse.masses, unbiased)
+
+        def smoothed(h: Sequence[float]) -> Floats:
+            result = unbiased
+            for axis, (inverse, b) in enumerate(zip(inverses, h, strict=True)):
+                result = inverting.along(axis + 1, partial(inverse.smooth, kernel, b), result)
+            return result
+
+        h = self._given(len(inverses))
+        if h is None:
+            if isinstance(self.bandwidth, Oracle):
+                raise Unsupported(
+                    "An oracle needs numbers and responses one by one: take Spectrum.of."
+                )
+            axes = []
+            for axis, inverse in enumerate(inverses):
+                others = tuple(other for other in range(len(inverses)) if other != axis)
+                axes.append(inverse.axis(shares.sum(others), counts.effective_n, kernel))
+            plug_in = bandwidths.plug_in(axes, kernel)
+            h = regression_bandwidths.raised(plug_in, lambda b: smoothed(b)[0], least)
+            if self.bandwidth == "corrected-cv":
+                folds = regression_bandwidths.cell_folds(counts, inverses, kernel, center)
+                centred = (bounds[0] - center, bounds[1] - center)
+                finest = [axis.finest for axis in axes]
+                h = regression_bandwidths.corrected_cv(folds, h, finest, least, centred)
+        sums = smoothed(h)
+        density, product = sums
+        about = self._facts(given, h)
+        about["floored"] = _floored(float((density < least).mean()))
+        moments = np.stack([total, response.sums, response.squares])
+        if counts.weights is not None:
+            moments = moments * np.divide(
+                counts.weights[1], total, out=np.zeros(total.shape), where=total > 0
+            )
+        moments[2] += center * (center * moments[0] - 2 * moments[1])
+        moments[1] -= center * moments[0]
+        band = CellRatioBand(inverses, kernel, h, sums, moments / size**2, center, bounds)
+        return CellRegression(
+            tuple(inverse.lattice.edges for inverse in inverses),
+            np.clip(center + product / np.maximum(density, least), *bounds),
+            names(counts),
+            about,
+            band,
+            baseline(counts),
+        )
+
+    def _fit_spectrum(self, spectrum: Spectrum) -> Regression:
+        if not isinstance(self.bandwidth, Oracle):  # which has a place for each number
+            spectrum = division.plausible(spectrum)
+        _few(spectrum.n, spectrum.axes)
+        y = spectrum.response
+        assert y is not None
+        kernel = bandwidths.named(self.kernel)
+        center = float(y.mean()) if self.clip else 0.0
+        bounds = (float(y.min()), float(y.max())) if self.clip else (-math.inf, math.inf)
+        centred = (bounds[0] - center, bounds[1] - center)
+        low, high = limits(spectrum)
+        least = self.floor or FLOOR / float(np.prod(high - low))
+        bottom, top = spectrum.values.min(axis=0), spectrum.values.max(axis=0)
+        # The sums of waves are exact while |x - z| stays within this window.
+        room = {1: 2.0, 2: 1.25}[spectrum.axes]
+        span = np.maximum(top, high) - np.minimum(bottom, low)
+        window = (room * span).tolist()
+        size = {1: 512, 2: 48}[spectrum.axes]
+        edges = [np.linspace(a, b, size + 1) for a, b in zip(low, high, strict=True)]
+        volume = float(np.prod((high - low) / size))
+        h = self._given(spectrum.axes)
+        if h is None:
+            axes = division.axes_of(spectrum, kernel)
+            plug_in = bandwidths.plug_in(axes, kernel)
+            finest = [axis.finest for axis in axes]
+
+            def density_at(h: Sequence[float]) -> Floats:
+                return division.divide(spectrum, kernel, h, span.tolist()).masses(edges) / volume
+
+            plug_in = division.affordable(spectrum, kernel, plug_in, window)
+            h = regression_bandwidths.raised(plug_in, density_at, least)
+            if isinstance(self.bandwidth, Oracle):
+                h = self.bandwidth.choose(
+                    spectrum,
+                    kernel,
+                    start=plug_in[0],
+                    finest=finest[0],
+                    least=least,
+                    center=center,
+                    bounds=bounds,
+                )
+            elif self.bandwidth == "corrected-cv":
+                folds = regression_bandwidths.wave_folds(
+                    spectrum, kernel, pilot=h, finest=finest, limits=(low, high), center=center
+                )
+                h = regression_bandwidths.corrected_cv(folds, h, finest, least, centred)
+            h = division.affordable(spectrum, kernel, h, window)
+        sums, amplitudes = regression_bandwidths.wave_pair(spectrum, y - center, kernel, h, window)
+        flat = amplitudes.reshape(2, -1)
+        band = None
+        reach = tuple(((room - 1) * span).tolist())
+        if spectrum.axes == 1:
+            ends = (float(low[0]) - reach[0], float(high[0]) + reach[0])
+            band = WaveRatioBand(spectrum, sums.nodes[0], sums.weights[0], center, bounds, ends)
+        about = self._facts(spectrum, h)
+        about["floored"] = _floored(float((sums.masses(edges) / volume < least).mean()))
+        return WaveRegression(
+            sums.frequencies,
+            np.stack([flat[0].real, flat[0].imag]),
+            np.stack([flat[1].real, flat[1].imag]),
+            tuple(low.tolist()),
+            tuple(high.tolist()),
+            floor=least,
+            center=center,
+            bounds=bounds if self.clip else None,
+            reach=reach,
+            names=names(spectrum),
+            facts=about,
+            band=band,
+            baseline=baseline(spectrum),
+        )
+
+
+def _few(n: int, axes: int) -> None:
+    if n < 2:
+        raise InvalidInput("two or more reports", str(n))
+    if axes > 2:
+        raise Unsupported("Kernel regression takes one or two covariates: leave some out.")
+
+
+def _floored(share: float) -> float:
+    if share > NOTABLE:
+        warnings.warn(
+            f"The estimated density is at its floor on {share:.0%} of the range, where the curve "
+            "is a guess: take a larger bandwidth, or RatioRegression.",
+            ConfideWarning,
+            stacklevel=5,
+        )
+    return share
+
+
+@contextmanager
+def _own_words() -> Iterator[None]:
+    """Say what cannot be done in the words of this estimator."""
+    try:
+        yield
+    except Unsupported as error:
+        words = str(error).replace("Deconvolution", "KernelRegression")
+        for other in ("Likelihood", "CategoryShares"):
+            words = words.replace(other, "RatioRegression")
+        raise Unsupported(words) from error

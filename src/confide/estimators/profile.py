@@ -1,0 +1,276 @@
+"""Maximum likelihood of masses under one linear constraint, many surveys at once.
+
+An interior-point method takes about 15 Newton steps to a certified gap, where expectation
+maximisation creeps for thousands of steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from confide._types import Floats
+from confide.estimators.coarsening import Reduced
+from confide.estimators.em import em, one_thread
+from confide.mechanisms.laws import Law
+
+CHUNK = 2**20
+EVEN = 1e-12
+
+
+@one_thread
+def maximize(
+    law: Floats, shares: Floats, contrast: Floats | None = None, *, gap: npt.ArrayLike
+) -> tuple[Floats, Floats]:
+    """Masses f >= 0 with sum 1 and contrast . f = 0 that maximise sum shares log(law f).
+
+    A primal-dual interior-point method. With the log-likelihood's scale the sum needs no
+    constraint of its own: the minimum of sum f - sum shares log(law f) has sum f = 1, and still
+    has it under contrast . f = 0. Each Newton system is solved in the space of reports
+    (Woodbury) or of cells, whichever is smaller: identity plus a Gram matrix in both, and well
+    conditioned.
+
+    Parameters
+    ----------
+    law : array (reports, cells)
+    shares : array (batch, reports)
+        Of the reports; each row sums to one.
+    contrast : array (batch, cells), optional
+        With entries of both signs in each row.
+    gap : float or array (batch,)
+        A row is done when its value is certainly within ``gap`` of the maximum: for every
+        multiplier mu with 1 + mu contrast > 0 Jensen's inequality bounds what is missing by
+        log max_k (law' (shares / law f))_k / (1 + mu contrast_k).
+
+    Returns
+    -------
+    masses : array (batch, cells)
+    values : array (batch,)
+        sum shares log(law f).
+    """
+    rows, cells = shares.shape[0], law.shape[1]
+    masses, values = np.empty((rows, cells)), np.empty(rows)
+    gaps = np.broadcast_to(np.asarray(gap, dtype=np.float64), (rows,))
+    step = max(1, CHUNK // law.size)
+    for start in range(0, rows, step):
+        part = slice(start, start + step)
+        masses[part], values[part] = _maximize(
+            law, shares[part], None if contrast is None else contrast[part], gaps[part]
+        )
+    return masses, values
+
+
+def _maximize(
+    law: Floats, shares: Floats, contrast: Floats | None, gap: Floats, iterations: int = 100
+) -> tuple[Floats, Floats]:
+    (rows, reports), cells = shares.shape, law.shape[1]
+    law = (1 - EVEN) * law + EVEN / reports  # a report that no cell explains must not stop the rest
+    tied = contrast is not None
+    h = np.zeros((rows, cells)) if contrast is None else contrast
+    up, down = np.maximum(h, 0).sum(1, keepdims=True), np.maximum(-h, 0).sum(1, keepdims=True)
+    f = np.where(h > 0, down, np.where(h < 0, up, (up + down) / 2)) if tied else np.ones(h.shape)
+    f = f / f.sum(1, keepdims=True)
+    z, mu = np.ones((rows, cells)), np.zeros((rows, 1))
+    masses, values = np.empty((rows, cells)), np.empty(rows)
+    live = np.arange(rows)
+    for turn in range(iterations):
+        fitted = f @ law.T
+        gradient = (shares / fitted) @ law
+        slack = 1 + mu * h
+        total = f.sum(1)
+        worst = np.where(slack > 0, gradient / np.where(slack > 0, slack, 1.0), np.inf).max(1)
+        done = np.log(worst * total) < gap
+        if turn == iterations - 1:
+            done[:] = True
+        if done.any():
+            at, scale = live[done], total[done, None]
+            masses[at] = f[done] / scale
+            values[at] = (shares[done] * np.log(fitted[done] / scale)).sum(1)
+            keep = ~done
+            if not keep.any():
+                break
+            live, shares, gap, h, f, z = (a[keep] for a in (live, shares, gap, h, f, z))
+            mu, fitted, gradient, slack = mu[keep], fitted[keep], gradient[keep], slack[keep]
+        target = 0.1 * (f * z).mean(1, keepdims=True)
+        right = gradient - slack + target / f
+        scale = np.sqrt(f / z)[:, :, None]
+        sides = scale * np.stack([right, h], axis=-1)
+        half = (np.sqrt(shares) / fitted)[:, :, None] * (law * scale[:, None, :, 0])
+        if cells < reports:
+            moves = scale * np.linalg.solve(_plus_one(half.swapaxes(1, 2)), sides)
+        else:
+            inner = np.linalg.solve(_plus_one(half), half @ sides)
+            moves = scale * (sides - half.swapaxes(1, 2) @ inner)
+        change = np.zeros_like(mu)
+        if tied:
+            along = (h[:, :, None] * moves).sum(1)
+            change = (along[:, :1] + (h * f).sum(1, keepdims=True)) / along[:, 1:]
+        df = moves[..., 0] - change * moves[..., 1]
+        dz = (target - z * df) / f - z
+        # Stay a hundredth of the way off the walls.
+        near = 0.99 / np.maximum((-df / f).max(1, keepdims=True), 0.99)
+        far = 0.99 / np.maximum((-dz / z).max(1, keepdims=True), 0.99)
+        f, z, mu = f + near * df, z + far * dz, mu + far * change
+    return masses, values
+
+
+def _plus_one(half: Floats) -> Floats:
+    """Identity plus half half', for each matrix of a batch."""
+    system = half @ half.swapaxes(1, 2)
+    diagonal = np.arange(half.shape[1])
+    system[:, diagonal, diagonal] += 1
+    return system
+
+
+NODES, BINS, MOST_BINS = 1024, 96, 320
+PILOT_CELLS = 64
+PILOT_SHARES = (0.1, 0.5, 0.9)
+DRAWS, SEED = 100, 19_720_101
+ALLOWANCE = 1.3
+GAP = 1e-3
+
+
+def bins_for(n: float) -> int:
+    """Bins of reports that lose little with n respondents: about 2 n^(1/3), from 96 to 320.
+
+    With 1e6 respondents (square wave, epsilon 2, 256 cells) a median's interval from 200 bins is
+    a quarter shorter than from 96, with 1e8 and 320 bins it has a twelfth of the length.
+    """
+    return int(np.clip(2 * np.cbrt(n), BINS, MOST_BINS))
+
+
+class Profile:
+    """Tests of the distribution function, from counts of reports.
+
+    All arrays have a leading batch axis, one row a survey. Places are positions among the nodes of
+    the test: 0 is the low end of the lattice, k its k-th edge, and the distribution function is
+    linear between. Reports are binned, which loses information and no honesty; `bins_for` says how
+    many bins keep the loss small. Cells are joined only on lattices of more than 1,024: masses
+    that sit at a few values (zeros, round numbers) would otherwise make a joined cell's even
+    spread a wrong model.
+
+    Attributes
+    ----------
+    nodes
+        Numbers of the lattice's edges that are nodes.
+    law
+        Distribution of binned reports given a cell between nodes.
+    """
+
+    def __init__(self, law: Law, *, nodes: int = NODES, bins: int = BINS) -> None:
+        size, reports = law.inputs[0], law.outputs[0]
+        starts = np.arange(0, size, -(-size // nodes))
+        self.nodes = np.append(starts, size)
+        self._bins = np.unique(np.linspace(0, reports, min(reports, bins) + 1).astype(int)[:-1])
+        ends = np.append(self._bins[1:], reports)
+        columns = np.empty((self._bins.size, starts.size))
+        for row, (first, last) in enumerate(zip(self._bins, ends, strict=True)):
+            inside = np.zeros(reports)
+            inside[first:last] = 1.0
+            columns[row] = np.add.reduceat(law.adjoint(inside), starts)
+        columns = np.maximum(columns, 0.0)
+        self.law: Floats = columns / columns.sum(0)
+        self.size = starts.size
+
+    def bin(self, counts: Floats) -> Floats:
+        """Counts of the bins of reports."""
+        return np.add.reduceat(counts, self._bins, axis=-1)
+
+    def fit(self, counts: Floats) -> tuple[Floats, Floats]:
+        """Masses without any constraint, and the log-likelihood a report."""
+        n = counts.sum(1)
+        return maximize(self.law, counts / n[:, None], gap=GAP / n)
+
+    def below(self, places: Floats) -> Floats:
+        """Part of each cell below each place."""
+        return np.clip(places[:, None] - np.arange(self.size), 0, 1)
+
+    def deviance(self, counts: Floats, parts: Floats, shares: Floats, top: Floats) -> Floats:
+        """Twice the log-likelihood lost by a share of some cells; infinite where it cannot be.
+
+        Parameters
+        ----------
+        counts : array (batch, bins)
+        parts : array (batch, cells)
+            Part of each cell that the share is of; ``below(places)`` for F(place) = share.
+        shares : array (batch,)
+        top : array (batch,)
+            Log-likelihoods a report, from `fit`.
+        """
+        contrast = parts - shares[:, None]
+        possible = (contrast.max(1) > 0) & (contrast.min(1) < 0)
+        result = np.full(len(parts), np.inf)
+        if possible.any():
+            some = counts[possible]
+            n = some.sum(1)
+            _, value = maximize(self.law, some / n[:, None], contrast[possible], gap=GAP / n)
+            result[possible] = np.maximum(2 * n * (top[possible] - value), 0.0)
+        return result
+
+    def scale(
+        self, counts: Floats, dispersion: Floats | None = None, *, windows: bool = False
+    ) -> Floats:
+        """How many times a chi-square the deviance is, at this law and these counts.
+
+        The deviance is not a chi-square where masses press against zero: its mean runs from .2
+        (Laplace, epsilon 1) to 2 (square wave, epsilon 4, n=100), because noise alone decides
+        there what the likelihood can tell apart, or because the positive parts of many small
+        masses add up (Batlle et al. 2023 refute the conjecture that one degree of freedom is
+        safe). Its shape stays close to a chi-square's. So its mean is measured: surveys are drawn
+        (with a fixed seed) from a smooth fit, EMS on 64 cells, and tested at its own quantiles.
+
+        Parameters
+        ----------
+        counts : array (batch, bins)
+        dispersion : array (batch, bins), optional
+            Weight of one respondent in each bin, as a multiple of that of one of the effective
+            respondents: survey weights that go with the answers make some bins more uncertain,
+            and others less, than a multinomial draw of the effective number.
+        windows
+            Whether to test shares of a sixteenth of the cells, where dispersion is greatest, too.
+        """
+        cells = min(self.size, PILOT_CELLS)
+        starts = np.linspace(0, self.size, cells + 1).astype(int)[:-1]
+        law = np.add.reduceat(self.law, starts, axis=1)
+        law = law / law.sum(0)
+        generator = np.random.default_rng(SEED)
+        result = np.empty(len(counts))
+        pilots = em(Reduced((law,)), counts, smoothing=1.0, tolerance=1e-2, iterations=200)
+        for row, pilot in enumerate(pilots):
+            n = max(1, round(float(counts[row].sum())))
+            chances = law @ pilot
+            weight = np.ones(chances.size) if dispersion is None else dispersion[row]
+            units = chances / weight
+            drawn = weight * generator.multinomial(
+                max(1, round(n * units.sum() / chances.sum())), units / units.sum(), size=DRAWS
+            )
+            drawn = drawn / drawn.sum(1, keepdims=True)
+            _, top = maximize(law, drawn, gap=10 * GAP / n)
+            line = np.append(0.0, pilot.cumsum())
+            places = [np.interp(s, line / line[-1], np.arange(cells + 1)) for s in PILOT_SHARES]
+            contrasts = [
+                np.clip(place - np.arange(cells), 0, 1) - share
+                for place, share in zip(places, PILOT_SHARES, strict=True)
+            ]
+            if windows:
+                contrasts.append(_window(pilot, weight @ law, n))
+            means = []
+            for contrast in contrasts:
+                tied = np.broadcast_to(contrast, (DRAWS, cells))
+                _, value = maximize(law, drawn, tied, gap=10 * GAP / n)
+                means.append(2 * n * np.mean(top - value))
+            result[row] = ALLOWANCE * max(means)
+        return result
+
+
+def _window(pilot: Floats, dispersion: Floats, n: int) -> Floats:
+    """Contrast of the share of a sixteenth of the cells whose reports are the most dispersed."""
+    length = max(1, pilot.size // 16)
+    ones = np.ones(length)
+    shares = np.convolve(pilot, ones, "valid")
+    # Ten respondents' worth of doubt: an empty window tells nothing.
+    ratios = np.convolve(pilot * dispersion, ones, "valid") / (shares + 10 / n)
+    first = int(ratios.argmax())
+    contrast = np.full(pilot.size, -shares[first])
+    contrast[first : first + length] += 1
+    return contrast

@@ -1,0 +1,1 @@
+"""Exact draws from fair random words, in integers from beginning to end."""

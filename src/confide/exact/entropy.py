@@ -1,0 +1,44 @@
+"""Sources of fair random words."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+
+Words = npt.NDArray[np.uint64]
+
+
+class Entropy(ABC):
+    """A source of fair words."""
+
+    @abstractmethod
+    def words(self, n: int, bits: int) -> Words:
+        """``n`` independent words, uniform on 0 .. 2**bits - 1; ``bits`` is 8, 16, 32 or 64."""
+
+
+class SystemEntropy(Entropy):
+    """The operating system's entropy: no state, no seed, nothing that a fork could copy."""
+
+    def words(self, n: int, bits: int) -> Words:
+        """Fresh words from the operating system."""
+        raw = np.frombuffer(os.urandom(n * bits // 8), dtype=f"<u{bits // 8}")
+        return raw.astype(np.uint64, copy=False)
+
+
+class SeededEntropy(Entropy):
+    """A repeatable stream for simulation. Never private: whoever knows the seed knows the noise."""
+
+    def __init__(self, seed: int) -> None:
+        # A stream of its own: values made with default_rng(1) must not share noise of seed 1.
+        own = np.random.SeedSequence(seed, spawn_key=(STREAM,))
+        self._generator = np.random.Generator(np.random.PCG64(own))
+
+    def words(self, n: int, bits: int) -> Words:
+        """The next words of the stream."""
+        return self._generator.integers(0, 2**bits, size=n, dtype=np.uint64, endpoint=False)
+
+
+STREAM = 0x636F6E66696465

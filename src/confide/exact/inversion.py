@@ -1,0 +1,184 @@
+"""Fair bits, and exact draws from them.
+
+A draw compares an infinite string of fair bits, read as a number U in [0, 1), with the thresholds
+of a cumulative law. Only as many bits are read as decide the outcome: one word nearly always. A
+word that falls inside the integer enclosure of a threshold is undecided and takes another word, and
+the thresholds are enclosed that much more tightly. So the law of the outcome is exactly the one
+stated, with no truncation and nothing left to a float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide.exact.entropy import Entropy, Words
+
+Outcomes = npt.NDArray[np.int64]
+
+FEW = 4096
+"""Up to so many draws at once all take the same path."""
+
+Enclosure = Callable[[int], tuple[Sequence[int], Sequence[int]]]
+"""bits -> (lower, upper): integers with lower[k] <= 2**bits F(k) <= upper[k], k = 0 .. K-2."""
+
+
+@dataclass(frozen=True)
+class Inversion:
+    """An exact sampler of outcomes 0 .. K-1 by inversion with lazy refinement.
+
+    Parameters
+    ----------
+    enclosure
+        Integer bounds of the cumulative probabilities F(0) .. F(K-2) at any precision.
+    bits
+        Size of a word: 64, or smaller in tests, where small words make refinement frequent.
+    """
+
+    enclosure: Enclosure
+    bits: int = field(default=64)
+
+    def draw(self, entropy: Entropy, n: int) -> Outcomes:
+        """``n`` independent outcomes.
+
+        What is read never depends on what they are added to. A device draws few at a time, and
+        then every word takes the same search, so that the time taken hardly tells which outcome
+        it was (some nanoseconds of caches and branches remain). In long batches a guide table
+        decides most words at once. (A word is undecided with probability K 2**-64, which is left
+        out of this.)
+        """
+        words = entropy.words(n, self.bits)
+        if n <= FEW:
+            return self._search(words, entropy)
+        if self.bits == 64:
+            bucket = words.view(np.uint16)[3 if _LITTLE else 0 :: 4]
+        else:
+            bucket = (words >> np.uint64(max(self.bits - 16, 0))).astype(np.uint16)
+        outcomes = self._guide[bucket]
+        unsure = np.flatnonzero(outcomes < 0)
+        if unsure.size:
+            outcomes[unsure] = self._search(words[unsure], entropy)
+        return outcomes
+
+    @cached_property
+    def _thresholds(self) -> tuple[Words, Words]:
+        lower, upper = self.enclosure(self.bits)
+        # An upper bound of 2**bits does not fit into a word: it becomes the largest word, which is
+        # then always refined.
+        top = 2**self.bits - 1
+        return (
+            np.array([min(t, top) for t in lower], dtype=np.uint64),
+            np.array([min(t, top) for t in upper], dtype=np.uint64),
+        )
+
+    @cached_property
+    def _guide(self) -> Outcomes:
+        """Outcome of every word with the same top 16 bits, or -1 where they do not share one."""
+        lower, upper = self._thresholds
+        shift = max(self.bits - 16, 0)
+        first = np.arange(2 ** min(self.bits, 16), dtype=np.uint64) << np.uint64(shift)
+        last = first + np.uint64(2**shift - 1)
+        # Thresholds certainly at or below the first word, and not certainly above the last one.
+        below = np.searchsorted(upper, first, side="right")
+        reached = np.searchsorted(lower, last, side="right")
+        guide = np.where(below == reached, below, -1).astype(np.int64)
+        # The largest word may stand for a bound that did not fit.
+        guide[-1] = -1
+        guide.flags.writeable = False
+        return guide
+
+    def _search(self, words: Words, entropy: Entropy) -> Outcomes:
+        lower, upper = self._thresholds
+        below = np.searchsorted(upper, words, side="right")
+        reached = np.searchsorted(lower, words, side="right")
+        outcomes = below.astype(np.int64)
+        top = 2**self.bits - 1
+        capped = (words == np.uint64(top)) & (upper.size > 0 and int(upper[-1]) == top)
+        for at in np.flatnonzero((below != reached) | capped):
+            outcomes[at] = self._refine(int(words[at]), entropy)
+        return outcomes
+
+    def _refine(self, word: int, entropy: Entropy) -> int:
+        bits = self.bits
+        while True:
+            word = (word << self.bits) | int(entropy.words(1, self.bits)[0])
+            bits += self.bits
+            lower, upper = self.enclosure(bits)
+            below = _count(upper, word)
+            if below == _count(lower, word):
+                return below
+
+
+def _count(thresholds: Sequence[int], word: int) -> int:
+    """How many of the sorted thresholds are <= word."""
+    low, high = 0, len(thresholds)
+    while low < high:
+        middle = (low + high) // 2
+        if thresholds[middle] <= word:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+_LITTLE = np.little_endian
+
+
+def weighted(weights: Sequence[int], bits: int = 64) -> Inversion:
+    """An exact sampler with probabilities proportional to positive integer weights."""
+    if not weights or min(weights) < 0 or sum(weights) == 0:
+        raise ValueError("weights must be non-negative integers, not all zero")
+    cumulative = list(accumulate(weights))
+    total = cumulative.pop()
+
+    @cache
+    def enclosure(bits: int) -> tuple[list[int], list[int]]:
+        return (
+            [(c << bits) // total for c in cumulative],
+            [-((-c << bits) // total) for c in cumulative],
+        )
+
+    return Inversion(enclosure, bits)
+
+
+def permutation(entropy: Entropy, n: int) -> Outcomes:
+    """A uniformly random order of the numbers 0 .. n-1.
+
+    Each number draws a key of fair bits, and the numbers are sorted by key, digit by digit, in
+    linear time. There are so many keys that few are equal; numbers whose keys are equal are put in
+    order by fresh keys, until no two are equal. All keys have the same law, so each of the n!
+    orders is equally likely.
+    """
+    digits = [_digits(entropy, n, np.uint8)]
+    while 2 ** (16 * len(digits) - 8) < SPARE * n:
+        digits.append(_digits(entropy, n, np.uint16))
+    order = np.argsort(digits[0], kind="stable")
+    for digit in digits[1:]:
+        order = order[np.argsort(digit[order], kind="stable")]
+    equal = np.ones(max(n - 1, 0), dtype=bool)
+    for digit in digits:
+        ordered = digit[order]
+        equal &= ordered[1:] == ordered[:-1]
+    first = ~np.append(False, equal)
+    tied = np.flatnonzero(np.append(equal, False) | ~first)
+    if tied.size > 1:
+        again = permutation(entropy, tied.size)
+        group = np.cumsum(first[tied])[again]
+        order[tied] = order[tied[again[np.argsort(group, kind="stable")]]]
+    return order
+
+
+SPARE = 16
+"""Keys for each number to order, at least: about one number in so many shares its key."""
+
+
+def _digits(entropy: Entropy, n: int, kind: type[np.uint8 | np.uint16]) -> npt.NDArray[Any]:
+    """Short fair words, which a radix sort takes, cut from long ones."""
+    size = np.dtype(kind).itemsize
+    return entropy.words(-(-n * size // 8), 64).view(kind)[:n]

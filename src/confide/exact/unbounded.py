@@ -1,0 +1,389 @@
+"""Unbounded noise on integer sums, drawn exactly."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _checks
+from confide._types import Integers
+from confide.accounting import exact
+from confide.errors import InvalidInput
+from confide.exact.clamped import ONE
+from confide.exact.enclosures import exp_ceiling, exp_enclosure, logs_ceiling
+from confide.exact.entropy import Entropy
+from confide.exact.inversion import Inversion
+
+MOST_DIGITS = 52
+"""Binary digits drawn one by one; with more, the noise would leave 64-bit integers."""
+LEVELS = 64
+"""What is left above the digits is drawn so many steps at a time."""
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """Two-sided geometric noise p**|k| (1-p)/(1+p) for sums of known sensitivity.
+
+    The public parameter is p = P / 2**62, the smallest one with p >= e**(-epsilon/sensitivity), so
+    the exact loss sensitivity ln(1/p) is never above epsilon.
+
+    Parameters
+    ----------
+    epsilon
+        Bound on the loss, kept as an exact fraction.
+    sensitivity
+        Largest sum of absolute changes, over all sums, that one record can cause.
+    bits
+        Size of a word: 64, or smaller in tests.
+
+    Examples
+    --------
+    >>> noise = DiscreteLaplace(Fraction(1), 2)
+    >>> noise.loss <= 1
+    True
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    bits: int = 64
+
+    def __post_init__(self) -> None:
+        number = _checks.positive(epsilon=self.epsilon)
+        exact = self.epsilon if isinstance(self.epsilon, Fraction) else Fraction(number)
+        object.__setattr__(self, "epsilon", exact)
+        whole = _checks.integer(1, sensitivity=self.sensitivity)
+        object.__setattr__(self, "sensitivity", whole)
+        if self.parameter >= ONE or len(self._samplers) > MOST_DIGITS:
+            raise InvalidInput(
+                "epsilon large enough for integer noise",
+                f"epsilon={float(self.epsilon):g} at sensitivity {self.sensitivity}",
+                "Take a larger epsilon or a coarser lattice.",
+            )
+
+    @cached_property
+    def parameter(self) -> int:
+        """The public P."""
+        return exp_ceiling(-self.epsilon / self.sensitivity, ONE)
+
+    @property
+    def power(self) -> tuple[Fraction, int]:
+        """1/p and the sensitivity: the loss is the logarithm of this power."""
+        return Fraction(ONE, self.parameter), self.sensitivity
+
+    @cached_property
+    def loss(self) -> float:
+        """The exact loss sensitivity ln(1/p), rounded up to a float.
+
+        Rounding P up keeps it at or below epsilon, and integers decide how it is rounded itself.
+        """
+        return logs_ceiling([self.power])
+
+    @property
+    def scale(self) -> float:
+        """1 / ln(1/p): the scale of the Laplace law that it looks like."""
+        gap = (ONE - self.parameter) / ONE
+        # From whichever of p and 1 - p has the digits.
+        return -1 / (math.log1p(-gap) if gap < 0.5 else math.log(self.parameter / ONE))
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation, sqrt(2 p) / (1 - p)."""
+        return math.sqrt(2 * self.parameter / ONE) / ((ONE - self.parameter) / ONE)
+
+    def draw(self, entropy: Entropy, n: int) -> Integers:
+        """``n`` independent draws: each the difference of two geometric ones."""
+        return self._geometric(entropy, n) - self._geometric(entropy, n)
+
+    @cached_property
+    def _samplers(self) -> tuple[Inversion, ...]:
+        digits = 0
+        # Until what lies above the digits has a ratio below about e**-1.
+        while digits <= MOST_DIGITS and self.epsilon / self.sensitivity * 2**digits < 1:
+            digits += 1
+        return tuple(self._digit(j) for j in range(digits))
+
+    def _geometric(self, entropy: Entropy, n: int) -> Integers:
+        """Draws of (1-p) p**g. The binary digits of g are independent, digit j being 1 with
+        probability q / (1+q), q = p**(2**j), and what lies above them is geometric again.
+        """
+        total = np.zeros(n, dtype=np.int64)
+        for j, digit in enumerate(self._samplers):
+            total += digit.draw(entropy, n) << j
+        shift = len(self._samplers)
+        left = np.arange(n)
+        while left.size:
+            # Outcome LEVELS means "at least so many": no memory, so draw again on top of it. That
+            # happens with a probability below e**-64 for large words.
+            steps = self._above.draw(entropy, left.size)
+            total[left] += steps << shift
+            left = left[steps == LEVELS]
+        return total
+
+    def _power(self, j: int, work: int) -> tuple[int, int]:
+        """Integers around 2**work p**(2**j), by squaring with every step rounded outwards."""
+        low = (self.parameter << work) >> 62
+        high = -(-(self.parameter << work) >> 62)
+        for _ in range(j):
+            low = low * low >> work
+            high = -(-high * high >> work)
+        return low, high
+
+    def _digit(self, j: int) -> Inversion:
+        @cache
+        def enclosure(bits: int) -> tuple[list[int], list[int]]:
+            work = bits + 64 + j
+            low, high = self._power(j, work)
+            one = 1 << work
+            return [(one << bits) // (one + high)], [-(-(one << bits) // (one + low))]
+
+        return Inversion(enclosure, self.bits)
+
+    @cached_property
+    def _above(self) -> Inversion:
+        shift = len(self._samplers)
+
+        @cache
+        def enclosure(bits: int) -> tuple[list[int], list[int]]:
+            work = bits + 64 + shift
+            low, high = self._power(shift, work)
+            lower, upper = [], []
+            below, above = low, high
+            for _ in range(LEVELS):
+                # F(k) = 1 - q**(k+1), k = 0 .. LEVELS-1.
+                lower.append((1 << bits) - (-(-above >> (work - bits))))
+                upper.append((1 << bits) - (below >> (work - bits)))
+                below, above = below * low >> work, -(-above * high >> work)
+            return lower, upper
+
+        return Inversion(enclosure, self.bits)
+
+
+@lru_cache(maxsize=64)
+def laplace(epsilon: Fraction, sensitivity: int) -> DiscreteLaplace:
+    """The noise for a sensitivity, kept with its tables: a study draws from the same one often."""
+    return DiscreteLaplace(epsilon, sensitivity)
+
+
+@lru_cache(maxsize=16)
+def _sensitivity(size: int, shape: tuple[int, ...], raw: bytes) -> int:
+    table = np.frombuffer(raw, dtype=np.int64).reshape(shape)
+    return max(
+        int(np.abs(table[:, at:] - table[:, at, None]).sum(axis=0).max()) for at in range(size)
+    )
+
+
+def sensitivity(table: Integers) -> int:
+    """The exact L1 sensitivity: max over pairs of columns x, y of sum_j |table[j,x] - table[j,y]|.
+
+    Every pair is looked at, in integers: nothing is sampled and nothing is rounded.
+    """
+    whole = np.ascontiguousarray(table, dtype=np.int64)
+    return _sensitivity(whole.shape[1], whole.shape, whole.tobytes())
+
+
+MOST_VARIANCE = 2**92
+"""Beyond it, draws and the products in their acceptance would leave 64-bit integers."""
+STEPS = 64
+HALF = 28
+"""Bits of the lower half of a number that is squared."""
+ORDERS = tuple(Fraction(j) * Fraction(2) ** power for power in range(-7, 24) for j in range(16, 32))
+"""Orders of the Renyi divergence, less one, that a bound is looked for at."""
+STEADY = 64
+"""(1 + 1/m)**m grows with m and hardly any more beyond this m."""
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """Noise with P(y) proportional to exp(-y**2 / (2 variance)) on all integers.
+
+    Parameters
+    ----------
+    variance
+        The public parameter, rounded up to a multiple of a power of two about its root.
+    bits
+        Size of a word: 64, or smaller in tests.
+
+    Examples
+    --------
+    >>> DiscreteGaussian(10_000).variance
+    10112
+    """
+
+    variance: int
+    bits: int = 64
+
+    def __post_init__(self) -> None:
+        variance = _checks.integer(1, variance=self.variance)
+        if variance > MOST_VARIANCE:
+            raise InvalidInput(
+                "epsilon and delta large enough for integer noise",
+                "a variance beyond 64-bit integers",
+                "Take a larger epsilon.",
+            )
+        step = 1 << (math.isqrt(2 * variance).bit_length() - 1)
+        object.__setattr__(self, "variance", -(-variance // step) * step)
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation: the root of the parameter, but for less than one part in 10**6."""
+        return math.sqrt(self.variance)
+
+    @property
+    def _shift(self) -> int:
+        """The block size t = 2**shift is the power of two nearest to the deviation."""
+        return math.isqrt(2 * self.variance).bit_length() - 1
+
+    def draw(self, entropy: Entropy, n: int) -> Integers:
+        """``n`` independent draws, by rejection; about half of all proposals are taken."""
+        found = np.zeros(n, dtype=np.int64)
+        left = np.arange(n)
+        while left.size:
+            values, taken = self._propose(entropy, left.size)
+            found[left[taken]] = values[taken]
+            left = left[~taken]
+        return found
+
+    def _propose(self, entropy: Entropy, n: int) -> tuple[Integers, npt.NDArray[np.bool_]]:
+        """Candidates y = +-(t v + r), and which of them are taken.
+
+        With v geometric of ratio 1/e, r uniform on 0 .. t-1 and both signs alike, taking y with
+        probability exp(-r/t) makes |y| geometric of ratio e**(-1/t), and then with probability
+        exp(-(|y| - variance/t)**2 / (2 variance)) Gaussian; zero counts once.
+        """
+        shift, centre = self._shift, self.variance >> self._shift
+        rest = (entropy.words(n, 64) & np.uint64((1 << shift) - 1)).astype(np.int64)
+        size = (self._blocks(entropy, n) << shift) + rest
+        negative = (entropy.words(n, 8) & np.uint64(1)).astype(bool)
+        taken = ~(negative & (size == 0))
+        far = np.abs(size - centre)
+        high, low = far >> HALF, far & (2**HALF - 1)
+        unit = Fraction(1, 2 * self.variance)
+        for number, scale in (
+            (rest, Fraction(1, 1 << shift)),
+            (high * high, unit * 4**HALF),
+            (high * low, unit * 2 ** (HALF + 1)),
+            (low * low, unit),
+        ):
+            taken[taken] = self._survive(entropy, number[taken], scale)
+        return np.where(negative, -size, size), taken
+
+    def _survive(
+        self, entropy: Entropy, numbers: Integers, scale: Fraction
+    ) -> npt.NDArray[np.bool_]:
+        """Independent events of probability exp(-number scale): one for each binary digit."""
+        alive = np.arange(numbers.size)
+        for j in reversed(range(int(numbers.max(initial=0)).bit_length())):
+            asked = (numbers[alive] >> j & 1).astype(bool)
+            failed = np.zeros(alive.size, dtype=bool)
+            failed[asked] = self._coin(scale * 2**j).draw(entropy, int(asked.sum())) == 1
+            alive = alive[~failed]
+        survived = np.zeros(numbers.size, dtype=bool)
+        survived[alive] = True
+        return survived
+
+    def _coin(self, x: Fraction) -> Inversion:
+        """Outcome 0 with probability e**-x."""
+        if x not in self._coins:
+
+            @cache
+            def enclosure(bits: int) -> tuple[list[int], list[int]]:
+                lower, upper = exp_enclosure(-x, bits)
+                return [lower], [upper]
+
+            self._coins[x] = Inversion(enclosure, self.bits)
+        return self._coins[x]
+
+    @cached_property
+    def _coins(self) -> dict[Fraction, Inversion]:
+        return {}
+
+    def _blocks(self, entropy: Entropy, n: int) -> Integers:
+        """Draws of (1 - 1/e) e**-v.
+
+        The last outcome means "at least so many": no memory, so draw again on top of it.
+        """
+        total = np.zeros(n, dtype=np.int64)
+        left = np.arange(n)
+        while left.size:
+            steps = self._levels.draw(entropy, left.size)
+            total[left] += steps
+            left = left[steps == STEPS]
+        return total
+
+    @cached_property
+    def _levels(self) -> Inversion:
+        @cache
+        def enclosure(bits: int) -> tuple[list[int], list[int]]:
+            # F(v) = 1 - e**-(v+1).
+            ends = [exp_enclosure(Fraction(-v), bits) for v in range(1, STEPS + 1)]
+            return [(1 << bits) - high for _, high in ends], [(1 << bits) - low for low, _ in ends]
+
+        return Inversion(enclosure, self.bits)
+
+
+@lru_cache(maxsize=256)
+def certified_delta(rho: Fraction, epsilon: Fraction) -> float:
+    """A delta for which rho-concentrated privacy is (epsilon, delta)-privacy, rounded up.
+
+    Independent discrete Gaussian noise on integers of squared L2 sensitivity D is concentrated
+    with rho = D / (2 variance) (Theorem 14), and then delta is at most, for any order 1 + m,
+    exp(m ((1+m) rho - epsilon)) / ((1+m) (1 + 1/m)**m) (Corollary 13). Floats choose m and
+    guess the bound; integers decide whether it holds.
+    """
+    orders = _orders()
+    logs = orders * ((1 + orders) * float(rho) - float(epsilon)) - _gain(orders)
+    at = int(np.argmin(logs))
+    guess = math.exp(min(0.0, float(logs[at])))
+    while guess < 1:
+        guess *= 1 + 2.0**-30
+        if _holds(rho, epsilon, guess, ORDERS[at]):
+            return guess
+    return 1.0
+
+
+def _holds(rho: Fraction, epsilon: Fraction, delta: float, m: Fraction) -> bool:
+    """The bound of the corollary, to the power of m's denominator, in integers."""
+    a, b = m.numerator, m.denominator
+    steady = min(m, Fraction(STEADY))
+    left = Fraction(delta) ** b * (1 + m) ** b * (1 + 1 / steady) ** (steady * b).numerator
+    x = a * ((1 + m) * rho - epsilon)
+    bits = 128 + max(0, math.ceil(-2 * x))
+    _, upper = exp_enclosure(x, bits)
+    return bool(upper <= left * 2**bits)
+
+
+def _gain(orders: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    steady = np.minimum(orders, STEADY)
+    gain: npt.NDArray[np.float64] = np.log1p(orders) + steady * np.log1p(1 / steady)
+    return gain
+
+
+@cache
+def _orders() -> npt.NDArray[np.float64]:
+    return np.array([float(m) for m in ORDERS])
+
+
+@lru_cache(maxsize=256)
+def most_rho(epsilon: float, delta: float) -> Fraction:
+    """The largest rho found whose certified delta is within the one declared."""
+    orders = _orders()
+    found = (epsilon + (math.log(delta) + _gain(orders)) / orders) / (1 + orders)
+    rho = float(found.max())
+    while rho > 0:
+        rho *= 1 - 2.0**-20
+        if certified_delta(Fraction(rho), exact(epsilon)) <= exact(delta):
+            return Fraction(rho)
+    raise InvalidInput(
+        "epsilon and delta large enough for Gaussian noise", f"epsilon={epsilon:g}, delta={delta:g}"
+    )
+
+
+@lru_cache(maxsize=64)
+def gaussian(epsilon: float, delta: float, squared: int) -> DiscreteGaussian:
+    """The least noise certified for a squared L2 sensitivity, kept with its tables."""
+    return DiscreteGaussian(math.ceil(Fraction(squared) / (2 * most_rho(epsilon, delta))))

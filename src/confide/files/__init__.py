@@ -1,0 +1,1 @@
+"""Files as they come: paths, Arrow tables, CSV and Parquet, and how much they may ask for."""

@@ -1,0 +1,37 @@
+"""The designer of two-sided gamma noise: what it protects, and what it costs."""
+
+from confide.gamma.designer import CurvesDisplay, GammaDesign, Pair, PairsDisplay, optimal_gamma
+from confide.gamma.divergence import gamma_delta, gamma_epsilon
+from confide.gamma.error import ExpectedError, expected_error
+from confide.gamma.protection import (
+    closeness,
+    criterion_scale,
+    empirical_protection,
+    match_rate,
+    normal_protection,
+    protection,
+    reidentification,
+    shared_variance,
+)
+from confide.gamma.scales import gamma_scale
+
+__all__ = [
+    "CurvesDisplay",
+    "ExpectedError",
+    "GammaDesign",
+    "Pair",
+    "PairsDisplay",
+    "closeness",
+    "criterion_scale",
+    "empirical_protection",
+    "expected_error",
+    "gamma_delta",
+    "gamma_epsilon",
+    "gamma_scale",
+    "match_rate",
+    "normal_protection",
+    "optimal_gamma",
+    "protection",
+    "reidentification",
+    "shared_variance",
+]

@@ -1,0 +1,141 @@
+"""What two-sided gamma noise costs in differential privacy, in the continuum.
+
+One value, clipped to an interval, one release, real numbers: what a lattice makes of it is
+`confide.TwoSidedGamma.delta_at`, in integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import scipy
+from scipy.special import expit, gammainc, gammaincc
+
+from confide import _checks
+from confide.foreign.noise import TwoSidedGamma
+
+SHIFTS = 64
+ZOOMS = 5
+
+
+def gamma_epsilon(noise: TwoSidedGamma, *, extent: float) -> float | None:
+    """The epsilon of values clipped to an interval of that length, None where there is none.
+
+    Examples
+    --------
+    >>> gamma_epsilon(TwoSidedGamma(shape=1.0, scale=0.5), extent=2.0)
+    4.0
+    >>> gamma_epsilon(TwoSidedGamma(shape=0.9, scale=0.5), extent=2.0) is None
+    True
+    """
+    return _checks.positive(extent=extent) / noise.scale if noise.shape == 1 else None
+
+
+def gamma_delta(epsilon: float, noise: TwoSidedGamma, *, extent: float) -> float:
+    """The smallest delta with which the noise is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    epsilon
+        The epsilon that delta goes with.
+    noise
+        Two-sided gamma noise.
+    extent
+        Length of the interval that values are clipped to, in their units.
+
+    Notes
+    -----
+    Up to shape 1 the density falls on both sides of zero, so that the worst shift is the whole
+    extent; above 1 it may be a smaller one, which is searched for.
+
+    Examples
+    --------
+    >>> round(gamma_delta(1.0, TwoSidedGamma(shape=0.8, scale=1.0), extent=1.0), 5)
+    0.15722
+    """
+    epsilon = _checks.positive(epsilon=epsilon)
+    shift = _checks.positive(extent=extent) / noise.scale
+    if noise.shape == 1:
+        return -math.expm1(min(0.0, (epsilon - shift) / 2))
+    if noise.shape < 1:
+        return min(1.0, max(0.0, _peaked(epsilon, noise.shape, shift)))
+    return _worst(lambda s: _hollow(epsilon, noise.shape, s), shift)
+
+
+def _peaked(epsilon: float, shape: float, s: float) -> float:
+    """Shape below 1, scale 1, shift s: the first density is the larger one around zero.
+
+    The ends of that stretch are -A (all the line for epsilon <= s) and B.
+    """
+
+    def excess(v: float) -> float:
+        return (1 - shape) * v + s * math.tanh(v / 2) - epsilon
+
+    v = scipy.optimize.brentq(excess, 0.0, epsilon / (1 - shape), xtol=1e-300, rtol=1e-15)
+    b = s / (1 + math.exp(v)) if v < 700 else 0.0
+    inside = gammainc(shape, b) / 2
+    if epsilon <= s:
+        tail = math.exp(epsilon) * gammaincc(shape, s - b) / 2
+        return float(0.5 + inside - tail)
+    power = (epsilon - s) / (1 - shape)
+    a = s / math.expm1(power) if 0 < power < 700 else (math.inf if power <= 0 else 0.0)
+    other = float(gammainc(shape, s + a) - gammainc(shape, s - b))
+    if a + b < 1e-3 * s:
+        # The stretch is short and far from the other peak: cdfs would cancel.
+        x, w = np.polynomial.legendre.leggauss(8)
+        y = s + (a - b) / 2 + (a + b) / 2 * x
+        other = float((a + b) / 2 * w @ (y ** (shape - 1) * np.exp(-y)) / math.gamma(shape))
+    first = gammainc(shape, a) / 2 + inside
+    return float(first - math.exp(epsilon) * other / 2) if first > 0 else 0.0
+
+
+def _hollow(epsilon: float, shape: float, s: float) -> float:
+    """Shape above 1, scale 1, one shift: where f(y) > e**epsilon f(y - s), and by how much."""
+
+    def excess(w: float) -> float:  # at y = s / (1 + e**-w), between the two peaks
+        return (shape - 1) * w - s * math.tanh(w / 2) - epsilon
+
+    stretches = []
+    if epsilon < s:
+        ratio = math.exp(-(s - epsilon) / (shape - 1))
+        stretches.append((-math.inf, -s * ratio / (1 - ratio)))
+    # There the log ratio rises, may fall, and rises to infinity.
+    last = (epsilon + s) / (shape - 1)
+    ends = [-last - 1, last + 1]
+    if s > 2 * (shape - 1):
+        turn = 2 * math.acosh(math.sqrt(s / (2 * (shape - 1))))
+        ends[1:1] = [-turn, turn]
+    marks = []
+    for low, high in pairwise(ends):
+        if excess(low) * excess(high) < 0:
+            root = scipy.optimize.brentq(excess, low, high, xtol=1e-13)
+            marks.append(float(s * expit(root)))
+    marks.append(s / -math.expm1(-last))
+    stretches += list(zip(marks[::2], marks[1::2], strict=True))
+    larger = math.exp(epsilon)
+    gains = (_between(shape, a, b) - larger * _between(shape, a - s, b - s) for a, b in stretches)
+    return max(0.0, math.fsum(gains))
+
+
+def _between(shape: float, a: float, b: float) -> float:
+    """Mass between a and b, from whichever side keeps the digits."""
+    if a >= 0 or b <= 0:
+        low, high = (a, b) if a >= 0 else (-b, -a)
+        if low > shape:
+            return float(gammaincc(shape, low) - gammaincc(shape, high)) / 2
+        return float(gammainc(shape, high) - gammainc(shape, low)) / 2
+    return float(gammainc(shape, -a) + gammainc(shape, b)) / 2
+
+
+def _worst(delta: Callable[[float], float], shift: float) -> float:
+    """The largest value over the shifts up to the given one."""
+    grid = np.geomspace(1e-3 * shift, shift, SHIFTS)
+    for _ in range(ZOOMS):
+        values = [delta(s) for s in grid.tolist()]
+        best = int(np.argmax(values))
+        low, high = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+        grid = np.linspace(low, high, 17)
+    return max(values)

@@ -1,0 +1,5 @@
+"""A ledger keeps what was spent, and what was released for it."""
+
+from confide.ledger.budget import Entry, Ledger
+
+__all__ = ["Entry", "Ledger"]

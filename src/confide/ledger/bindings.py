@@ -1,0 +1,303 @@
+"""What a data set holds, as a few bytes that do not depend on the order of its records."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _checks
+from confide.errors import InvalidInput, Mismatch
+from confide.ledger import locks
+
+Array = npt.NDArray[Any]
+
+DENSE = 2**22
+"""Up to so many cells there is a counter for each; beyond that the records are sorted."""
+CHUNK = 2**22
+"""Records that are counted at a time, so that little memory is needed beside them."""
+WHOLE = 2**53
+"""Whole numbers up to here are exact as floats: 1 and 1.0 are taken for the same record."""
+
+
+def content(*tables: Array) -> bytes:
+    """32 bytes that stand for the multisets of rows of some tables, one row a record.
+
+    The same records in another order give the same bytes. They are private: who has them can test
+    guesses of the data, so they are kept in memory only, and a ledger stores an HMAC of them.
+    """
+    digest = hashlib.sha256()
+    for table in tables:
+        for piece in _pieces(table):
+            digest.update(len(piece).to_bytes(8, "little"))
+            digest.update(piece)
+    return digest.digest()
+
+
+def _pieces(table: Array) -> Iterator[bytes]:
+    rows = _plain(table.reshape(len(table), math.prod(table.shape[1:])))
+    if rows.dtype == np.int64 and rows.size:
+        low = rows.min(axis=0)
+        shape = [int(b) - int(a) + 1 for a, b in zip(low, rows.max(axis=0), strict=True)]
+        if math.prod(shape) < 2**63:
+            yield _numbers([len(rows), *low, *shape])
+            yield from _counted(rows, low, shape)
+            return
+    kind = rows.dtype.newbyteorder("<")
+    yield f"{kind.str} {rows.shape}".encode()
+    width = rows.shape[1] * rows.itemsize
+    if rows.size and width:
+        rows = np.ascontiguousarray(rows, dtype=kind)
+        yield np.sort(rows.view(np.dtype((np.void, width))).ravel()).tobytes()
+
+
+def _plain(rows: Array) -> Array:
+    """One type for the same numbers, whatever type they came in."""
+    kind = rows.dtype.kind
+    if kind == "f":
+        with np.errstate(all="ignore"):
+            if not np.all((np.rint(rows) == rows) & (np.abs(rows) <= WHOLE)):
+                rows = rows.astype(np.float64) + 0.0  # of -0 and 0 make one
+                rows[np.isnan(rows)] = np.nan
+                return rows
+    elif kind not in "bi" and not (kind == "u" and np.all(rows < 2**63)):
+        return rows
+    return rows.astype(np.int64, copy=False)
+
+
+def _counted(rows: Array, low: Array, shape: list[int]) -> Iterator[bytes]:
+    """Which rows there are, as numbers of the cells of a box, and how often."""
+    cells = math.prod(shape)
+
+    def flat(start: int) -> Array:
+        part = rows[start : start + CHUNK] - low
+        numbers: Array = np.ravel_multi_index(tuple(part.T), shape)
+        return numbers
+
+    starts = range(0, len(rows), CHUNK)
+    if cells <= DENSE:
+        every = np.zeros(cells, dtype=np.int64)
+        for start in starts:
+            every += np.bincount(flat(start), minlength=cells)
+        found = np.flatnonzero(every)
+        counts = every[found]
+    else:
+        found, counts = np.unique(
+            np.concatenate([flat(start) for start in starts]), return_counts=True
+        )
+    yield _numbers(found)
+    yield _numbers(counts)
+
+
+def _numbers(numbers: Any) -> bytes:
+    return np.asarray(numbers, dtype="<i8").tobytes()
+
+
+TABLE = """CREATE TABLE data (
+    number INTEGER PRIMARY KEY,
+    secret BLOB NOT NULL CHECK (typeof(secret) = 'blob'),
+    digest BLOB NOT NULL CHECK (typeof(digest) = 'blob')
+    )"""
+"""For a charge, which secret its digest was made with, and the digest."""
+ENDING = ".secret"
+"""Of the name of a secret file, after that of its ledger."""
+LABEL = "confide-secret-1"
+"""First word of a secret file, before the key in hexadecimal digits."""
+SIZE = 32
+"""Bytes of a key, and of a digest."""
+
+Run = Callable[..., list[Any]]
+
+
+@final
+@dataclass(frozen=True)
+class Secret:
+    """A random key: without it, digests made with it say nothing about the data."""
+
+    key: bytes = field(repr=False)
+
+    @property
+    def id(self) -> bytes:
+        """Tells which key a digest was made with, and nothing about the key."""
+        return hashlib.sha256(b"confide secret id" + self.key).digest()[:8]
+
+    def digest(self, name: str, data: bytes) -> bytes:
+        """An HMAC of the data of a release; under another name the same data have another one."""
+        label = name.encode()
+        message = len(label).to_bytes(8, "little") + label + data
+        return hmac.digest(self.key, message, "sha256")
+
+
+@final
+@dataclass(frozen=True)
+class Bindings:
+    """The digests that a ledger stores with its charges. Whoever uses them holds its lock.
+
+    Parameters
+    ----------
+    path
+        The secret file. A digest beside its key lets a reader test guesses of the data, so it is
+        kept out of the ledger, and only its owner can read it.
+    """
+
+    path: Path
+
+    @classmethod
+    def of(cls, ledger: Path) -> Bindings:
+        """Those of a ledger, whose secret file is beside it."""
+        return cls(ledger.with_name(ledger.name + ENDING))
+
+    def secret(self) -> Secret:
+        """The secret for new digests, made where there is none (any more).
+
+        Digests under a lost one can no longer be checked, which their id tells.
+        """
+        return self._read() or self._made()
+
+    def loss(self, run: Run, secret: Secret) -> str:
+        """What a secret that is new to the ledger leaves unchecked, or nothing."""
+        ids = dict(run("SELECT CAST(secret AS BLOB), COUNT(*) FROM data GROUP BY 1"))
+        if not ids or secret.id in ids:
+            return ""
+        n = sum(ids.values())
+        return (
+            f"The secret file {str(self.path)!r} was made anew or is another one: a retry of {n} "
+            f"earlier release{'s' * (n > 1)} is returned unchecked unless the old file is put back."
+        )
+
+    def known(self) -> bytes | None:
+        """Which secret is there, or None where none can be used."""
+        try:
+            secret = self._read()
+        except InvalidInput:
+            return None
+        return None if secret is None else secret.id
+
+    def bind(self, run: Run, secret: Secret, key: str, data: bytes) -> None:
+        """Store what the charge that was just stored has been made from."""
+        row = (secret.id, secret.digest(key, data))
+        run("INSERT INTO data VALUES (last_insert_rowid(), ?, ?)", row)
+
+    def doubt(self, run: Run, key: str, data: bytes | None) -> str:
+        """Why nobody can say whether a stored release is about these data, or nothing if it is.
+
+        Raises
+        ------
+        Mismatch
+            If it is about other data.
+        """
+        rows = run(
+            "SELECT CAST(secret AS BLOB), CAST(digest AS BLOB)"
+            " FROM data JOIN charges USING (number) WHERE key = ?",
+            (key,),
+        )
+        if not rows:
+            return "it was stored without a digest of its data"
+        if data is None:
+            return "no data were given"
+        try:
+            secret = self._read()
+        except InvalidInput:
+            return f"the secret file {str(self.path)!r} cannot be used"
+        if secret is None:
+            return f"the secret file {str(self.path)!r} is missing"
+        ((known, digest),) = rows
+        if secret.id != known:
+            return f"the secret file {str(self.path)!r} is another one than then"
+        if not hmac.compare_digest(digest, secret.digest(key, data)):
+            raise Mismatch(
+                f"the data that the key {_checks.shown(key)} was released from",
+                "other data",
+                "A new key (--key) makes a new release, which costs its epsilon again. The stored "
+                "one can be had without data: confide ledger get LEDGER KEY, or Ledger.entry(key).",
+            )
+        return ""
+
+    def _read(self) -> Secret | None:
+        """The secret, or None where there is no such file."""
+        try:
+            handle = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        except FileNotFoundError:
+            if os.path.lexists(self.path):
+                raise self._unusable("a link that leads nowhere") from None
+            return None
+        except OSError:
+            raise self._unusable("one that cannot be opened") from None
+        try:
+            self._check(os.fstat(handle))
+            text = os.read(handle, 1024)
+        except OSError:
+            raise self._unusable("one that cannot be read") from None
+        finally:
+            os.close(handle)
+        label, _, digits = text.decode("ascii", "replace").partition(" ")
+        try:
+            key = bytes.fromhex(digits.removesuffix("\n"))
+        except ValueError:
+            key = b""
+        if label != LABEL or len(key) != SIZE:
+            raise self._unusable("a damaged one")
+        return Secret(key)
+
+    def _made(self) -> Secret:
+        """A new secret, on disk before it is returned."""
+        secret = Secret(secrets.token_bytes(SIZE))
+        # Written under another name first: a kill leaves no half of a secret behind.
+        draft = self.path.with_name(self.path.name + ".new")
+        try:
+            draft.unlink(missing_ok=True)
+            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w") as file:
+                file.write(f"{LABEL} {secret.key.hex()}\n")
+                file.flush()
+                os.fsync(file.fileno())
+                self._check(os.fstat(file.fileno()))
+            os.rename(draft, self.path)
+            locks.settled(self.path.parent)
+        except OSError:
+            raise self._unusable("none, and none can be made") from None
+        return secret
+
+    def _check(self, state: os.stat_result) -> None:
+        """Refuse a secret that others may know: with it they can test guesses of the data."""
+        if not stat.S_ISREG(state.st_mode):
+            raise self._unusable("something that is no file")
+        if not hasattr(os, "getuid"):
+            return
+        if state.st_uid not in (os.getuid(), 0, self._owner()):
+            raise self._unusable("one of somebody else")
+        if state.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise self._unusable(
+                "one that others can use",
+                "Take it back with chmod 600, on a mount where that has an effect. If others may "
+                "have read it, move it away",
+            )
+
+    def _owner(self) -> int | None:
+        """Whose ledger it is."""
+        try:
+            return self.path.with_name(self.path.name.removesuffix(ENDING)).stat().st_uid
+        except OSError:
+            return None
+
+    def _unusable(
+        self,
+        got: str,
+        advice: str = "The user who charges the ledger must be able to read it. Or move it away",
+    ) -> InvalidInput:
+        return InvalidInput(
+            f"a secret file at {str(self.path)!r}",
+            got,
+            f"Nothing was charged. {advice}: a new one is made then, and earlier releases can no "
+            "longer be checked.",
+        )

@@ -1,0 +1,181 @@
+"""Randomized response: answers that are one of a few categories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from confide import _checks
+from confide._types import Floats
+from confide.accounting import Spend, checked_epsilon
+from confide.errors import InvalidInput, Unsupported
+from confide.exact.entropy import Entropy
+from confide.exact.inversion import Inversion, weighted
+from confide.lattice import Categories, Lattice
+from confide.mechanisms.laws import Band, Dense
+from confide.mechanisms.protocol import Indices, Mechanism
+from confide.mechanisms.square_wave import FAR, near_weight
+
+
+class Categorical(Mechanism):
+    """A mechanism for an answer that is one of a few categories."""
+
+    categories: Categories
+
+    @property
+    def axes(self) -> Mapping[str, Lattice | Categories]:
+        """The one list of categories."""
+        return {"": self.categories}
+
+    def index(self, values: Any) -> Indices:
+        """Numbers of the answers' categories."""
+        return self.categories.index(values)
+
+    def unbiased(self, power: int) -> Floats:
+        """Categories have no centres to take powers of."""
+        raise Unsupported(
+            "The mean of categories is not defined: estimate their shares with CategoryShares."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RandomizedResponse(Categorical):
+    """The true category with high weight, each other one with low weight.
+
+    Parameters
+    ----------
+    categories
+        The possible answers.
+    epsilon
+        Privacy loss of one report, at most.
+
+    Notes
+    -----
+    Formal guarantee: pure epsilon-local differential privacy, exactly: the true category has
+    weight U = floor(L e**epsilon), the others L, drawn in integers from the operating system's
+    entropy.
+
+    Examples
+    --------
+    >>> mechanism = RandomizedResponse(["no", "yes"], epsilon=1.0)
+    >>> len(mechanism.privatize(["no", "no", "yes"]))
+    3
+    """
+
+    name: ClassVar[str] = "randomized-response"
+    categories: Categories
+    epsilon: float = field(kw_only=True)
+
+    def __init__(self, categories: Categories | Sequence[str], *, epsilon: float) -> None:
+        if not isinstance(categories, Categories):
+            categories = Categories(categories)  # type: ignore[arg-type]
+        object.__setattr__(self, "categories", categories)
+        object.__setattr__(self, "epsilon", checked_epsilon(epsilon))
+        near_weight(self.epsilon)
+
+    @cached_property
+    def law(self) -> Band:
+        """Distribution of a report given a category."""
+        return Band(self.categories.size, 0, near_weight(self.epsilon), FAR)
+
+    @property
+    def spend(self) -> Spend:
+        """The declared epsilon, which bounds the exact loss."""
+        return Spend(self.epsilon)
+
+    @cached_property
+    def sampler(self) -> Inversion:
+        """Exact draws of a step from the true category round the circle of all."""
+        return weighted([self.law.near] + [FAR] * (self.categories.size - 1))
+
+    def draw(self, indices: Indices, entropy: Entropy) -> Indices:
+        """Step round the circle of categories."""
+        steps = self.sampler.draw(entropy, indices.size)
+        return ((indices + steps) % self.categories.size).astype(np.int32)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, with the public weights that the noise really has."""
+        return {
+            "mechanism": self.name,
+            **self.categories.to_dict(),
+            "epsilon": self.epsilon,
+            "weights": [str(self.law.near), str(FAR)],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class ForcedResponse(Categorical):
+    """Heads: tell the truth; tails: say the last category. For estimation only.
+
+    Old surveys used it. Whoever reports the first category has certainly told the truth, so one
+    report can give everything away and no epsilon bounds it: `privatize` refuses.
+
+    Parameters
+    ----------
+    categories
+        Two answers, the second one being what is said on tails.
+    truth
+        Probability of telling the truth.
+
+    Notes
+    -----
+    Formal guarantee: none. The loss is infinite.
+
+    Examples
+    --------
+    >>> ForcedResponse(["no", "yes"], truth=0.5).spend.epsilon
+    inf
+    """
+
+    name: ClassVar[str] = "forced-response"
+    categories: Categories
+    truth: float = 0.5
+
+    def __init__(self, categories: Categories | Sequence[str], *, truth: float = 0.5) -> None:
+        if not isinstance(categories, Categories):
+            categories = Categories(categories)  # type: ignore[arg-type]
+        if categories.size != 2:
+            raise InvalidInput("two categories", f"{categories.size}")
+        truth = _checks.within(0, 1, truth=truth)
+        if truth in (0, 1):
+            raise InvalidInput("0 < truth < 1", f"truth={truth:g}")
+        object.__setattr__(self, "categories", categories)
+        object.__setattr__(self, "truth", truth)
+
+    def __repr__(self) -> str:
+        labels = list(self.categories.labels)
+        return f"ForcedResponse({labels!r}, truth={self.truth:g}; no finite epsilon)"
+
+    @cached_property
+    def law(self) -> Dense:
+        """Distribution of a report given a category."""
+        truth = Fraction(self.truth)
+        heads, total = truth.numerator, truth.denominator
+        return Dense(((heads, total - heads), (0, total)))
+
+    @property
+    def spend(self) -> Spend:
+        """No bound at all."""
+        return Spend(
+            math.inf, note=f"A report of {self.categories.labels[0]!r} is certainly the truth."
+        )
+
+    @cached_property
+    def sampler(self) -> Inversion:
+        """Exact draws: 0 for the truth, 1 for the forced answer."""
+        return weighted(self.law.columns[0])
+
+    def draw(self, indices: Indices, entropy: Entropy) -> Indices:
+        """The truth on heads, the second category on tails."""
+        tails = self.sampler.draw(entropy, indices.size)
+        return np.maximum(indices, tails).astype(np.int32)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"mechanism": self.name, **self.categories.to_dict(), "truth": self.truth}

@@ -1,0 +1,230 @@
+"""What every mechanism can do, and the reports that it makes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _checks
+from confide._types import Floats
+from confide.accounting import Spend
+from confide.errors import InvalidInput, Unsupported
+from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.lattice import CHUNK, Categories, Lattice
+from confide.mechanisms.laws import Law
+
+Indices = npt.NDArray[np.int32]
+
+NEGLIGIBLE = 1e-7
+"""A function of the report whose root mean square is this much smaller than that of others is
+taken to be zero. For the indicator of one report that is a chance of 1e-14."""
+
+
+class Channel(ABC):
+    """Anything that turns a value into a report by a known law: all that an estimator needs.
+
+    Most channels are mechanisms of ours; `Noised` describes what somebody else did.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def law(self) -> Law:
+        """Distribution of a report given the index of a value."""
+
+    @property
+    @abstractmethod
+    def axes(self) -> Mapping[str, Lattice | Categories]:
+        """The public lattice of each question, by name; a single question has the name ''."""
+
+    @abstractmethod
+    def unbiased(self, power: int) -> Floats:
+        """A score g for each report with E[g(report) | index] = centre(index)**power, exactly."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name of exactly this channel: equal only where everything public is equal."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Channel) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what it is made of; what was computed from that is computed again."""
+        computed = {
+            name
+            for kind in type(self).__mro__
+            for name, member in vars(kind).items()
+            if isinstance(member, cached_property)
+        }
+        return {name: value for name, value in self.__dict__.items() if name not in computed}
+
+
+class Mechanism(Channel):
+    """A channel that runs on a respondent's device and states what it costs."""
+
+    @property
+    @abstractmethod
+    def spend(self) -> Spend:
+        """What one report costs, at most."""
+
+    @abstractmethod
+    def index(self, values: Any) -> Indices:
+        """Indices of values: the last place where a float may appear."""
+
+    @abstractmethod
+    def draw(self, indices: Indices, entropy: Entropy) -> Indices:
+        """Reports of indices: integers and fair words only, one independent draw each."""
+
+    @_checks.steady
+    def privatize(self, values: Any) -> Reports:
+        """Private reports of values, drawn from the operating system's entropy.
+
+        There is no seed: noise that can be repeated can be subtracted.
+
+        Reports come in the order of the values, so that they can be set beside other arrays, and
+        that order can give answers away. Where values are sorted, or nearly so, the reports around
+        a person's tell what the noise of that one hides: of 20,000 people sorted by pay, at
+        epsilon 1, order puts 80 % within 10,000 of their pay; the population alone puts 42 %
+        there. Shuffle values whose order means anything. `Survey.privatize`, `reports.write` and
+        ``confide privatize`` shuffle.
+        """
+        if not math.isfinite(self.spend.epsilon):
+            raise Unsupported(
+                f"{self!r} has no finite epsilon and is here to estimate from surveys that used "
+                "it: ask new ones with another mechanism."
+            )
+        return Reports(self._run(values, SystemEntropy()), self, simulated=False)
+
+    @_checks.steady
+    def simulate(self, values: Any, *, seed: int) -> Reports:
+        """Repeatable reports with the same law, stamped as simulated. Not private."""
+        seed = _checks.integer(0, seed=seed)
+        return Reports(self._run(values, SeededEntropy(seed)), self, simulated=True)
+
+    def _run(self, values: Any, entropy: Entropy) -> Indices:
+        reports = self.index(values)
+        for axis, size in enumerate(self.law.inputs):
+            column = reports if reports.ndim == 1 else reports[:, axis]
+            # The last gate before noise: an index out of range would pass with too little of it.
+            if not (column.min() >= 0 and column.max() < size):
+                raise InvalidInput(f"indices from 0 to {size - 1}", "others")
+        for start in range(0, len(reports), CHUNK):
+            part = slice(start, start + CHUNK)
+            reports[part] = self.draw(reports[part], entropy)
+        return reports
+
+
+class Numeric(Mechanism):
+    """A mechanism for one number on a lattice."""
+
+    lattice: Lattice
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.lattice, Lattice):
+            raise InvalidInput("a Lattice", _checks.shown(self.lattice))
+
+    @property
+    def axes(self) -> Mapping[str, Lattice | Categories]:
+        """The one lattice."""
+        return {"": self.lattice}
+
+    def index(self, values: Any) -> Indices:
+        """Cell numbers of values."""
+        return self.lattice.index(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Noisy reports and the mechanism that made them.
+
+    Parameters
+    ----------
+    indices
+        One report number a respondent; for a joint mechanism one row a respondent.
+    mechanism
+        How they were made.
+    simulated
+        Whether they were drawn from a seed. Estimators accept such reports, collectors do not.
+    """
+
+    indices: Indices
+    mechanism: Mechanism
+    simulated: bool = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.simulated, bool):
+            raise InvalidInput("simulated=True or False", _checks.shown(self.simulated))
+        array = _checks.array(indices=self.indices)
+        if array.ndim == 0:
+            raise InvalidInput("a list of reports", "a single number")
+        outputs = self.mechanism.law.outputs
+        if array.dtype.kind not in "iu":
+            raise InvalidInput("whole numbers as reports", f"an array of type {array.dtype}")
+        shape = (len(array),) if len(outputs) == 1 else (len(array), len(outputs))
+        if array.shape != shape:
+            raise InvalidInput(f"reports of shape {shape}", f"shape {array.shape}")
+        for axis, size in enumerate(outputs):
+            column = array if len(outputs) == 1 else array[:, axis]
+            if column.size and not (column.min() >= 0 and column.max() < size):
+                # Which ones is not said: raw values may have been taken for reports.
+                raise InvalidInput(
+                    f"reports from 0 to {size - 1}",
+                    "others",
+                    "They are not reports of this mechanism.",
+                )
+        # A copy of its own, so that what was checked stays as it was.
+        kept = np.array(array, dtype=np.int32)
+        kept.flags.writeable = False
+        object.__setattr__(self, "indices", kept)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __repr__(self) -> str:
+        kind = "simulated" if self.simulated else "private"
+        return f"<{len(self)} {kind} reports of {self.mechanism!r}>"
+
+
+def polynomials(positions: Floats, degree: int) -> Floats:
+    """Legendre polynomials of ascending positions up to a degree, one a row, none above 1."""
+    unit = 2 * (positions - positions[0]) / (positions[-1] - positions[0]) - 1
+    return np.polynomial.legendre.legvander(unit, degree).T
+
+
+def polynomial_scores(law: Law, basis: Floats, target: Floats) -> Floats:
+    """Scores in the span of ``basis`` (rows, over reports) whose expectation is ``target``.
+
+    Used where the law maps the span of the basis onto functions of the same kind, so that the
+    small system has an exact solution. Of several solutions it takes the one that varies least
+    when all indices are equally likely: the basis is made orthonormal under that distribution of
+    reports, and the shortest solution is the answer. A function that is zero on every report that
+    can occur (the indicator of an end cell that the noise never reaches) tells nothing about the
+    value and is left out; the score of such a cell is then that of the polynomial there. Rows of
+    the basis should be at most about 1.
+    """
+    chances = law.forward(np.full(law.inputs, 1 / law.inputs[0]))
+    left, lengths, _ = np.linalg.svd(basis * np.sqrt(chances), full_matrices=False)
+    known = lengths > NEGLIGIBLE * lengths.max()
+    rows = (left[:, known] / lengths[known]).T @ basis
+    coefficients, *_ = np.linalg.lstsq(law.adjoint(rows).T, target, rcond=None)
+    scores: Floats = coefficients @ rows
+    return scores

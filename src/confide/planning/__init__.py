@@ -1,0 +1,6 @@
+"""What error to expect of a survey, before anybody is asked."""
+
+from confide.planning.planner import Plan, plan
+from confide.planning.populations import Population
+
+__all__ = ["Plan", "Population", "plan"]

@@ -1,0 +1,489 @@
+"""Pictures of a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _checks
+from confide.accounting import checked_epsilon
+from confide.displays import ESTIMATE, NAIVE, TRUTH, commas, new_axes
+from confide.errors import InvalidInput
+from confide.lattice import Lattice
+from confide.planning.bounds import BoundsRow, bounds_table, candidates
+from confide.planning.populations import Population, guess
+from confide.planning.scenario import (
+    MECHANISMS,
+    ROUGH,
+    ErrorCurve,
+    Row,
+    Scenario,
+    Unreachable,
+    crossing,
+)
+from confide.planning.simulation import INTERVAL, ResponseCurve, Truth, score_deviation
+
+COLORS = {"square-wave": ESTIMATE, "laplace": NAIVE, "two-sided-gamma": "#7a5195"}
+LABELS = {"n": "respondents", "epsilon": "epsilon"}
+
+
+@dataclass(repr=False)
+class PlanDisplay:
+    """Expected errors against n and against epsilon.
+
+    Parameters
+    ----------
+    curves
+        One for each mechanism and direction.
+    planned
+        The plan's own n and epsilon, which a vertical line marks.
+    """
+
+    curves: tuple[ErrorCurve, ...]
+    planned: tuple[int, float]
+    ax_: Any = field(default=None, init=False)
+
+    def plot(self, axes: Sequence[Any] | None = None) -> PlanDisplay:
+        """Draw into two axes, or new ones."""
+        from matplotlib.ticker import LogLocator
+
+        if axes is None:
+            first = new_axes(9.0, 3.8)
+            figure = first.figure
+            first.remove()
+            axes = figure.subplots(1, 2, sharey=True)
+        self.ax_ = axes[0]
+        for ax, along, here in zip(axes, LABELS, self.planned, strict=True):
+            for curve in self.curves:
+                if curve.along == along:
+                    self._draw(ax, curve)
+            ax.axvline(here, color=TRUTH, lw=0.8, ls=":")
+            ax.set_xscale("log")
+            ax.set_yscale("log")
+            ax.set_xlabel(LABELS[along])
+            ax.set_xticks(next(curve.x for curve in self.curves if curve.along == along))
+            ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            for axis in (ax.xaxis, ax.yaxis):
+                commas(axis)
+                axis.set_minor_formatter("")
+        axes[0].set_ylabel(f"expected error ({self.curves[0].metric})")
+        axes[0].legend(frameon=False)
+        return self
+
+    def _draw(self, ax: Any, curve: ErrorCurve) -> None:
+        color = COLORS.get(curve.mechanism, TRUTH)
+        x = np.geomspace(curve.x[0], curve.x[-1], 101)
+        ax.plot(x, curve.at(x), color=color, lw=1.6, label=curve.mechanism)
+        ax.errorbar(
+            curve.x, curve.error, 2 * curve.standard_error, fmt="o", ms=4, color=color, capsize=2
+        )
+
+    def __repr__(self) -> str:
+        return f"<PlanDisplay of {len(self.curves)} curves>"
+
+
+MOST_N, LEAST_N = 10**9, 10
+MOST_EPSILON = 16.0
+ALONG = ("n", "epsilon")
+
+
+@dataclass(frozen=True)
+class Price:
+    """What privacy costs a mean at best, and what it costs here, as standard errors.
+
+    For values in [0, 1] the squared error of any private mean is of order 1/n + 1/(n epsilon)**2
+    at worst (Barber and Duchi 2014; d/n + d**3/(n epsilon)**2 for d numbers), 1/n being that
+    without privacy and the rest its price. The bound is up to a constant, and for a curator who
+    holds the values. Where nobody does, as here, every respondent adds noise, and the price of
+    privacy falls like 1/n only.
+
+    Attributes
+    ----------
+    non_private
+        range / sqrt(n): the first term.
+    privacy
+        range / (n epsilon): what privacy adds for a curator.
+    sampling
+        Standard error of the population's mean from n values in the open.
+    reports
+        The same from n reports of the best mechanism, exactly.
+    """
+
+    non_private: float
+    privacy: float
+    sampling: float
+    reports: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How many respondents, or which epsilon, a target error takes.
+
+    Attributes
+    ----------
+    metric, target
+        The error that was asked for.
+    mechanism, estimator
+        What reaches it.
+    n, epsilon
+        With so many respondents at this epsilon; one of the two is the answer.
+    """
+
+    metric: str
+    target: float
+    mechanism: str
+    estimator: str
+    n: int
+    epsilon: float
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Expected errors of a survey before anybody is asked. It comes from `plan`.
+
+    Attributes
+    ----------
+    n, epsilon
+        Respondents, and the privacy loss of each report.
+    population
+        The guess that the errors are for.
+    rows
+        Each mechanism with its best estimator, by metric.
+    price
+        What privacy costs a mean.
+    """
+
+    n: int
+    epsilon: float
+    scenario: Scenario
+    rows: tuple[Row, ...]
+    price: Price
+
+    @property
+    def population(self) -> Population:
+        """The guess that the errors are for."""
+        return self.scenario.truth.population
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """All metrics of the plan."""
+        return self.scenario.metrics
+
+    def best(self, metric: str = "w1") -> Row:
+        """The mechanism with the least error by a metric, epsilon being equal."""
+        metric = _checks.one_of(self.metrics, metric=metric)
+        return min((row for row in self.rows if row.metric == metric), key=lambda row: row.error)
+
+    def row(self, mechanism: str, metric: str = "w1") -> Row:
+        """The row of a mechanism and a metric."""
+        metric = _checks.one_of(self.metrics, metric=metric)
+        mechanism = _checks.one_of(self.scenario.names(metric), mechanism=mechanism)
+        return next(r for r in self.rows if (r.mechanism, r.metric) == (mechanism, metric))
+
+    def n_for(self, target: float, *, metric: str = "w1", mechanism: str | None = None) -> Answer:
+        """Respondents that bring the error down to a target, at the plan's epsilon.
+
+        Parameters
+        ----------
+        target
+            The error wanted, in the units of the metric.
+        metric
+            Which error.
+        mechanism
+            By default the best one at the plan's own n.
+        """
+        row, target = self._asked(target, metric, mechanism)
+
+        def error(x: float, rough: bool) -> float:
+            look = ROUGH if rough else metric
+            n = round(x)
+            return self.scenario.best(row.mechanism, metric, n, self.epsilon, look=look).error
+
+        try:
+            found = crossing(error, start=self.n, least=LEAST_N, most=MOST_N, target=target)
+        except Unreachable as limit:
+            where = f"At epsilon={self.epsilon:g}, even with {MOST_N:,} respondents"
+            raise _unreachable(metric, target, where, limit.least) from None
+        n = math.ceil(found - 1e-6)
+        return Answer(metric, target, row.mechanism, row.estimator, n, self.epsilon)
+
+    def epsilon_for(
+        self, target: float, *, metric: str = "w1", mechanism: str | None = None
+    ) -> Answer:
+        """The smallest epsilon at which the plan's n reach a target; see `n_for`."""
+        row, target = self._asked(target, metric, mechanism)
+
+        def error(x: float, rough: bool) -> float:
+            look = ROUGH if rough else metric
+            return self.scenario.best(row.mechanism, metric, self.n, x, look=look).error
+
+        ends = {"least": self.scenario.least_epsilon(row.mechanism), "most": MOST_EPSILON}
+        start = min(max(self.epsilon, ends["least"]), ends["most"])
+        try:
+            epsilon = crossing(error, start=start, **ends, target=target)
+        except Unreachable as limit:
+            where = f"With {self.n:,} respondents, even at epsilon={MOST_EPSILON:g}"
+            raise _unreachable(metric, target, where, limit.least) from None
+        return Answer(metric, target, row.mechanism, row.estimator, self.n, epsilon)
+
+    def _row(self, metric: str, mechanism: str | None) -> Row:
+        return self.best(metric) if mechanism is None else self.row(mechanism, metric)
+
+    def _asked(self, target: float, metric: str, mechanism: str | None) -> tuple[Row, float]:
+        target = _checks.positive(target=target)
+        row = self._row(metric, mechanism)
+        truth = self.scenario.truth
+        floor = {"mean": truth.clipped[0], "w1": truth.clipped[1]}.get(metric, 0.0)
+        if target <= floor:
+            where = f"With values clipped to {truth.lattice.low:g} .. {truth.lattice.high:g}"
+            raise _unreachable(metric, target, where, floor)
+        return row, target
+
+    def curve(
+        self,
+        along: str = "n",
+        *,
+        metric: str = "w1",
+        mechanism: str | None = None,
+        at: Sequence[float] | None = None,
+        told: Callable[[float], None] = lambda share: None,
+    ) -> ErrorCurve:
+        """Expected error against n or against epsilon.
+
+        Parameters
+        ----------
+        along
+            ``"n"`` or ``"epsilon"``; the other stays as planned.
+        metric
+            Which error.
+        mechanism
+            By default the best one at the plan's own n and epsilon.
+        at
+            Where to simulate; by default a hundredth to a hundred times n, or a quarter to four
+            times epsilon. The curve interpolates between.
+        told
+            Called with the share of the work that is done.
+        """
+        _checks.one_of(ALONG, along=along)
+        row = self._row(metric, mechanism)
+        x = self._anchors(along, row.mechanism) if at is None else np.unique(_checks.vector(at=at))
+        rows = []
+        for number, place in enumerate(x.tolist()):
+            n = checked_n(round(place)) if along == "n" else self.n
+            epsilon = self.epsilon if along == "n" else checked_epsilon(place)
+            rows.append(self.scenario.best(row.mechanism, metric, n, epsilon, look=ROUGH))
+            told((number + 1) / x.size)
+        errors = np.array([[each.error, each.standard_error] for each in rows]).T
+        return ErrorCurve(row.mechanism, metric, along, x, *errors)
+
+    def _anchors(self, along: str, mechanism: str) -> npt.NDArray[np.float64]:
+        if along == "n":
+            places = self.n * 10.0 ** np.arange(-2, 3)
+            return np.unique(np.clip(places.round(), LEAST_N, max(10**8, self.n)))
+        places = self.epsilon * 2.0 ** np.arange(-2, 3)
+        least = min(self.scenario.least_epsilon(mechanism), self.epsilon)
+        return np.unique(np.clip(places, least, max(MOST_EPSILON, self.epsilon)))
+
+    def bounds(
+        self,
+        ranges: Sequence[tuple[float, float]] | None = None,
+        *,
+        metric: str = "w1",
+        mechanism: str | None = None,
+    ) -> tuple[BoundsRow, ...]:
+        """What other bounds would cost the same population; see `confide.design.bounds`."""
+        row = self._row(metric, mechanism)
+        if ranges is None:
+            lattice = self.scenario.truth.lattice
+            ranges = candidates(self.population, low=lattice.low, high=lattice.high)
+        return bounds_table(
+            self.scenario, ranges, self.n, self.epsilon, metric=metric, mechanism=row.mechanism
+        )
+
+    def plot(
+        self,
+        axes: Sequence[Any] | None = None,
+        *,
+        metric: str = "w1",
+        told: Callable[[float], None] = lambda share: None,
+    ) -> PlanDisplay:
+        """Draw the error of every mechanism against n and against epsilon."""
+        names = self.scenario.names(_checks.one_of(self.metrics, metric=metric))
+        jobs = [(along, name) for along in ALONG for name in names]
+        curves = []
+        for number, (along, name) in enumerate(jobs):
+            curves.append(self.curve(along, metric=metric, mechanism=name))
+            told((number + 1) / len(jobs))
+        return PlanDisplay(tuple(curves), (self.n, self.epsilon)).plot(axes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        lattice = self.scenario.truth.lattice
+        return {
+            "n": self.n,
+            "epsilon": self.epsilon,
+            **lattice.to_dict(),
+            "population": self.population.name,
+            "level": self.scenario.level,
+            "outside": self.population.outside(lattice.low, lattice.high),
+            "rows": [vars(row).copy() for row in self.rows],
+            "price": vars(self.price).copy(),
+        }
+
+    def __repr__(self) -> str:
+        row = self.best()
+        return (
+            f"<Plan n={self.n:,}, epsilon={self.epsilon:g}, {self.population.name}: "
+            f"w1 {row.error:.3g} by {row.mechanism}>"
+        )
+
+
+def checked_n(n: int) -> int:
+    """A number of respondents that can be simulated."""
+    return _checks.integer(1, MOST_N, n=n)
+
+
+def _unreachable(metric: str, target: float, where: str, least: float) -> InvalidInput:
+    return InvalidInput(
+        "a target that can be reached",
+        f"{metric}={target:g}",
+        f"{where}, the least error is {least:.3g}.",
+    )
+
+
+MOST_CELLS = 4096
+
+
+def plan(
+    *,
+    n: int,
+    epsilon: float,
+    low: float,
+    high: float,
+    population: Any = "lognormal",
+    size: int = 1024,
+    scale: str = "linear",
+    mechanisms: str | Sequence[str] = ("square-wave", "laplace"),
+    shape: float = 0.9,
+    response: Any = None,
+    deviation: float | None = None,
+    quantiles: Sequence[float] = (0.1, 0.5, 0.9),
+    level: float = 0.95,
+    intervals: bool = False,
+    reach: tuple[float, float] | None = None,
+    surveys: int = 200,
+    precision: float = 0.05,
+    told: Callable[[float], None] = lambda share: None,
+) -> Plan:
+    """Expected errors of a survey, before anybody is asked.
+
+    Every number that a plan needs is public. A pilot that is raw private data leaks through what
+    is chosen with it: take public values, or an estimate from private reports.
+
+    Parameters
+    ----------
+    n, epsilon
+        Respondents, and the privacy loss of each report.
+    low, high, size, scale
+        Of the `Lattice`.
+    population
+        A name (see `Population.named`), pilot values, a density, or a distribution of scipy.stats.
+    mechanisms
+        Among ``"square-wave"``, ``"laplace"`` and ``"two-sided-gamma"`` (of the given ``shape``,
+        with the least noise whose loss on this lattice is epsilon).
+    response
+        For a regression on the values: ``"line"``, ``"hump"``, ``"wave"`` or ``"step"`` from 0 to
+        1, or a function; its noise is even, of standard deviation ``deviation`` (default 0.25).
+        The partition, whose error stands beside, keeps the response private too.
+    quantiles, level
+        Which quantiles; half-widths (of quantiles and the mean) are of ranges around the truth
+        that hold this share of estimates.
+    intervals
+        Whether to plan the intervals of quantiles that an estimate prints, too. They assume
+        nothing of the population, and are wider: up to three times.
+    reach
+        Where a density given as a function is looked at; by default within the bounds.
+    surveys, precision
+        Surveys to simulate, at most; they stop when every error is known to this relative
+        standard error.
+    told
+        Called with the share of the work that is done.
+
+    Notes
+    -----
+    Metrics: ``w1``, the expected Wasserstein distance of the density (how far mass lies from where
+    it should); ``ks``, the largest error of the distribution function at an edge of a cell;
+    ``q10``, ``median``, ``q90`` and ``mean``, half-widths; ``q10-interval`` and so on, half-widths
+    of printed intervals; ``mse``, the mean squared error of the regression curve. The mean's is
+    exact, all others are simulated. Clipping is part of each but the intervals.
+
+    Examples
+    --------
+    >>> pay = plan(n=5000, epsilon=1.0, low=0, high=300_000, surveys=8)
+    >>> pay.best().mechanism
+    'square-wave'
+    >>> pay.n_for(2000, metric="mean").n > 5000
+    True
+    """
+    n, epsilon = checked_n(n), checked_epsilon(epsilon)
+    _checks.integer(2, MOST_CELLS, size=size)
+    lattice = Lattice(low=low, high=high, size=size, scale=scale)
+    chosen = guess(population, low=lattice.low, high=lattice.high, reach=reach)
+    several = (mechanisms,) if isinstance(mechanisms, str) else mechanisms
+    names = tuple(dict.fromkeys(_checks.one_of(MECHANISMS, mechanism=m) for m in several))
+    if not names:
+        raise InvalidInput("at least one mechanism", "none")
+    shares = tuple(_inside(q) for q in quantiles)
+    curve = None
+    if response is not None:
+        curve = ResponseCurve.of(response, low=lattice.low, high=lattice.high, deviation=deviation)
+    elif deviation is not None:
+        raise InvalidInput("a response to go with deviation", "none")
+    scenario = Scenario(
+        Truth(chosen, lattice, shares),
+        names,
+        _checks.within(0.01, 100, shape=shape),
+        curve,
+        bool(intervals),
+        _checks.integer(2, surveys=surveys),
+        _checks.positive(precision=precision),
+        _checks.level(level),
+    )
+    jobs = [(metric, name) for metric in scenario.metrics for name in scenario.names(metric)]
+    printed = [metric for metric in scenario.metrics if metric.endswith(INTERVAL)][:1]
+    # One simulation serves all distances and quantiles, another all intervals.
+    costly = [job for job in jobs if job[0] in ("w1", *printed, "mse")]
+    for done, (metric, name) in enumerate(costly):
+
+        def tell(share: float, done: int = done) -> None:
+            told((done + share) / len(costly))
+
+        scenario.best(name, metric, n, epsilon, told=tell)
+    rows = tuple(scenario.best(name, metric, n, epsilon) for metric, name in jobs)
+    return Plan(n, epsilon, scenario, rows, _price(scenario, n, epsilon))
+
+
+def _price(scenario: Scenario, n: int, epsilon: float) -> Price:
+    truth = scenario.truth
+    width = truth.lattice.high - truth.lattice.low
+    reports = min(
+        score_deviation(truth, scenario.mechanism(name, epsilon)) for name in scenario.mechanisms
+    )
+    return Price(
+        width / math.sqrt(n),
+        width / (n * epsilon),
+        truth.population.deviation / math.sqrt(n),
+        reports / math.sqrt(n),
+    )
+
+
+def _inside(q: float) -> float:
+    result = _checks.within(0, 1, quantile=q)
+    if result in (0, 1):
+        raise InvalidInput("0 < quantile < 1", f"quantile={result:g}")
+    return result

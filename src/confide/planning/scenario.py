@@ -1,0 +1,306 @@
+"""How an error falls with n or with epsilon: a few simulated points, a line of logarithms between.
+
+Errors of all these estimates are close to powers of n and of epsilon over a decade or so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from confide._types import Floats
+from confide.errors import InvalidInput
+from confide.lattice import Lattice
+from confide.mechanisms import Laplace, Numeric, SquareWave, TwoSidedGamma
+from confide.planning.simulation import (
+    INTERVAL,
+    Draw,
+    ResponseCurve,
+    Risk,
+    Truth,
+    best,
+    density_draw,
+    exact_mean,
+    interval_draw,
+    partition_draw,
+    quantile_name,
+    regression_draw,
+    risks,
+)
+
+CLOSE = 0.02
+"""Relative difference of an error from its target that is good enough."""
+STEPS = 24
+LEAST = 1e-300
+"""Below this an error is none, and has no logarithm."""
+
+
+class Unreachable(Exception):
+    """Even the most that may be asked for does not bring the error down to the target."""
+
+    def __init__(self, least: float) -> None:
+        self.least = least
+        super().__init__(f"{least:g}")
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorCurve:
+    """Expected errors along n or epsilon, at a few points.
+
+    Attributes
+    ----------
+    mechanism, metric, along
+        Of what, and along what: ``"n"`` or ``"epsilon"``.
+    x, error, standard_error
+        The points, ascending.
+    """
+
+    mechanism: str
+    metric: str
+    along: str
+    x: Floats
+    error: Floats
+    standard_error: Floats
+
+    def at(self, x: npt.ArrayLike) -> Floats:
+        """Error anywhere: log-log interpolation, beyond the ends the slope of the end stretch.
+
+        Chance may make one point worse than the one before; the curve does not rise.
+        """
+        places, errors = np.log(self.x), np.log(np.minimum.accumulate(self.error))
+        wanted = np.log(np.asarray(x, dtype=np.float64))
+        if places.size == 1:
+            return np.full(wanted.shape, self.error[0])
+        first = np.clip(np.searchsorted(places, wanted) - 1, 0, places.size - 2)
+        slope = np.diff(errors)[first] / np.diff(places)[first]
+        return np.asarray(np.exp(errors[first] + slope * (wanted - places[first])))
+
+
+def crossing(
+    error: Callable[[float, bool], float], *, start: float, least: float, most: float, target: float
+) -> float:
+    """The x at which a falling error meets the target, by interpolation of logarithms.
+
+    Parameters
+    ----------
+    error
+        Of x, and whether a rough figure will do; each call may cost a simulation.
+    start
+        Where to look first.
+    least, most
+        Where to stay.
+    target
+        The error wanted.
+
+    Raises
+    ------
+    Unreachable
+        If the error is above the target at the most.
+    """
+    found: dict[float, float] = {}
+    x = start
+    for _ in range(STEPS):
+        found[x] = max(error(x, True), LEAST)
+        if abs(math.log(found[x] / target)) < CLOSE:
+            break
+        too_few = max((at for at in found if found[at] > target), default=0.0)
+        enough = min((at for at in found if found[at] <= target and at > too_few), default=0.0)
+        if not too_few:
+            if enough <= least:
+                return least
+            x = max(least, enough * min(max(found[enough] / target, 0.03) ** 2, 0.3))
+        elif not enough:
+            if too_few >= most:
+                raise Unreachable(found[too_few])
+            x = min(most, too_few * max(min(1.1 * found[too_few] / target, 30.0) ** 2, 3.0))
+        elif enough / too_few < 1 + CLOSE:
+            break
+        else:
+            share = math.log(found[too_few] / target) / math.log(found[too_few] / found[enough])
+            x = too_few * (enough / too_few) ** share
+    # What little is left, and what the rough figure was off by, follows the square root.
+    return min(max(x * (error(x, False) / target) ** 2, least), most)
+
+
+MECHANISMS = ("square-wave", "laplace", "two-sided-gamma")
+PARTITION = "partition"
+"""For a regression only: there the response is private too."""
+ALL, ROUGH = "all", "rough"
+FEW = 20
+"""Surveys, at most, for a rough look on the way to a target."""
+SLOW = 16
+"""Surveys, at most, for the intervals that an estimate prints."""
+LEAST_EPSILON = 0.05
+NARROW, WIDE = 1e-2, 1e5
+"""Scales of two-sided gamma noise to look among: in cells, and in ranges."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The expected error of a mechanism with its best estimator, by one metric.
+
+    Attributes
+    ----------
+    mechanism, estimator, metric
+        Of what.
+    error
+        Expected error, clipping included, in the units of the values (``ks`` is a share, ``mse``
+        in squared units of the response).
+    standard_error
+        Of the simulation that it comes from; 0 where the error is exact.
+    """
+
+    mechanism: str
+    estimator: str
+    metric: str
+    error: float
+    standard_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """A population, a lattice and what is asked about them; it keeps what it has simulated."""
+
+    truth: Truth
+    mechanisms: tuple[str, ...]
+    shape: float
+    response: ResponseCurve | None
+    intervals: bool
+    surveys: int
+    precision: float
+    level: float
+    _kept: dict[tuple[str, str, int, float, str], dict[tuple[str, str], Risk]] = field(
+        init=False, repr=False, default_factory=dict
+    )
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """All that can be asked for."""
+        quantiles = tuple(map(quantile_name, self.truth.quantiles))
+        printed = tuple(name + INTERVAL for name in quantiles) if self.intervals else ()
+        return ("w1", "ks", *quantiles, *printed, "mean", *(["mse"] if self.response else []))
+
+    def names(self, metric: str) -> tuple[str, ...]:
+        """Mechanisms that the metric is asked of."""
+        return (*self.mechanisms, PARTITION) if metric == "mse" else self.mechanisms
+
+    def best(
+        self,
+        name: str,
+        metric: str,
+        n: int,
+        epsilon: float,
+        *,
+        look: str = ALL,
+        told: Callable[[float], None] = lambda share: None,
+    ) -> Row:
+        """The estimator with the least error.
+
+        A look is at `ALL` metrics of one simulation, at this ``metric`` alone, which may take
+        fewer surveys, or `ROUGH`.
+        """
+        group = metric if metric in ("mean", "mse") else "density"
+        if metric.endswith(INTERVAL):
+            group = "interval"
+        # What is known to more surveys than are wanted will do.
+        looks = (ALL, metric, ROUGH)
+        for done in looks[: looks.index(look) + 1]:
+            if (name, group, n, epsilon, done) in self._kept:
+                found = self._kept[name, group, n, epsilon, done]
+                break
+        else:
+            found = self._risks(name, group, n, epsilon, look=look, told=told)
+            self._kept[name, group, n, epsilon, look] = found
+        estimator = best(found, metric)
+        if estimator is None:
+            raise InvalidInput(f"more respondents for {metric}", f"n={n}")
+        risk = found[estimator, metric]
+        return Row(name, estimator, metric, risk.error, risk.standard_error)
+
+    def _risks(
+        self,
+        name: str,
+        group: str,
+        n: int,
+        epsilon: float,
+        *,
+        look: str,
+        told: Callable[[float], None],
+    ) -> dict[tuple[str, str], Risk]:
+        if group == "mean":
+            exact = exact_mean(self.truth, self.mechanism(name, epsilon), n, self.level)
+            return {("unbiased scores", "mean"): exact}
+        surveys = self.surveys
+        if group == "interval":  # about a second each
+            surveys = min(surveys, SLOW)
+        elif look == ROUGH:
+            surveys = max(min(surveys // 3, FEW), 2)
+        return risks(
+            self._draw(name, group, n, epsilon),
+            surveys=surveys,
+            precision=2 * self.precision if look == ROUGH else self.precision,
+            level=self.level,
+            only=look if look in self.metrics else None,
+            told=told,
+        )
+
+    def _draw(self, name: str, group: str, n: int, epsilon: float) -> Draw:
+        if group == "density":
+            return density_draw(self.truth, self.mechanism(name, epsilon), n)
+        if group == "interval":
+            return interval_draw(self.truth, self.mechanism(name, epsilon), n, self.level)
+        assert self.response is not None
+        if name == PARTITION:
+            return partition_draw(self.truth, epsilon, n, self.response)
+        return regression_draw(self.truth, self.mechanism(name, epsilon), n, self.response)
+
+    def least_epsilon(self, name: str) -> float:
+        """The smallest epsilon that a mechanism is looked at with."""
+        if name == TwoSidedGamma.name:
+            least = least_epsilon(self.truth.lattice, self.shape)
+            return max(LEAST_EPSILON, least * (1 + 1e-3))
+        return LEAST_EPSILON
+
+    def mechanism(self, name: str, epsilon: float) -> Numeric:
+        """A mechanism of this name whose loss is epsilon."""
+        lattice = self.truth.lattice
+        if name == TwoSidedGamma.name:
+            return gamma(lattice, self.shape, epsilon)
+        return (SquareWave if name == SquareWave.name else Laplace)(lattice, epsilon=epsilon)
+
+
+def gamma(lattice: Lattice, shape: float, epsilon: float) -> TwoSidedGamma:
+    """Two-sided gamma noise of the least scale whose loss on this lattice is at most epsilon."""
+    least = least_epsilon(lattice, shape)
+    if least > epsilon:
+        raise InvalidInput(
+            f"epsilon >= {least:.3g} for two-sided gamma noise of shape {shape:g} on "
+            f"{lattice.size} cells",
+            f"epsilon={epsilon:g}",
+            "Take a shape nearer to 1, or fewer cells.",
+        )
+
+    def excess(log_scale: float) -> float:
+        return _gamma(lattice, shape, log_scale).spend.epsilon - epsilon
+
+    low, high = math.log(NARROW), math.log(WIDE * lattice.size)
+    if excess(low) > 0:
+        low = scipy.optimize.brentq(excess, low, high, xtol=1e-9)
+    while excess(low) > 0:  # a root is right to the last digits only
+        low += 1e-9
+    return _gamma(lattice, shape, low)
+
+
+def least_epsilon(lattice: Lattice, shape: float) -> float:
+    """The loss of noise so wide that its scale no longer matters."""
+    return _gamma(lattice, shape, math.log(WIDE * lattice.size)).spend.epsilon
+
+
+def _gamma(lattice: Lattice, shape: float, log_scale: float) -> TwoSidedGamma:
+    width = (lattice.high - lattice.low) / lattice.size
+    return TwoSidedGamma(lattice, shape=shape, scale=width * math.exp(log_scale))

@@ -1,0 +1,364 @@
+"""Surveys that never took place: how far estimates from them are from the population.
+
+Values and reports are independent draws, so the counts of the reports of n respondents are one
+multinomial draw from the law applied to the population's cells: exact, and as fast for ten million
+respondents as for ten.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from confide import _checks
+from confide._types import Floats
+from confide.errors import ConfideError, ConfideWarning, InvalidInput, Unsupported
+from confide.estimators import (
+    Deconvolution,
+    KernelRegression,
+    Likelihood,
+    LinearRegression,
+    PartitionRegression,
+    RatioRegression,
+    suggest_cells,
+)
+from confide.lattice import Lattice
+from confide.mechanisms import Numeric, Partition
+from confide.planning.populations import Population
+from confide.summaries import CellSums, Counts
+from confide.summaries.counts import Response
+
+Draw = Callable[[np.random.Generator], dict[tuple[str, str], float]]
+
+SEED = 20_261_115
+LEAST = 8
+"""Surveys before a standard error is believed."""
+DISTANCES = ("w1", "ks", "mse")
+INTERVAL = "-interval"
+"""Ends the names of printed half-widths. These and distances are means over surveys; the other
+metrics are half-widths of the ranges that estimates fall into."""
+
+
+@dataclass(frozen=True)
+class Risk:
+    """An expected error and the standard error of its simulation (0 where it is exact)."""
+
+    error: float
+    standard_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """A population as a survey with a lattice sees it."""
+
+    population: Population
+    lattice: Lattice
+    quantiles: tuple[float, ...]
+
+    @cached_property
+    def masses(self) -> Floats:
+        """Share of each cell, clipped values in the end ones."""
+        return self.population.masses(self.lattice)
+
+    @cached_property
+    def cumulative(self) -> Floats:
+        """Share of values below each edge, those below the lower bound included."""
+        below = np.searchsorted(self.population.points, self.lattice.edges, side="left")
+        sums: Floats = np.append(0.0, self.population.weights.cumsum())
+        return np.take(sums, below)
+
+    @cached_property
+    def clipped(self) -> tuple[float, float]:
+        """What the bounds cost the mean and W1."""
+        return self.population.clipped(self.lattice.low, self.lattice.high)
+
+    @cached_property
+    def values(self) -> Floats:
+        """The true quantiles."""
+        return np.array([self.population.quantile(q) for q in self.quantiles])
+
+    def reports(self, mechanism: Numeric) -> Floats:
+        """Chance of each report."""
+        shares = np.maximum(mechanism.law.forward(self.masses), 0.0)
+        return np.asarray(shares / shares.sum())
+
+    def errors(self, density: Any) -> dict[str, float]:
+        """Distances of an estimate, and signed errors of its quantiles."""
+        gaps = np.abs(density.cdf(self.lattice.edges) - self.cumulative)
+        inside = ((gaps[1:] + gaps[:-1]) / 2 * self.lattice.widths).sum()
+        found = {"w1": float(inside) + self.clipped[1], "ks": float(gaps.max())}
+        at = density.quantile(self.quantiles) - self.values
+        return found | dict(zip(map(quantile_name, self.quantiles), at.tolist(), strict=True))
+
+
+def quantile_name(q: float) -> str:
+    """The metric of a quantile: q10, median, q90."""
+    return "median" if q == 0.5 else f"q{100 * q:.4g}"
+
+
+def exact_mean(truth: Truth, mechanism: Numeric, n: int, level: float) -> Risk:
+    """Half-width of the mean's interval from unbiased scores, and the shift by clipping; exact."""
+    half = reach(level) * score_deviation(truth, mechanism) / math.sqrt(n)
+    return Risk(half + truth.clipped[0], 0.0)
+
+
+def score_deviation(truth: Truth, mechanism: Numeric) -> float:
+    """Standard deviation of one respondent's unbiased score."""
+    scores, shares = mechanism.unbiased(1), truth.reports(mechanism)
+    return math.sqrt(float(shares @ (scores - shares @ scores) ** 2))
+
+
+def reach(level: float) -> float:
+    """Standard deviations on either side that hold a share of a normal law."""
+    return float(special.ndtri((1 + level) / 2))
+
+
+def density_draw(truth: Truth, mechanism: Numeric, n: int) -> Draw:
+    """One survey of n respondents: errors by estimator and metric."""
+    shares = truth.reports(mechanism)
+
+    def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
+        counts = Counts(mechanism, generator.multinomial(n, shares), simulated=True)
+        found = {}
+        for name, density in _densities(counts):
+            for metric, value in truth.errors(density).items():
+                found[name, metric] = value
+        return found
+
+    return draw
+
+
+def interval_draw(truth: Truth, mechanism: Numeric, n: int, level: float) -> Draw:
+    """One survey: half-widths of the intervals of quantiles that the estimate will print."""
+    shares = truth.reports(mechanism)
+
+    def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
+        counts = Counts(mechanism, generator.multinomial(n, shares), simulated=True)
+        low, high = Likelihood().fit(counts).interval("quantile", truth.quantiles, level=level)
+        names = (quantile_name(q) + INTERVAL for q in truth.quantiles)
+        halves = ((high - low) / 2).tolist()
+        return {("likelihood", name): half for name, half in zip(names, halves, strict=True)}
+
+    return draw
+
+
+def _densities(counts: Counts) -> Iterator[tuple[str, Any]]:
+    yield "likelihood", Likelihood().fit(counts)
+    if counts.n > 1:
+        try:
+            yield "deconvolution", Deconvolution().fit(counts)
+        except Unsupported:  # a mechanism that only the likelihood can undo
+            return
+
+
+def risks(
+    draw: Draw,
+    *,
+    surveys: int,
+    precision: float,
+    level: float,
+    only: str | None = None,
+    told: Callable[[float], None] = lambda share: None,
+) -> dict[tuple[str, str], Risk]:
+    """Expected errors over simulated surveys, by estimator and metric.
+
+    Parameters
+    ----------
+    draw
+        One survey.
+    surveys
+        How many, at most.
+    precision
+        Enough is when the least error by every metric is known to this relative standard error.
+    level
+        Of the ranges around the truth that half-widths belong to.
+    only
+        The metric to be precise about, if not all.
+    told
+        Called with the share of the work that is done.
+    """
+    drawn: list[dict[tuple[str, str], float]] = []
+    with warnings.catch_warnings():
+        # What an estimator says of a made-up survey is of no interest to anybody.
+        warnings.simplefilter("ignore", ConfideWarning)
+        for number in range(surveys):
+            # The same streams at every n and epsilon: errors then differ by what is asked about.
+            drawn.append(draw(np.random.default_rng([SEED, number])))
+            told((number + 1) / surveys)
+            if len(drawn) >= LEAST and _settled(_summary(drawn, level), precision, only):
+                break
+    told(1.0)
+    return _summary(drawn, level)
+
+
+def best(found: Mapping[tuple[str, str], Risk], metric: str) -> str | None:
+    """The estimator with the least error, or none if there is none for this metric.
+
+    An error that is hardly known may be small by chance, so doubt counts against it.
+    """
+    own = {estimator: risk for (estimator, of), risk in found.items() if of == metric}
+    return min(own, key=lambda each: own[each].error + own[each].standard_error, default=None)
+
+
+def _settled(found: Mapping[tuple[str, str], Risk], precision: float, only: str | None) -> bool:
+    for metric in {metric for _, metric in found if only in (None, metric)}:
+        risk = found[str(best(found, metric)), metric]
+        if risk.standard_error > precision * risk.error:
+            return False
+    return True
+
+
+def _summary(
+    drawn: Sequence[dict[tuple[str, str], float]], level: float
+) -> dict[tuple[str, str], Risk]:
+    # An estimator that some survey was too poor for is none to count on.
+    always = [key for key in drawn[0] if all(key in one for one in drawn)]
+    return {key: _risk(key[1], np.array([one[key] for one in drawn]), level) for key in always}
+
+
+def _risk(metric: str, values: Floats, level: float) -> Risk:
+    if metric in DISTANCES or metric.endswith(INTERVAL):
+        spread = values.std(ddof=1) if values.size > 1 else 0.0
+        return Risk(float(values.mean()), float(spread / np.sqrt(values.size)))
+    # The root of the mean square holds what is off on average as well as what varies.
+    squares = values**2
+    size = float(np.sqrt(squares.mean()))
+    spread = squares.std(ddof=1) if values.size > 1 else 0.0
+    error = spread / np.sqrt(values.size) / (2 * size) if size else 0.0
+    return Risk(reach(level) * size, float(reach(level) * error))
+
+
+_SHAPES: dict[str, Callable[[Floats], Floats]] = {
+    "line": lambda u: u,
+    "hump": lambda u: 4 * u * (1 - u),
+    "wave": lambda u: (1 + np.sin(2 * np.pi * u)) / 2,
+    "step": lambda u: (u > 0.5).astype(np.float64),
+}
+NAMES = tuple(_SHAPES)
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseCurve:
+    """A response y = mean(x) + noise that is spread evenly.
+
+    Parameters
+    ----------
+    name
+        What to call it.
+    mean
+        The mean response at an array of values.
+    deviation
+        Standard deviation of the noise, in the units of the response.
+    """
+
+    name: str
+    mean: Callable[[Floats], npt.ArrayLike]
+    deviation: float
+
+    @classmethod
+    def of(
+        cls, what: Any, *, low: float, high: float, deviation: float | None = None
+    ) -> ResponseCurve:
+        """A curve from a name among `NAMES`, which runs from 0 to 1, or from a function."""
+        if isinstance(what, ResponseCurve):
+            return what
+        noise = 0.25 if deviation is None else _checks.positive(deviation=deviation)
+        if callable(what):
+            return cls("function", what, noise)
+        shape = _SHAPES[_checks.one_of(NAMES, response=what)]
+        return cls(what, lambda x: shape((x - low) / (high - low)), noise)
+
+    def at(self, x: Floats) -> Floats:
+        """The mean response, checked."""
+        means = np.asarray(self.mean(x), dtype=np.float64)
+        if means.shape != x.shape or not np.isfinite(means).all():
+            raise InvalidInput("a finite mean response for each value", "another")
+        return means
+
+
+def regression_draw(truth: Truth, mechanism: Numeric, n: int, curve: ResponseCurve) -> Draw:
+    """One survey with a public response: mean squared error by estimator.
+
+    Given how many sent a report, the sum of their responses has the exact mean and variance.
+    """
+    x, masses = truth.lattice.centers, truth.masses
+    mean = curve.at(x)
+    low, high = _bounds(curve, mean)
+    first, second = mechanism.law.forward(
+        np.stack([masses * mean, masses * (mean**2 + curve.deviation**2)])
+    )
+    shares = truth.reports(mechanism)
+    least = np.finfo(np.float64).tiny
+    at = first / np.maximum(shares, least)
+    spread = np.sqrt(np.maximum(second / np.maximum(shares, least) - at**2, 0))
+
+    def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
+        count = generator.multinomial(n, shares)
+        sums = count * at + np.sqrt(count) * spread * generator.standard_normal(count.size)
+        sums = np.clip(sums, count * low, count * high)
+        squares = np.maximum(count * (at**2 + spread**2), sums**2 / np.maximum(count, 1))
+        response = Response(sums, squares, low, high)
+        counts = Counts(mechanism, count, simulated=True, response=response)
+        found = {}
+        for name, estimator in ESTIMATORS.items():
+            try:
+                fitted = estimator.fit(counts)
+            except ConfideError:  # this mechanism, or so few respondents, are not for it
+                continue
+            found[name, "mse"] = float(masses @ (fitted.predict(x) - mean) ** 2)
+        return found
+
+    return draw
+
+
+ESTIMATORS: dict[str, Any] = {
+    "ratio": RatioRegression(),
+    "linear": LinearRegression(),
+    "kernel": KernelRegression(),
+}
+
+
+def partition_draw(truth: Truth, epsilon: float, n: int, curve: ResponseCurve) -> Draw:
+    """One survey in which the response is private too: cells with noise, for epsilon in all."""
+    lattice = truth.lattice
+    x, masses = lattice.centers, truth.masses
+    mean = curve.at(x)
+    low, high = _bounds(curve, mean)
+    middle, bound = (low + high) / 2, (high - low) / 2
+    cells = suggest_cells(n, epsilon=epsilon, low=[lattice.low], high=[lattice.high])
+    partition = Partition(cells, bound=bound, epsilon=epsilon)
+    # E max(y, 0) of a response spread evenly over mean +- half (a response is rounded at random).
+    half, centred = math.sqrt(3) * curve.deviation, mean - middle
+    above = np.where(
+        np.abs(centred) >= half, np.maximum(centred, 0), (centred + half) ** 2 / (4 * half)
+    )
+    place = cells.index(x)
+    rows = [
+        np.bincount(place, masses * part, minlength=cells.size)
+        for part in ((above - centred) / bound, 1 - (2 * above - centred) / bound, above / bound)
+    ]
+    table = np.maximum(np.stack(rows), 0)
+    table /= table.sum()
+
+    def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
+        kinds = generator.multinomial(n, table.ravel()).reshape(table.shape)
+        seed = int(generator.integers(2**62))
+        sums = CellSums.simulate_tallies(partition, n, kinds, seed=seed)
+        fitted = PartitionRegression().fit(sums)
+        error = float(masses @ (fitted.predict(x) + middle - mean) ** 2)
+        return {("partition, response private", "mse"): error}
+
+    return draw
+
+
+def _bounds(curve: ResponseCurve, mean: Floats) -> tuple[float, float]:
+    half = math.sqrt(3) * curve.deviation
+    return float(mean.min()) - half, float(mean.max()) + half

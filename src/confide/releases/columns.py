@@ -1,0 +1,86 @@
+"""One to three columns of values, each with public bounds of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _checks
+from confide._types import Floats
+from confide.curves import CellDensity
+from confide.errors import InvalidInput
+from confide.lattice import Lattice
+from confide.releases.release import BOUNDS, Indices, bounded
+
+Bounds = Lattice | Mapping[str, Lattice]
+
+
+def checked_bounds(lattice: Any) -> Bounds:
+    """A lattice, or a mapping of one to three names to lattices, as a copy that nobody changes."""
+    if not isinstance(lattice, Mapping):
+        return bounded(lattice)
+    if not 1 <= len(lattice) <= 3:
+        raise InvalidInput("one to three columns", str(len(lattice)))
+    return {name: bounded(each) for name, each in lattice.items()}
+
+
+def named(lattice: Bounds) -> dict[str, Lattice]:
+    """Lattices by the names of their columns; a single number has the name ""."""
+    return {"": lattice} if isinstance(lattice, Lattice) else dict(lattice)
+
+
+def described(lattice: Bounds) -> list[dict[str, Any]]:
+    """Names and bounds, as plain values for JSON."""
+    return [{"name": name, **each.to_dict()} for name, each in named(lattice).items()]
+
+
+def split(lattice: Bounds, values: Any) -> list[Floats]:
+    """The columns of the values, all of one length."""
+    names = list(named(lattice))
+    if names == [""]:
+        columns = [values]
+    elif isinstance(values, Mapping) or hasattr(values, "columns"):
+        # By name, whatever order a table has them in.
+        missing = [name for name in names if name not in values]
+        if missing:
+            raise InvalidInput(f"a column {missing[0]!r}", "none")
+        columns = [values[name] for name in names]
+    else:
+        table = _checks.array(values=values)
+        if table.ndim != 2 or table.shape[1] != len(names):
+            raise InvalidInput(f"values of {len(names)} columns", f"shape {table.shape}", BOUNDS)
+        columns = list(table.T)
+    numbers = [_checks.vector(values=column) for column in columns]
+    lengths = {column.size for column in numbers}
+    if len(lengths) > 1:
+        raise InvalidInput("columns of one length", f"lengths {sorted(lengths)}")
+    return numbers
+
+
+def indexed(grids: Sequence[Lattice], columns: Sequence[Floats]) -> Indices:
+    """Cell numbers, one row a record and one column a lattice."""
+    found = [grid.index(column) for grid, column in zip(grids, columns, strict=True)]
+    return np.stack(found, axis=1).astype(np.int64)
+
+
+def counted(grids: Sequence[Lattice], indices: Indices) -> npt.NDArray[np.int64]:
+    """How many records each cell has, one axis a column."""
+    shape = tuple(grid.size for grid in grids)
+    flat = np.ravel_multi_index(tuple(indices.T), shape)
+    return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)
+
+
+def cell_density(
+    lattice: Bounds, edges: Sequence[Floats], kept: Floats, facts: Mapping[str, Any]
+) -> CellDensity:
+    """The density with cell masses in proportion to what was kept; uniform if that is nothing."""
+    total = kept.sum()
+    if total <= 0:
+        kept = np.ones(())
+        for line in edges:
+            kept = np.multiply.outer(kept, np.diff(line) / (line[-1] - line[0]))
+        total = kept.sum()
+    return CellDensity(tuple(edges), kept / total, tuple(named(lattice)), facts)

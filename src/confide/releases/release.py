@@ -1,0 +1,322 @@
+"""What every release has in common: integers in, noise, a document, and only then floats."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _checks
+from confide.accounting import Spend, checked_epsilon, odds, rounded_up
+from confide.curves import CellDensity, Density
+from confide.errors import ConfideWarning, InvalidInput, Mismatch, unquoted
+from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.lattice import Lattice
+from confide.ledger.bindings import content
+
+Indices = npt.NDArray[np.int64]
+BOUNDS = (
+    "Choose bounds from common knowledge (what a value can be at all, or a figure published "
+    "elsewhere), never from the data: values beyond them are clipped."
+)
+
+ANSWER = ("value", "low", "high", "level")
+"""What the answer of a query consists of."""
+VERSION = 1
+"""Of the tables and default rules: what was stored under others must not be opened with these."""
+
+MOST_RECORDS = 2**29
+"""Sums of the tallest table's entries over so many records stay within 64 bits."""
+
+Progress = Callable[[float], None]
+"""Told the share of the work that is done, from 0 to 1."""
+
+
+class Charges(Protocol):
+    """What a release asks of a ledger."""
+
+    def charge(
+        self,
+        key: str,
+        spec: dict[str, Any],
+        spend: Spend,
+        make: Callable[[], dict[str, Any]],
+        *,
+        data: bytes | None = None,
+        group: tuple[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Charge, then make; for a key already charged, return what was made then."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """What leaves the curator: a curve or an answer, and what it costs those in the data.
+
+    Parameters
+    ----------
+    spec
+        Public parameters of the release.
+    noisy
+        The integers that were released; everything else follows from them and ``spec``.
+    spend
+        What it costs.
+    facts
+        How it came about.
+    answer
+        The number asked for, with its interval; for a `Query`.
+    curve
+        The density; for the other releases.
+    simulated
+        Whether the noise came from a seed. Such a release is for study and not private.
+    """
+
+    spec: Mapping[str, Any]
+    noisy: tuple[int, ...]
+    spend: Spend
+    facts: Mapping[str, Any]
+    answer: Mapping[str, float] | None = None
+    curve: Density | None = None
+    simulated: bool = field(default=False, kw_only=True)
+
+    def words(self) -> str:
+        """What a person in the data may fear from this release."""
+        if self.simulated:
+            return "Simulated from a seed, for study: not private, never to be published."
+        epsilon, delta = self.spend.epsilon, self.spend.delta
+        power = min(1.0, math.nextafter(0.05 * math.exp(epsilon) + delta, 1.0))
+        text = (
+            f"Had you given any other value, every possible outcome of this release would have "
+            f"been as likely up to a factor of {odds(epsilon)} "
+            f"(epsilon = {rounded_up(epsilon, 4)}): whatever somebody believes about you, it moves "
+            f"their odds by no more than that. "
+        )
+        if delta:
+            text += (
+                f"This holds but for a probability of 1 in {int(1 / Fraction(repr(delta))):,} "
+                f"(delta): to so much of what may happen no bound applies. "
+            )
+        if power < 1:
+            return text + (
+                "Any test of a claim about you that is wrong 5 % of the time finds the truth at "
+                f"most {rounded_up(100 * power, 3)} % of the time."
+            )
+        return text + (
+            "At that size the bound leaves tests about you any power at all: it is weak protection."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: nothing but public parameters and what follows from the noise."""
+        result: dict[str, Any] = {
+            "spec": dict(self.spec),
+            "noisy": list(self.noisy),
+            "spend": self.spend.to_dict(),
+            "facts": dict(self.facts),
+            "simulated": self.simulated,
+        }
+        if self.answer is not None:
+            result["answer"] = dict(self.answer)
+        if self.curve is not None:
+            result["curve"] = self.curve.to_dict()
+        return result
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Release:
+        """The inverse of `to_dict`: a release that a ledger has stored, without the data."""
+        try:
+            spec, facts, noisy = dict(fields["spec"]), dict(fields["facts"]), fields["noisy"]
+            cost, simulated = fields["spend"], fields["simulated"]
+            spend = Spend(float(cost["epsilon"]), float(cost["delta"]), str(cost["note"]))
+            answer, curve = fields.get("answer"), fields.get("curve")
+            known = None if answer is None else {name: float(answer[name]) for name in ANSWER}
+        except (TypeError, KeyError, ValueError, AttributeError):
+            raise InvalidInput("a release, as its to_dict gives it", "another document") from None
+        _checks.integer(1, n=spec.get("n"))
+        whole = isinstance(noisy, list) and all(type(number) is int for number in noisy)
+        if not whole or type(simulated) is not bool or (answer is None) == (curve is None):
+            raise InvalidInput("a release, as its to_dict gives it", "another document")
+        return cls(
+            spec,
+            tuple(noisy),
+            spend,
+            facts,
+            known,
+            None if curve is None else CellDensity.from_dict(curve),
+            simulated=simulated,
+        )
+
+
+class Recipe(ABC):
+    """Public parameters of a release. Neighbours differ in one record's value; n is public."""
+
+    name: ClassVar[str]
+    epsilon: float
+    delta: float = 0.0
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The public parameters, as plain values for JSON."""
+
+    @abstractmethod
+    def loss(self, n: int) -> float:
+        """The certified loss for n records, rounded up: never above epsilon."""
+
+    def slack(self, n: int) -> float:
+        """The certified probability that `loss` leaves out, rounded up: never above delta."""
+        return 0.0
+
+    @abstractmethod
+    def _index(self, values: Any) -> Indices:
+        """Cell numbers of the values, one row a record: the last place with a raw float."""
+
+    def _prepare(self, indices: Indices, tell: Progress) -> Any:
+        """What can be worked out before anything is drawn, telling the share that is done.
+
+        It happens before the ledger is locked, so that what takes long keeps nobody waiting.
+        """
+        return indices
+
+    def _content(self, indices: Indices) -> bytes:
+        """What stands for the data in a ledger: the multiset of what is drawn from."""
+        return content(indices)
+
+    @abstractmethod
+    def _draw(self, prepared: Any, entropy: Entropy) -> list[int]:
+        """What is released: integers and fair words only."""
+
+    @abstractmethod
+    def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+        """Answer or curve, and facts, from what was released alone."""
+
+    def _advice(self, n: int) -> str:
+        """What about the public parameters may not be as it was meant, or nothing."""
+        return ""
+
+    @property
+    def spend(self) -> Spend:
+        """What one release costs, at most."""
+        return Spend(self.epsilon, self.delta)
+
+    @_checks.steady
+    def release(
+        self,
+        values: Any,
+        ledger: Charges | None = None,
+        key: str | None = None,
+        *,
+        group: tuple[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Release from the operating system's entropy; there is no seed.
+
+        Parameters
+        ----------
+        values
+            The raw values, one a record.
+        ledger
+            Where the cost is charged before anything is drawn.
+        key
+            A name for this release in the ledger; asking again with the same one returns the
+            stored release and costs nothing. With other data it is refused: the same data are
+            those whose values, in whatever order, fall into the same cells.
+        group
+            A public attribute and one of its values, such as ``("region", "north")``, if the
+            records are those of that group only: groups cost the largest, not the sum.
+        progress
+            Told the share of a long preparation that is done.
+        """
+        indices = self._records(values)
+        spec = self._spec(len(indices))
+        # Before anything is charged: whether there is noise for this at all, and enough of it.
+        if not self.loss(len(indices)) <= self.epsilon:
+            raise InvalidInput(f"a loss of at most {self.epsilon:g}", "more")
+        if not self.slack(len(indices)) <= self.delta:
+            raise InvalidInput(f"a delta of at most {self.delta:g}", "more")
+        if ledger is None and (key, group) != (None, None):
+            raise InvalidInput(
+                "a ledger with a key or a group",
+                "none",
+                "Without one a retry draws afresh, and several draws wear the noise away.",
+            )
+        if advice := self._advice(len(indices)):
+            warnings.warn(advice, ConfideWarning, stacklevel=3)
+        prepared = self._prepare(indices, progress or _silent)
+
+        def make() -> dict[str, Any]:
+            noisy = tuple(self._draw(prepared, SystemEntropy()))
+            return self._open(spec, noisy, simulated=False).to_dict()
+
+        if ledger is None:
+            document = make()
+        else:
+            if not isinstance(key, str) or not key:
+                raise InvalidInput(
+                    "a key for the ledger",
+                    _checks.shown(key),
+                    "Name the data and the question, such as 'staff-2024/mean-pay'.",
+                )
+            data = self._content(indices)
+            document = ledger.charge(key, spec, self.spend, make, data=data, group=group)
+            if document.get("spec") != spec or document.get("simulated") is not False:
+                raise Mismatch("the stored release of this key", "one of other parameters")
+        return self._open(spec, tuple(document["noisy"]), simulated=False)
+
+    @_checks.steady
+    def simulate(self, values: Any, *, seed: int) -> Release:
+        """A repeatable release with the same law, stamped as simulated. Not private."""
+        entropy = SeededEntropy(_checks.integer(0, seed=seed))
+        indices = self._records(values)
+        noisy = tuple(self._draw(self._prepare(indices, _silent), entropy))
+        return self._open(self._spec(len(indices)), noisy, simulated=True)
+
+    @unquoted("values that can be read")
+    def _records(self, values: Any) -> Indices:
+        indices = self._index(values)
+        if len(indices) > MOST_RECORDS:
+            raise InvalidInput(f"at most {MOST_RECORDS} records", str(len(indices)))
+        return indices
+
+    def _spec(self, n: int) -> dict[str, Any]:
+        return {"release": self.name, "version": VERSION, "n": n, **self.to_dict()}
+
+    def _facts(self, n: int) -> dict[str, Any]:
+        cost = {"epsilon": self.epsilon} | ({"delta": self.delta} if self.delta else {})
+        return {"method": self.name, "n": n, **cost}
+
+    def _open(self, spec: dict[str, Any], noisy: tuple[int, ...], *, simulated: bool) -> Release:
+        found = self._finish(noisy, spec["n"])
+        return Release(
+            spec,
+            noisy,
+            self.spend,
+            {**self._facts(spec["n"]), **found["facts"]},
+            found.get("answer"),
+            found.get("curve"),
+            simulated=simulated,
+        )
+
+
+def _silent(_: float) -> None:
+    """Tell nobody."""
+
+
+def bounded(lattice: Any) -> Lattice:
+    """A lattice, or advice on how to choose one."""
+    if not isinstance(lattice, Lattice):
+        raise InvalidInput(
+            "public bounds, as a Lattice(low=..., high=...)",
+            f"a {type(lattice).__name__}",  # not what is in it: it may be the values
+            BOUNDS,
+        )
+    return lattice
+
+
+def checked(recipe: Recipe) -> None:
+    """Validate the recipe's epsilon."""
+    object.__setattr__(recipe, "epsilon", checked_epsilon(recipe.epsilon))

@@ -1,0 +1,216 @@
+"""Samplers: a respondent who holds a whole data set releases a few synthetic records of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _checks
+from confide.accounting import Spend
+from confide.errors import InvalidInput, unquoted
+from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+
+Numbers = npt.NDArray[np.int64]
+
+MAX_SAMPLES = 2**20
+RECORDS = "records that the sampler can take"
+
+
+class Charges(Protocol):
+    """What a sampler asks of a ledger."""
+
+    def charge(
+        self,
+        key: str,
+        spec: dict[str, Any],
+        spend: Spend,
+        make: Callable[[], dict[str, Any]],
+        *,
+        data: bytes | None = None,
+    ) -> Any:
+        """Charge, then make; for a key already charged, return what was made then."""
+
+
+class Sampler(ABC):
+    """Releases samples of a respondent's data set, each at a cost of epsilon.
+
+    Neighbours are any two data sets whatever, of any two sizes: nothing about the records, not
+    even how many there are, changes the law of a sample by more than a factor of e**epsilon.
+
+    Everything that can fail (records of another shape, records outside of what the reference can
+    hold, a fit that does not work) fails on the respondent's own device, before anything is
+    charged or drawn; the message is for the respondent and must not be sent on. The time that the
+    fit takes depends on the records, and the draw's does not: send at a time fixed beforehand, not
+    when the fit is done. Whether anything is sent at all tells of the records too where they can be
+    refused: choose what holds all that a respondent may have, or have them clipped.
+    """
+
+    name: ClassVar[str]
+    epsilon: float
+
+    @property
+    @abstractmethod
+    def outcomes(self) -> int:
+        """How many outcomes a draw has, numbered from 0."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The public parameters, as plain values for JSON."""
+
+    @abstractmethod
+    def locate(self, numbers: Numbers) -> Any:
+        """The points that outcomes stand for."""
+
+    @abstractmethod
+    def rows(self, numbers: Numbers) -> list[Any]:
+        """The same as plain JSON values, one entry a sample."""
+
+    @abstractmethod
+    def _prepare(self, records: Any) -> Any:
+        """All that can be worked out, and can fail, before a draw. Private."""
+
+    @abstractmethod
+    def _content(self, records: Any) -> bytes:
+        """What stands for the records in a ledger, whatever order they come in. Private."""
+
+    @abstractmethod
+    def _draw(self, prepared: Any, entropy: Entropy, k: int) -> Numbers:
+        """Numbers of k independent outcomes: integers and fair words only."""
+
+    def settled(self, entropy: Entropy) -> Self:
+        """The same with every public choice made: a fresh public seed where none was given."""
+        return self
+
+    def _reopened(self, document: Mapping[str, Any]) -> Self:
+        """The settled sampler of a stored release."""
+        return self
+
+    def _public(self) -> dict[str, Any]:
+        """What settling has chosen, to be stored with a release."""
+        return {}
+
+    @property
+    def spend(self) -> Spend:
+        """What one sample costs, at most."""
+        return self.cost(1)
+
+    def cost(self, k: int) -> Spend:
+        """What k samples cost together, at most: k times epsilon as it is written down."""
+        return Spend(float(k * Fraction(repr(self.epsilon))))
+
+    @_checks.steady
+    def privatize(
+        self, records: Any, k: int = 1, *, ledger: Charges | None = None, key: str | None = None
+    ) -> Samples:
+        """Release samples, drawn from the operating system's entropy.
+
+        Parameters
+        ----------
+        records
+            The respondent's data set, one row a record.
+        k
+            How many samples; they cost k times epsilon.
+        ledger
+            Where that is charged, all at once, before anything is drawn.
+        key
+            A name for this release in the ledger; asking again with the same one returns the stored
+            samples and costs nothing. With other records it is refused.
+        """
+        k = _checks.integer(1, MAX_SAMPLES, k=k)
+        if ledger is None and key is not None:
+            raise InvalidInput("a ledger with a key", "none", "Without one nothing is charged.")
+        if ledger is not None and (not isinstance(key, str) or not key):
+            raise InvalidInput(
+                "a key for the ledger", _checks.shown(key), "Such as 'branch-12/2024-05'."
+            )
+        settled = self.settled(SystemEntropy())
+        with unquoted(RECORDS):
+            prepared = settled._prepare(records)
+
+        def make() -> dict[str, Any]:
+            numbers = settled._draw(prepared, SystemEntropy(), k).tolist()
+            return {**settled._public(), "numbers": numbers, "samples": settled.rows(numbers)}
+
+        if ledger is None or key is None:
+            return Samples(np.array(make()["numbers"]), settled, simulated=False)
+        spec = {"sampler": self.to_dict(), "k": k}
+        document = ledger.charge(key, spec, self.cost(k), make, data=self._content(records))
+        return Samples(np.array(document["numbers"]), self._reopened(document), simulated=False)
+
+    @_checks.steady
+    def simulate(self, records: Any, k: int = 1, *, seed: int) -> Samples:
+        """Repeatable samples with the same law, stamped as simulated. Not private."""
+        k = _checks.integer(1, k=k)
+        entropy = SeededEntropy(_checks.integer(0, seed=seed))
+        settled = self.settled(entropy)
+        with unquoted(RECORDS):
+            prepared = settled._prepare(records)
+        numbers = settled._draw(prepared, entropy, k)
+        return Samples(numbers, settled, simulated=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Synthetic records, and the sampler with all its public parameters; send their `to_dict`.
+
+    Parameters
+    ----------
+    numbers
+        What was drawn: the number of an outcome for each sample.
+    mechanism
+        How they were made; it says which point a number stands for.
+    simulated
+        Whether they were drawn from a seed. Such samples are for study and not private.
+    """
+
+    numbers: Numbers
+    mechanism: Sampler
+    simulated: bool = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.simulated, bool):
+            raise InvalidInput("simulated=True or False", _checks.shown(self.simulated))
+        array = _checks.array(numbers=self.numbers)
+        if array.ndim != 1 or array.dtype.kind not in "iu" or not array.size:
+            raise InvalidInput("a list of whole numbers", f"shape {array.shape} of {array.dtype}")
+        top = self.mechanism.outcomes - 1
+        if not (array.min() >= 0 and array.max() <= top):
+            raise InvalidInput(
+                f"numbers from 0 to {top}", "others", "They are not samples of this mechanism."
+            )
+        kept = np.array(array, dtype=np.int64)
+        kept.flags.writeable = False
+        object.__setattr__(self, "numbers", kept)
+
+    @property
+    def points(self) -> Any:
+        """The synthetic records."""
+        return self.mechanism.locate(self.numbers)
+
+    @property
+    def spend(self) -> Spend:
+        """What they cost together."""
+        return self.mechanism.cost(len(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "mechanism": self.mechanism.to_dict(),
+            "numbers": self.numbers.tolist(),
+            "samples": self.mechanism.rows(self.numbers),
+            "spend": self.spend.to_dict(),
+            "simulated": self.simulated,
+        }
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __repr__(self) -> str:
+        kind = "simulated" if self.simulated else "private"
+        return f"<{len(self)} {kind} samples of {self.mechanism!r}>"

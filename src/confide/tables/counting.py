@@ -1,0 +1,343 @@
+"""The query that counts reports, and what its rows say."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from confide import _checks
+from confide.errors import InvalidInput, Mismatch
+from confide.mechanisms import Joint, Mechanism
+from confide.reports.rows import CHOICES, GOOD, LeftOut
+from confide.reports.stamps import Stamp, differs
+from confide.summaries import Counts, Groups, Response
+from confide.summaries.groups import Key
+from confide.tables import faults
+from confide.tables.faults import Grouping, Numbers
+from confide.tables.sources import Opened, grouped, ibis, opened
+
+SUMS = ("sw", "sww", "sy", "syy")
+
+
+@dataclass(frozen=True)
+class Query:
+    """What to count.
+
+    Parameters
+    ----------
+    mechanism
+        What made the reports.
+    columns
+        Columns of reports, one a part.
+    response, weights
+        Public columns, or None.
+    bounds
+        Of the response, or None.
+    careful
+        Whether to look for NaN at any price; see `confide.tables._rows.odd`.
+    """
+
+    mechanism: Mechanism
+    columns: tuple[str, ...]
+    response: str | None
+    weights: str | None
+    bounds: tuple[float, float] | None
+    careful: bool = False
+
+    @property
+    def public(self) -> list[str]:
+        """Public columns that go along."""
+        return [name for name in (self.weights, self.response) if name is not None]
+
+    def over(self, source: Opened, grouping: Grouping) -> Any:
+        """The query: one row for each group and report, and one for each kind of bad row.
+
+        Two levels. The inner one groups by the columns with little done to them, which costs what
+        any GROUP BY does; the outer one sees distinct values only, and tells what they are.
+        """
+        table, keys = source.table, {}
+        for at, (name, size) in enumerate(
+            zip(self.columns, self.mechanism.law.outputs, strict=True)
+        ):
+            # A bare column is the fastest key. Files that lie about it cost memory, no more.
+            column = table[name]
+            keys[f"k{at}"] = column if name in source.small else faults.narrowed(column, size)
+        kept = grouping.columns(table) | keys
+        row_kinds = []
+        if self.weights is not None:
+            weight = Numbers.of(table[self.weights], self.weights, careful=self.careful)
+            kept["w"] = weight.value
+            row_kinds.append(faults.weight_kind(weight))
+        if self.response is not None:
+            answer = Numbers.of(table[self.response], self.response, careful=self.careful)
+            kept["y"] = answer.value
+            row_kinds.append(faults.response_kind(answer, self.bounds))
+        by = [*grouping.names, *keys]
+        if row_kinds:
+            kept["bad"] = faults.first_kind(*row_kinds)
+            by.append("bad")
+        rows = table.select(**kept)
+        inner = rows.group_by(by).aggregate(n=rows.count(), **self._sums(rows))
+        kinds = grouping.kind(inner)
+        for at, size in enumerate(self.mechanism.law.outputs):
+            kind, whole = faults.whole(inner[f"k{at}"], size, self.columns[at])
+            kinds.append(kind)
+            keys[f"k{at}"] = whole
+        if row_kinds:
+            kinds.append(inner["bad"])
+        inner = inner.mutate(kind=faults.first_kind(*kinds).cast("int64"), **keys)
+        good = inner["kind"] == GOOD
+        names = [*grouping.names, *keys]
+        inner = inner.mutate(**{name: good.ifelse(inner[name], ibis().null()) for name in names})
+        sums = {name: inner[name].sum() for name in self._sums(rows) if name not in ("low", "high")}
+        if self.response is not None:
+            sums |= {"low": inner["low"].min(), "high": inner["high"].max()}
+        return inner.group_by([*names, "kind"]).aggregate(n=inner["n"].sum().cast("int64"), **sums)
+
+    def unsure(self, rows: Any) -> bool:
+        """Whether NaN went unseen: no test may have found it, but sums that hold one show it."""
+        names = [name for name in SUMS if name in rows.column_names]
+        return not all(np.isfinite(rows.column(name).to_numpy()).all() for name in names)
+
+    def _sums(self, rows: Any) -> dict[str, Any]:
+        """Sums of w, w^2, w y and w y^2, and the range of y; zeros where a row is bad."""
+        sums: dict[str, Any] = {}
+        if not self.public:
+            return sums
+        good, scale = rows["bad"] == GOOD, ibis().literal(1.0)
+        if self.weights is not None:
+            scale = good.ifelse(rows["w"], 0.0)
+            sums |= {"sw": scale.sum(), "sww": (scale * scale).sum()}
+        if self.response is not None:
+            y = good.ifelse(rows["y"], 0.0)
+            sums |= {"sy": (scale * y).sum(), "syy": (scale * y * y).sum()}
+            sums |= {"low": y.min(), "high": y.max()}
+        return sums
+
+    def summaries(
+        self, rows: Any, grouping: Grouping, simulated: bool, *, invalid: str, where: str
+    ) -> tuple[dict[Key, Counts], dict[str, int]]:
+        """Counts of each group from the grouped rows, and how many rows are left out."""
+        compute = ibis("pyarrow.compute")
+        kinds, numbers = rows.column("kind").to_numpy(), rows.column("n").to_numpy()
+        found = {kind: int(numbers[kinds == kind].sum()) for kind in np.unique(kinds).tolist()}
+        left = faults.settle(found, invalid=invalid, where=where)
+        rows = rows.filter(compute.equal(rows.column("kind"), GOOD))
+        outputs = self.mechanism.law.outputs
+        size = math.prod(outputs)
+        keys, group = grouping.keys(rows, size)
+        places = tuple(rows.column(f"k{at}").to_numpy() for at in range(len(outputs)))
+        for place, end in zip(places, outputs, strict=True):
+            # An engine takes a file's word for its least and greatest value; we do not.
+            if place.min() < 0 or place.max() >= end:
+                raise InvalidInput(
+                    f"reports from 0 to {end - 1} in {where}",
+                    "others, behind statistics that say otherwise",
+                )
+        at = group * size + np.ravel_multi_index(places, outputs)
+
+        def dense(name: str, kind: Any = np.float64) -> Any:
+            flat = np.zeros(len(keys) * size, dtype=kind)
+            flat[at] = rows.column(name).to_numpy()
+            return flat.reshape(len(keys), *outputs)
+
+        tallies = dense("n", np.int64)
+        names = [name for name in SUMS if name in rows.column_names]
+        sums = {name: dense(name) for name in names}
+        low, high = np.full(len(keys), np.inf), np.full(len(keys), -np.inf)
+        if self.bounds is not None:
+            low[:], high[:] = self.bounds
+        elif self.response is not None:
+            np.minimum.at(low, group, rows.column("low").to_numpy())
+            np.maximum.at(high, group, rows.column("high").to_numpy())
+        result: dict[Key, Counts] = {}
+        for number, key in enumerate(keys):
+            weights = answer = None
+            if self.weights is not None:
+                weights = (sums["sw"][number], sums["sww"][number])
+            if self.response is not None:
+                ends = float(low[number]), float(high[number])
+                answer = Response(sums["sy"][number], sums["syy"][number], *ends)
+            result[key] = Counts(self.mechanism, tallies[number], simulated, weights, answer)
+        return result, left
+
+
+@overload
+def counts(
+    table: Any,
+    mechanism: Mechanism,
+    *,
+    column: str | Sequence[str] | None = ...,
+    response: str | None = ...,
+    bounds: tuple[float, float] | None = ...,
+    weights: str | None = ...,
+    by: None = ...,
+    simulated: bool = ...,
+    invalid: Literal["refuse", "drop"] = ...,
+) -> Counts: ...
+
+
+@overload
+def counts(
+    table: Any,
+    mechanism: Mechanism,
+    *,
+    column: str | Sequence[str] | None = ...,
+    response: str | None = ...,
+    bounds: tuple[float, float] | None = ...,
+    weights: str | None = ...,
+    by: str | Sequence[str],
+    simulated: bool = ...,
+    invalid: Literal["refuse", "drop"] = ...,
+) -> Groups[Counts]: ...
+
+
+def counts(
+    table: Any,
+    mechanism: Mechanism,
+    *,
+    column: str | Sequence[str] | None = None,
+    response: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    weights: str | None = None,
+    by: str | Sequence[str] | None = None,
+    simulated: bool = False,
+    invalid: Literal["refuse", "drop"] = "refuse",
+) -> Counts | Groups[Counts]:
+    """Count the reports of a table where it lives, with one GROUP BY.
+
+    Parameters
+    ----------
+    table
+        An Ibis table or expression of any engine; files by path, glob, folder or list of them
+        (.parquet, .csv, .csv.gz), which DuckDB reads; or an Arrow, pandas or polars table or a dict
+        of columns.
+    mechanism
+        What made the reports. Files that say so themselves must say the same.
+    column
+        The column of reports; for a joint mechanism one a part, by default the parts' names. By
+        default the table's only column.
+    response
+        A public column of numbers to regress on the answers.
+    bounds
+        Public bounds of the response; by default those observed, which merging widens.
+    weights
+        A public column of survey weights.
+    by
+        Public columns of words, whole numbers or dates: one summary for each of their values.
+    simulated
+        Whether the reports are simulated, where the files do not say.
+    invalid
+        What to do about rows that cannot be used, such as a report out of range: ``"refuse"`` the
+        table, or ``"drop"`` them and warn with `LeftOut`, which says how many of each kind.
+
+    Examples
+    --------
+    >>> from confide import Lattice, Laplace
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> table = {"pay": [3, 3, 5], "region": ["north", "south", "north"]}
+    >>> counts(table, mechanism, column="pay").n
+    3
+    >>> counts(table, mechanism, column="pay", by="region")
+    <Groups of 3 reports: 2 by region>
+    """
+    made, left = counted(
+        table,
+        mechanism,
+        column=column,
+        response=response,
+        bounds=bounds,
+        weights=weights,
+        by=by,
+        simulated=simulated,
+        invalid=invalid,
+    )
+    if left:
+        warnings.warn(LeftOut(left), stacklevel=2)
+    return made
+
+
+def counted(
+    table: Any,
+    mechanism: Mechanism,
+    *,
+    column: str | Sequence[str] | None,
+    response: str | None,
+    bounds: tuple[float, float] | None,
+    weights: str | None,
+    by: str | Sequence[str] | None,
+    simulated: bool,
+    invalid: str,
+) -> tuple[Counts | Groups[Counts], dict[str, int]]:
+    """The same with how many rows of each kind were left out, instead of a warning."""
+    if not isinstance(mechanism, Mechanism):
+        raise InvalidInput("a mechanism", _checks.shown(mechanism))
+    _checks.one_of(CHOICES, invalid=invalid)
+    grouping = Grouping.of(by)
+    query = Query(
+        mechanism, _columns(table, mechanism, column), response, weights, _ends(bounds, response)
+    )
+    source = opened(table, [*query.columns, *query.public, *grouping.by])
+    stamped = checked(source, query, simulated)
+    rows = grouped(query.over(source, grouping), source.where)
+    if query.unsure(rows):
+        rows = grouped(replace(query, careful=True).over(source, grouping), source.where)
+    made, left = query.summaries(rows, grouping, stamped, invalid=invalid, where=source.where)
+    return (made[()] if by is None else Groups(grouping.by, made)), left
+
+
+def _columns(
+    table: Any, mechanism: Mechanism, column: str | Sequence[str] | None
+) -> tuple[str, ...]:
+    if column is not None:
+        names = (column,) if isinstance(column, str) else tuple(column)
+    elif isinstance(mechanism, Joint):
+        names = tuple(mechanism.parts)
+    else:
+        names = tuple(opened(table, ()).table.columns)
+    wanted = len(mechanism.law.outputs)
+    if len(names) != wanted or not all(isinstance(name, str) for name in names):
+        raise InvalidInput(
+            "one column of reports" if wanted == 1 else f"{wanted} columns of reports",
+            ", ".join(map(str, names[:20])) or "none",
+            "Say with column= which are meant.",
+        )
+    return names
+
+
+def _ends(bounds: tuple[float, float] | None, response: str | None) -> tuple[float, float] | None:
+    if bounds is None:
+        return None
+    if response is None:
+        raise InvalidInput("a response to go with its bounds", "bounds alone")
+    low, high = (_checks.finite(bounds=end) for end in bounds)
+    if not low <= high:
+        raise InvalidInput("bounds in order", f"{low:g} and {high:g}")
+    return low, high
+
+
+def checked(source: Opened, query: Query, simulated: bool) -> bool:
+    """Whether the reports are simulated; every file must be by the mechanism that is asked for."""
+    if not isinstance(simulated, bool):
+        raise InvalidInput("simulated=True or False", _checks.shown(simulated))
+    said = set()
+    for metadata, where in source.stamps:
+        stamp = Stamp.read(metadata, where)
+        said.add(simulated if stamp is None else stamp.simulated)
+        if stamp is None:
+            continue
+        parts = getattr(query.mechanism, "parts", None) or {"": query.mechanism}
+        for name, part in zip(query.columns, parts.values(), strict=True):
+            if stamp.made([name], where) != part:
+                raise differs([name], where)
+        for name in query.public:
+            if name in stamp.mechanisms:
+                raise InvalidInput("a public column", f"the reports in column {name!r}")
+    if len(said) > 1:
+        raise Mismatch("reports that are all private or all simulated", "some of each")
+    return said.pop() if said else simulated

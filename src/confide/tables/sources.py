@@ -1,0 +1,178 @@
+"""From files and tables of any kind to an Ibis table."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from confide import _checks
+from confide.errors import InvalidInput, Unsupported, extra
+from confide.files import arrow
+from confide.files.paths import expand, named
+
+SMALL = 2**16
+"""Values of a column that no engine minds to tell apart."""
+MAX_ROWS = 2**24
+"""Grouped rows that may come to Python at most: half a gigabyte or so."""
+
+
+def ibis(module: str = "ibis") -> Any:
+    """The ibis module, or what to install."""
+    return extra(module, "tables")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table that can be queried.
+
+    Parameters
+    ----------
+    table
+        The Ibis table.
+    stamps
+        Metadata of the schema of each file or table, and how to call it in a message.
+    where
+        How to call the whole in a message.
+    small
+        Columns that files say to hold few different whole numbers.
+    """
+
+    table: Any
+    stamps: tuple[tuple[Any, str], ...]
+    where: str
+    small: frozenset[str] = frozenset()
+
+
+def opened(data: Any, columns: Sequence[str]) -> Opened:
+    """An Ibis table of files, of a table in memory or of itself, with some columns."""
+    engine = ibis()
+    if isinstance(data, (str, Path)):
+        found = _files([data], columns)
+    elif isinstance(data, (list, tuple)) and data:
+        found = _files(data, columns)
+    elif isinstance(data, engine.expr.types.Table):
+        found = Opened(data, (), "the table")
+    else:
+        found = _in_memory(arrow.table_of(data), columns)
+    _require(found.table.columns, columns, found.where)
+    return found
+
+
+def _require(names: Sequence[str], columns: Sequence[str], where: str) -> None:
+    """Refuse a table that lacks a column, or has one that an engine may take for it."""
+    for name in columns:
+        if name not in names:
+            raise arrow.no_column(list(names), name, where)
+        for other in names:
+            if other != name and other.lower() == name.lower():
+                raise InvalidInput(
+                    f"column names in {where} that differ by more than case",
+                    f"{_checks.shown(name)} and {_checks.shown(other)}",
+                    "Rename one of them.",
+                )
+
+
+def _in_memory(table: Any, columns: Sequence[str]) -> Opened:
+    """An Arrow table for a database of our own, whichever one Ibis uses by default."""
+    names = table.schema.names
+    _require(names, columns, "the table")
+    connection = _duckdb()
+    wanted = table.select(list(dict.fromkeys(columns)) or names)
+    with _told("the table"):
+        connection.con.register("rows", wanted)
+        schema = ibis().Schema.from_pyarrow(wanted.schema)
+        found = connection.sql("SELECT * FROM rows", schema=schema)
+    return Opened(found, ((table.schema.metadata, "the table"),), "the table")
+
+
+@cache
+def _database(_: int) -> Any:
+    """The embedded database of a process; it holds no data, but starting one takes a while."""
+    return ibis("duckdb").connect(config={"temp_directory": tempfile.gettempdir()})
+
+
+def _duckdb() -> Any:
+    """A connection of its own for each call, so that threads do not meet."""
+    return ibis().duckdb.from_connection(_database(os.getpid()).cursor())
+
+
+def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
+    if not all(isinstance(path, (str, Path)) for path in paths):
+        raise InvalidInput("a table or paths of files", _checks.shown(paths))
+    found = expand(paths, arrow.READABLE)
+    where = named(found[0]) if len(found) == 1 else f"{len(found):,} files"
+    plain = {path.suffix != ".parquet" for path in found}
+    if len(plain) > 1:
+        raise InvalidInput("files that are all Parquet or all CSV", "some of each")
+    # DuckDB takes stars and brackets in a name for a pattern, and a folder x=1 for a column.
+    names = [glob.escape(str(path)) for path in found]
+    sources = [arrow.Source(path) for path in found]
+    for source in sources:
+        source.require(columns)
+        _require(source.names, columns, source.where)
+        source.check(columns)
+    connection = _duckdb()
+    if plain == {True}:
+        with _told(where):
+            # Cells stay text and are parsed by our rules. By name: files may order their columns.
+            table = connection.read_csv(
+                names, header=True, delim=",", quote='"', escape='"', all_varchar=True, skip=0,
+                comment="", union_by_name=True, hive_partitioning=False,
+            )  # fmt: skip
+        return Opened(table, (), where)
+    for source in sources:
+        for name in columns:
+            # DuckDB would read all files with the types of the first: 1.5 as 2.
+            first, kind = sources[0].kind(name), source.kind(name)
+            if kind != first:
+                raise InvalidInput(
+                    f"column {name!r} of one type in all files",
+                    f"{first} in {sources[0].where} and {kind} in {source.where}",
+                )
+    with _told(where):
+        table = connection.read_parquet(names, hive_partitioning=False)
+    small = frozenset(
+        name for name in columns if all(source.states(name, 0, SMALL) for source in sources)
+    )
+    stamps = tuple((source.metadata, source.where) for source in sources)
+    return Opened(table, stamps, where, small)
+
+
+@contextlib.contextmanager
+def _told(where: str) -> Iterator[None]:
+    """Say in our words, and without quoting the data, what an engine could not do."""
+    trouble = ibis("ibis.common.exceptions")
+    try:
+        yield
+    except (trouble.OperationNotDefinedError, trouble.UnsupportedOperationError) as error:
+        # It ends with the class of what is missing: No translation rule for <class '...Unnest'>.
+        *_, operation = re.findall(r"\w+", str(error)) or ["operation"]
+        raise Unsupported(
+            f"The engine that holds {where} has no {operation}, which this needs: give the paths "
+            "of its files, and DuckDB reads them."
+        ) from error
+    except (ibis("duckdb").Error, arrow.arrow().ArrowException):
+        raise InvalidInput(
+            f"rows of the types that columns have in {where}", "something else, or not all of them"
+        ) from None
+
+
+def grouped(query: Any, where: str) -> Any:
+    """The rows of a grouped query as an Arrow table, refused where they are too many."""
+    with _told(where):
+        rows = query.limit(MAX_ROWS + 1).to_pyarrow()
+    if rows.num_rows > MAX_ROWS:
+        raise InvalidInput(
+            f"at most {MAX_ROWS:,} pairs of a group and a report in {where}",
+            "more",
+            "Take columns with fewer values in by=.",
+        )
+    return rows
