@@ -47,9 +47,7 @@ PAGE = ROOT / "docs" / "mutation.md"
 RESULT = ROOT / "evidence" / "results" / "mutation.json"
 SEED, COUNT = 13, 320
 CRITICAL = (
-    "mechanisms/*.py", "releases/*.py", "randomness.py", "discrete.py", "ledgers.py",
-    "_bindings.py", "_contents.py", "_locks.py", "_costs.py", "_sqlite.py", "accounting.py",
-    "lattice.py",
+    "mechanisms/*.py", "releases/*.py", "exact/*.py", "ledger/*.py", "accounting.py", "lattice.py",
 )  # fmt: skip
 HOUR = 3600
 KILLED, OVERTIME, SURVIVED = "killed", "took too long", "survived"

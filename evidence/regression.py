@@ -32,7 +32,7 @@ from confide.estimators import (
     RatioRegression,
     suggest_cells,
 )
-from confide.summaries import Counts
+from confide.summaries import CellSums, Counts
 from evidence.regression_bands import GRID, coverage, coverage_table, private_coverage, wave
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -180,7 +180,7 @@ def partition(x: np.ndarray, y: np.ndarray, epsilon: float, seed: int) -> Regres
     """Noisy cell sums of x and y at the same total; the response lies evenly about zero there."""
     cells = suggest_cells(x.size, epsilon=epsilon, low=[0], high=[1])
     mechanism = Partition(cells, bound=0.5, epsilon=epsilon)
-    curve = PartitionRegression().fit(mechanism.simulate_sums(x, y - 0.5, seed=seed))
+    curve = PartitionRegression().fit(CellSums.simulate(mechanism, x, y - 0.5, seed=seed))
     return replace(curve, values=curve.values + 0.5)
 
 

@@ -22,7 +22,7 @@ MODULES = {
     # The last one is taken of fractions.
     "math": {"isqrt", "prod", "comb", "ceil"},
     "os": {"urandom"},
-    "confide._validate": {"array", "vector", "integer", "positive", "within", "shown"},
+    "confide._checks": {"array", "vector", "integer", "positive", "within", "shown"},
 }  # fmt: skip
 """Modules that may be used, and what of them."""
 IMPORTED = {

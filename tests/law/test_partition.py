@@ -284,7 +284,7 @@ def test_sums_have_the_same_law_as_adding_reports(levels: int, way: str) -> None
     drawn = []
     for seed in range(runs):
         if way == "sums":
-            sums = mechanism.simulate_sums(x, y, seed=seed)
+            sums = CellSums.simulate(mechanism, x, y, seed=seed)
         else:
             sums = CellSums.of(mechanism.simulate(x, y, seed=seed))
         assert sums.simulated
@@ -409,7 +409,7 @@ def test_odd_values_get_a_sentence_that_does_not_quote_them(name: str) -> None:
     for x, y in ((BAD_POINTS[name], good), (good, BAD_POINTS[name])):
         if name == "nested bool" and y is not good:
             continue
-        for run in (mechanism.privatize, lambda x, y: mechanism.simulate_sums(x, y, seed=1)):
+        for run in (mechanism.privatize, lambda x, y: CellSums.simulate(mechanism, x, y, seed=1)):
             with pytest.raises(ConfideError) as caught:
                 run(x, y)
             assert "secret" not in str(caught.value)

@@ -18,20 +18,19 @@ from .static_guard import Guard
 
 ROOT = Path(confide.__file__).parent
 MODULES = [
-    "randomness.py",
-    "discrete.py",
+    *(f"exact/{name}.py" for name in (
+        "entropy", "enclosures", "inversion", "clamped", "unbounded",
+    )),
     *(f"mechanisms/{name}.py" for name in (
-        "base", "laplace", "square_wave", "gamma", "randomized_response", "joint", "partition",
-        "mollification", "finite_mollifier", "samples",
+        "protocol", "laplace", "square_wave", "two_sided_gamma", "categories", "joint", "partition",
     )),
     *(f"releases/{name}.py" for name in (
-        "base", "additive", "noise", "gaussian_noise", "query", "histogram", "tables", "series",
-        "bernstein", "gaussian_process", "kolmogorov_smirnov", "choice", "ranks", "moments",
-        "_layers", "_sequences", "holdout", "_columns", "scores",
+        "release", "additive", "query", "histogram", "series", "gaussian_process",
+        "kolmogorov_smirnov", "choice", "sequences", "holdout", "columns",
     )),
-    "sampling/mollifier.py",
-    "sampling/mbde.py",
-    "sampling/naive.py",
+    *(f"sampling/{name}.py" for name in (
+        "sampler", "mollification", "mollifier", "mbde", "naive",
+    )),
 ]  # fmt: skip
 DRAWING = {
     "draw", "_draw", "_run", "added", "sums", "noises", "choice.exponents",
@@ -41,29 +40,27 @@ DRAWING = {
 PUBLIC = {
     "partition.index": "floats may appear up to the index",
     "naive.shape": "public sizes",
-    "gamma._weights": "the public table of the noise: its integers are the law",
+    "two_sided_gamma._weights": "the public table of the noise: its integers are the law",
     "mollification._bounds": "public bounds, cut to the band by integers in the last line",
-    "finite_mollifier.band": "made of public parameters",
     "mollifier.band": "made of public parameters",
-    "randomized_response.law": "made of public parameters",
-    "scores.apart": "the noise of a difference of scores, which is none",
+    "categories.law": "made of public parameters",
+    "choice.apart": "the noise of a difference of scores, which is none",
     "gaussian_process.noise": "a public parameter, certified by integers",
     "square_wave.law": "made of public parameters",
     "partition.law": "made of public parameters",
     "histogram.size": "a public number of cells",
     "histogram.grids": "public bounds",
-    "tables.grids": "public bounds",
+    "series.grids": "public bounds",
     "series.size": "a public number of terms",
     "mollifier.size": "a public number of atoms",
     "series.table": "a public table of coefficients",
-    "bernstein.table": "a public table of coefficients",
     "query._ranks": "public parameters",
-    "ranks.targets": "public ranks",
-    "ranks.reach": "a public distance",
+    "query.targets": "public ranks",
+    "query.reach": "a public distance",
     "mbde.proposals": "a public number",
     "mbde.chances": "clipped to public integer bounds, whatever the floats were",
     "mbde.locate": "points of public numbers",
-    "base.words": "for people",
+    "release.words": "for people",
     "kolmogorov_smirnov.shape": "public sizes",
 }
 """What is made of public parameters alone, or cannot change a law, and why it may use floats."""
@@ -73,15 +70,15 @@ RATIONAL = {
 """Functions whose divisions are between fractions."""
 POWERS = {
     "mollification.TOTAL: BITS",
-    "randomness._guide: min(self.bits, 16)",
-    "randomness._guide: shift",
-    "randomness._search: self.bits",
-    "randomness._thresholds: self.bits",
-    "randomness.exp_enclosure: halvings",
-    "gaussian_noise._propose: HALF",
-    "gaussian_noise._propose: HALF + 1",
-    "gaussian_noise._survive: j",
-    "noise._samplers: digits",
+    "inversion._guide: min(self.bits, 16)",
+    "inversion._guide: shift",
+    "inversion._search: self.bits",
+    "inversion._thresholds: self.bits",
+    "enclosures.exp_enclosure: halvings",
+    "unbounded._propose: HALF",
+    "unbounded._propose: HALF + 1",
+    "unbounded._survive: j",
+    "unbounded._samplers: digits",
 }
 """Exponents that are sizes of words, or counted up from 0."""
 
@@ -109,17 +106,17 @@ def test_no_float_and_no_generator_between_index_and_report() -> None:
 def test_the_walk_comes_everywhere() -> None:
     found = {f"{Path(module).stem}.{name}" for module, name in guard(SOURCES).reached}
     assert found >= {
-        "randomness.draw", "randomness._search", "randomness._refine", "randomness._guide",
-        "randomness._count", "randomness.words", "randomness.weighted", "randomness.exp_enclosure",
-        "discrete.laplace_sampler", "discrete.gamma_sampler", "base._run", "laplace.draw",
-        "square_wave.draw", "gamma.draw", "randomized_response.draw", "joint.draw",
-        "partition._noisy", "partition._spread", "mollification.draw", "finite_mollifier._draw",
-        "noise._geometric", "noise._digit", "noise._power", "gaussian_noise._propose",
-        "gaussian_noise._survive", "histogram.sums", "query._draw", "query.sums", "query.noises",
-        "tables.sums", "tables.noises", "gaussian_process.sums", "additive._draw",
-        "choice.exponential", "ranks.draw", "ranks.weights", "ranks.distances",
-        "moments.integer_variance", "moments.integer_fourth", "_layers.keeping", "_sequences.draw",
-        "additive.added", "holdout._draw", "mollifier._draw", "mbde._draw", "naive._draw",
+        "inversion.draw", "inversion._search", "inversion._refine", "inversion._guide",
+        "inversion._count", "entropy.words", "inversion.weighted", "enclosures.exp_enclosure",
+        "clamped.laplace_sampler", "protocol._run", "laplace.draw",
+        "square_wave.draw", "two_sided_gamma.draw", "categories.draw", "joint.draw",
+        "partition._noisy", "partition._spread", "mollification.draw", "mollifier._draw",
+        "unbounded._geometric", "unbounded._digit", "unbounded._power", "unbounded._propose",
+        "unbounded._survive", "histogram.sums", "query._draw", "query.sums", "query.noises",
+        "series.sums", "series.noises", "gaussian_process.sums", "additive._draw",
+        "choice.exponential", "query.draw", "query.weights", "query.distances",
+        "query.integer_variance", "query.integer_fourth", "sequences.keeping", "sequences.draw",
+        "additive.added", "holdout._draw", "mbde._draw", "naive._draw",
     }  # fmt: skip
 
 
@@ -149,25 +146,25 @@ def test_every_power_is_needed(name: str) -> None:
             "np.random.default_rng().integers(0, 9, indices.size)",
         ),
         (
-            "mechanisms/randomized_response.py",
+            "mechanisms/categories.py",
             "self.sampler.draw(entropy, indices.size)",
             "helper(indices)",
         ),
-        ("mechanisms/mollification.py", "np.cumsum(weights)", "np.cumsum(np.exp(weights))"),
-        ("mechanisms/mollification.py", "np.cumsum(weights)", "np.cumsum(weights.astype(float))"),
+        ("sampling/mollification.py", "np.cumsum(weights)", "np.cumsum(np.exp(weights))"),
+        ("sampling/mollification.py", "np.cumsum(weights)", "np.cumsum(weights.astype(float))"),
         ("mechanisms/partition.py", "    noise += truth\n", "    noise += truth.mean()\n"),
         ("mechanisms/partition.py", "    noise += truth\n", "    noise = noise.astype('f8')\n"),
-        ("randomness.py", "middle = (low + high) // 2", "middle = int((low + high) / 2)"),
-        ("randomness.py", "os.urandom(n * bits // 8)", "random.randbytes(n * bits // 8)"),
-        ("discrete.py", "        work = bits + 64\n", "        work = bits + math.log2(64)\n"),
+        ("exact/inversion.py", "middle = (low + high) // 2", "middle = int((low + high) / 2)"),
+        ("exact/entropy.py", "os.urandom(n * bits // 8)", "random.randbytes(n * bits // 8)"),
+        ("exact/clamped.py", "        work = bits + 64\n", "        work = bits + math.log2(64)\n"),
         ("releases/additive.py", "int(total) + int(part)", "float(total) + int(part)"),
-        ("releases/noise.py", "digit.draw(entropy, n) << j", "digit.draw(entropy, n) * 2.0**j"),
+        ("exact/unbounded.py", "digit.draw(entropy, n) << j", "digit.draw(entropy, n) * 2.0**j"),
         (
-            "releases/gaussian_noise.py",
+            "exact/unbounded.py",
             "np.abs(size - centre)",
             "np.sqrt((size - centre) ** 2)",
         ),
-        ("releases/_sequences.py", "reached -= counts[-1]", "reached -= counts[-1] / 1"),
+        ("releases/sequences.py", "reached -= counts[-1]", "reached -= counts[-1] / 1"),
     ],
 )
 def test_violations_are_caught(module: str, line: str, broken: str) -> None:
@@ -260,5 +257,5 @@ def test_roundabout_ways_are_caught(statement: str, elsewhere: str) -> None:
 
 
 def test_a_seeded_source_is_the_only_generator() -> None:
-    source = SOURCES["randomness.py"].replace("class SeededEntropy", "class Another")
-    assert violations({**SOURCES, "randomness.py": source})
+    source = SOURCES["exact/entropy.py"].replace("class SeededEntropy", "class Another")
+    assert violations({**SOURCES, "exact/entropy.py": source})

@@ -137,4 +137,4 @@ def test_truth_is_checked_before_it_is_drawn_from() -> None:
             CellSums.simulate_tallies(PARTITION, 10, wrong, seed=1)
     assert CellSums.simulate_tallies(PARTITION, 11, truth, seed=1).n == 11
     with pytest.raises(InvalidInput):
-        PARTITION.simulate_sums([[0.1, 0.1]], [0.5], seed=-1)
+        CellSums.simulate(PARTITION, [[0.1, 0.1]], [0.5], seed=-1)

@@ -14,8 +14,6 @@ from confide.curves import (
     CellRegression,
     Line,
     Proportions,
-    WaveDensity,
-    WaveRegression,
 )
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators import (
@@ -25,9 +23,10 @@ from confide.estimators import (
     PartitionRegression,
     RatioRegression,
 )
+from confide.foreign.waves import WaveDensity, WaveRegression
 from confide.lattice import Cells
 from confide.mechanisms import Partition
-from confide.summaries import Counts
+from confide.summaries import CellSums, Counts
 
 EDGES = np.linspace(0, 1, 201)
 BETA = CellDensity((EDGES,), np.diff(stats.beta(2, 5).cdf(EDGES)))
@@ -64,9 +63,9 @@ def curves(columns: int) -> dict[str, Callable[[npt.ArrayLike], object]]:
     ones, ends = np.ones((2, 3)), ((0.0,) * columns, (1.0,) * columns)
     cells = Cells(low=[0] * columns, high=[1] * columns, shape=shape)
     x = np.random.default_rng(3).random((400, columns))
-    sums = Partition(cells, bound=1.0, epsilon=4.0).simulate_sums(x, x[:, 0], seed=4)
+    sums = CellSums.simulate(Partition(cells, bound=1.0, epsilon=4.0), x, x[:, 0], seed=4)
     labels = Partition(cells, epsilon=4.0, classify=True)
-    signs = labels.simulate_sums(x, np.where(x[:, 0] > 0.5, 1, -1), seed=5)
+    signs = CellSums.simulate(labels, x, np.where(x[:, 0] > 0.5, 1, -1), seed=5)
     partition = PartitionRegression().fit(sums)
     classes = PartitionClassification().fit(signs)
     line = Line(0.0, (1.0,) * columns, lambda: np.eye(columns + 1), *ends, names)

@@ -38,7 +38,7 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def sums(data: tuple[np.ndarray, np.ndarray]) -> CellSums:
-    return Partition(SQUARE, bound=1.0, epsilon=4.0).simulate_sums(*data, seed=3)
+    return CellSums.simulate(Partition(SQUARE, bound=1.0, epsilon=4.0), *data, seed=3)
 
 
 def test_threshold_estimate_is_the_printed_one(sums: CellSums) -> None:
@@ -74,7 +74,7 @@ def test_default_is_close_to_the_estimate_without_noise(
 def test_shrinks_what_cannot_be_told_from_noise() -> None:
     x = np.full(2000, 0.1)
     partition = Partition(Cells(low=[0], high=[1], shape=[50]), bound=1.0, epsilon=0.5)
-    sums = partition.simulate_sums(x, np.zeros(2000), seed=1)
+    sums = CellSums.simulate(partition, x, np.zeros(2000), seed=1)
     shrunk = PartitionRegression().fit(sums).values
     cut = PartitionRegression(threshold=0).fit(sums).values
     assert (np.abs(shrunk) <= np.abs(cut) + 1e-12).all()
@@ -87,7 +87,7 @@ def test_intervals_cover_the_means_of_the_cells(data: tuple[np.ndarray, np.ndarr
         partition = Partition(SQUARE, bound=1.0, epsilon=epsilon, levels=levels)
         hits = []
         for seed in range(60):
-            curve = PartitionRegression().fit(partition.simulate_sums(*data, seed=seed))
+            curve = PartitionRegression().fit(CellSums.simulate(partition, *data, seed=seed))
             low, high = curve.interval(SQUARE.centers)
             assert (low >= -1).all()
             assert (high <= 1).all()
@@ -104,7 +104,7 @@ def test_classification_is_the_sign() -> None:
     x = generator.random((N, 2)) * [1.0, 2.0]
     y = np.where(generator.random(N) < 0.5 + 0.4 * np.sign(x[:, 0] - 0.34), 1, -1)
     partition = Partition(SQUARE, epsilon=2.0, classify=True)
-    sums = partition.simulate_sums(x, y, seed=1)
+    sums = CellSums.simulate(partition, x, y, seed=1)
     rule = PartitionClassification().fit(sums)
     assert (rule.predict(SQUARE.centers) == np.where(sums.nu > 0, 1, -1)).all()
     assert rule.predict([[0.9, 0.5], [0.1, 0.5], [7, 7]]).tolist() == [1, -1, -1]
@@ -116,7 +116,7 @@ def test_classification_is_the_sign() -> None:
     with pytest.raises(Unsupported, match="PartitionClassification"):
         PartitionRegression().fit(sums)
     # Labels cost half as much noise as a response with the same budget.
-    both = Partition(SQUARE, bound=1.0, epsilon=2.0).simulate_sums(x, y, seed=1)
+    both = CellSums.simulate(Partition(SQUARE, bound=1.0, epsilon=2.0), x, y, seed=1)
     assert (PartitionClassification().fit(both).predict([[0.9, 0.5]])) == 1
     assert (sums.variances()[1] < 0.5 * both.variances()[1]).all()
 
@@ -183,7 +183,7 @@ def test_error_falls_with_n() -> None:
         at = np.linspace(0, 1, 2000, endpoint=False)
         squares = []
         for seed in range(5):
-            sums = Partition(cells, bound=1.0, epsilon=2.0).simulate_sums(x, y, seed=seed)
+            sums = CellSums.simulate(Partition(cells, bound=1.0, epsilon=2.0), x, y, seed=seed)
             fit = PartitionRegression().fit(sums).predict(at)
             squares.append(np.mean((fit - np.sin(2 * np.pi * at)) ** 2))
         errors.append(np.mean(squares))

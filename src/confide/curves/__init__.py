@@ -1,4 +1,4 @@
-"""What an estimate is in the end: densities and proportions, wherever they came from."""
+"""Result types of estimators and releases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from confide.curves.regression import (
     Logistic,
     Regression,
 )
-from confide.foreign.waves import WaveDensity, WaveRegression
 
 __all__ = [
     "Band",
@@ -30,7 +29,5 @@ __all__ = [
     "Proportions",
     "Regression",
     "ShareIntervals",
-    "WaveDensity",
-    "WaveRegression",
     "difference",
 ]

@@ -115,7 +115,8 @@ class PartitionRegression:
     >>> from confide.mechanisms.partition import Partition
     >>> cells = suggest_cells(200_000, epsilon=2.0, low=[0], high=[1])
     >>> x = np.random.default_rng(1).random(200_000)
-    >>> sums = Partition(cells, bound=1.0, epsilon=2.0).simulate_sums(x, x**2, seed=2)
+    >>> from confide import CellSums
+    >>> sums = CellSums.simulate(Partition(cells, bound=1.0, epsilon=2.0), x, x**2, seed=2)
     >>> curve = PartitionRegression().fit(sums)
     >>> bool(abs(curve.predict(0.5) - 0.25) < 0.1)
     True
@@ -197,7 +198,8 @@ class PartitionClassification:
     >>> cells = Cells(low=[0], high=[1], shape=[4])
     >>> x = np.random.default_rng(1).random(50_000)
     >>> y = np.where(x > 0.5, 1, -1)
-    >>> sums = Partition(cells, epsilon=1.0, classify=True).simulate_sums(x, y, seed=2)
+    >>> from confide import CellSums
+    >>> sums = CellSums.simulate(Partition(cells, epsilon=1.0, classify=True), x, y, seed=2)
     >>> PartitionClassification(labels=("no", "yes")).fit(sums).predict([0.2, 0.9]).tolist()
     ['no', 'yes']
     """

@@ -1,8 +1,8 @@
-"""Noise on the integers, for our own reports.
+"""Laplace noise on the integers that is clamped at the ends, for our own reports.
 
 A report is clamped to the lattice's cells 0 .. m, so noise beyond -m or m ends at an end cell
-whatever the value was: both laws here are therefore needed on -m .. m only, with everything beyond
-gathered at the two ends.
+whatever the value was: the law is needed on -m .. m only, with everything beyond gathered at the
+two ends.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-from scipy.special import gammainc, gammaincc
 
 from confide._types import Floats
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_ceiling
-from confide.exact.inversion import Inversion, weighted
+from confide.exact.inversion import Inversion
 
 ONE = 2**62
 """Denominator of the public parameter of the discrete Laplace law."""
@@ -79,26 +78,3 @@ def laplace_sampler(parameter: int, m: int, bits: int = 64) -> Inversion:
         return lower_half, upper_half
 
     return Inversion(enclosure, bits)
-
-
-def gamma_weights(shape: float, scale: float, m: int) -> tuple[int, ...]:
-    """A public integer table at 0 .. m of two-sided gamma noise, ``scale`` in cells.
-
-    Cell masses of the continuous law, in units of 2**-62 and at least 1, the last one holding the
-    whole tail. The table is the law: whatever the floats it was made from, its integers are what
-    is drawn from and what the loss is computed from.
-    """
-    edges = (np.arange(m + 1) - 0.5) / scale
-    edges[0] = 0.0
-    tail = gammaincc(shape, edges) / 2
-    # From below where the tail is close to 1/2, else from above, so that no digits cancel.
-    near = np.diff(gammainc(shape, edges) / 2)
-    mass = np.append(np.where(tail[:-1] > 0.25, near, tail[:-1] - tail[1:]), tail[-1])
-    mass[0] *= 2
-    # Below 2**63 and exact: multiplying by a power of two does not round.
-    return tuple(np.maximum(np.rint(ONE * mass), 1).astype(np.int64).tolist())
-
-
-def gamma_sampler(weights: tuple[int, ...], bits: int = 64) -> Inversion:
-    """Exact draws of noise + m from a symmetric table."""
-    return weighted(weights[:0:-1] + weights, bits)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,6 @@ from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.exact.inversion import FEW, Inversion
 from confide.lattice import LIMIT, Cells, Numbers
 from confide.mechanisms.laws import Clamped, largest_ratio
-
-if TYPE_CHECKING:
-    from confide.summaries.cell_sums import CellSums
 
 
 @dataclass(frozen=True)
@@ -257,12 +254,6 @@ class Partition:
         entropy = SeededEntropy(_checks.integer(0, seed=seed))
         parts = list(self._batches(self._checked(points, responses), entropy))
         return CellReports(np.concatenate(parts), self, simulated=True)
-
-    def simulate_sums(self, points: Any, responses: Any, *, seed: int) -> CellSums:
-        """The sum of simulated reports, drawn cell by cell: the same law, no reports."""
-        from confide.summaries.cell_sums import CellSums
-
-        return CellSums.simulate(self, points, responses, seed=seed)
 
     def index(self, points: Any, responses: Any, entropy: Entropy) -> tuple[Numbers, Numbers]:
         """Cell numbers and response levels 0 .. 2 J: the last place where a float may appear."""

@@ -15,10 +15,10 @@ from confide import _checks
 from confide._types import Floats
 from confide.accounting import Spend, rounded_up
 from confide.errors import InvalidInput, Unsupported
-from confide.exact.clamped import gamma_sampler, gamma_weights
+from confide.exact.clamped import ONE
 from confide.exact.enclosures import log_ceiling
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import Inversion
+from confide.exact.inversion import Inversion, weighted
 from confide.lattice import Lattice
 from confide.mechanisms.laws import Clamped
 from confide.mechanisms.protocol import Indices, Numeric
@@ -89,7 +89,7 @@ class TwoSidedGamma(Numeric):
     @cached_property
     def _weights(self) -> tuple[int, ...]:
         width = (self.lattice.high - self.lattice.low) / self.lattice.size
-        return gamma_weights(self.shape, self.scale / width, self.lattice.size - 1)
+        return _table(self.shape, self.scale / width, self.lattice.size - 1)
 
     @cached_property
     def _digest(self) -> str:
@@ -128,7 +128,7 @@ class TwoSidedGamma(Numeric):
     @cached_property
     def sampler(self) -> Inversion:
         """Exact draws of the noise, shifted by m."""
-        return gamma_sampler(self._weights)
+        return weighted(self._weights[:0:-1] + self._weights)
 
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """Add noise to the index and clamp."""
@@ -162,3 +162,24 @@ class TwoSidedGamma(Numeric):
             # The table is made with floats: two machines agree on the noise if they agree on this.
             "table": self._digest,
         }
+
+
+def _table(shape: float, scale: float, m: int) -> tuple[int, ...]:
+    """A public integer table at 0 .. m of two-sided gamma noise, ``scale`` in cells.
+
+    Cell masses of the continuous law, in units of 2**-62 and at least 1, the last one holding the
+    whole tail. The table is the law: whatever the floats it was made from, its integers are what
+    is drawn from and what the loss is computed from.
+    """
+    # Here, so that a device that never uses this noise does without scipy.
+    from scipy.special import gammainc, gammaincc
+
+    edges = (np.arange(m + 1) - 0.5) / scale
+    edges[0] = 0.0
+    tail = gammaincc(shape, edges) / 2
+    # From below where the tail is close to 1/2, else from above, so that no digits cancel.
+    near = np.diff(gammainc(shape, edges) / 2)
+    mass = np.append(np.where(tail[:-1] > 0.25, near, tail[:-1] - tail[1:]), tail[-1])
+    mass[0] *= 2
+    # Below 2**63 and exact: multiplying by a power of two does not round.
+    return tuple(np.maximum(np.rint(ONE * mass), 1).astype(np.int64).tolist())
