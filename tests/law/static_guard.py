@@ -17,7 +17,7 @@ MODULES = {
         "clip", "concatenate", "cumsum", "diag", "empty", "flatnonzero", "frombuffer", "full",
         "int8", "int32", "int64", "little_endian", "maximum", "minimum", "moveaxis", "ndarray",
         "ones", "ones_like", "prod", "ptp", "ravel", "ravel_multi_index", "searchsorted", "stack",
-        "tensordot", "uint16", "uint64", "unique", "where", "zeros",
+        "tensordot", "uint8", "uint16", "uint32", "uint64", "unique", "where", "zeros",
     },
     # The last one is taken of fractions.
     "math": {"isqrt", "prod", "comb", "ceil"},
@@ -46,7 +46,8 @@ ATTRIBUTES = {
     "_entropy", "count_parameter", "far", "inputs", "near", "value_parameter",
 }  # fmt: skip
 """Of arrays, fractions and Python's own containers; then of public laws."""
-TYPES = {"bool", "int", "np.int8", "np.int32", "np.int64", "np.uint16", "np.uint64"}
+TYPES = {"bool", "int", "np.int8", "np.int32", "np.int64", "np.uint16", "np.uint32", "np.uint64",
+         "KINDS[bits]", "KINDS[self.bits]"}  # fmt: skip
 KEPT = {"np", *(each.removeprefix("np.") for each in TYPES)}
 """Names that may not be given another meaning."""
 PLACES = {

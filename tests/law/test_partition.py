@@ -331,7 +331,9 @@ def test_sums_match_exact_moments_at_scale() -> None:
 
 def test_reports_are_made_of_the_operating_systems_entropy(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism, n, size = partition(5, 1.0, 2), 40, 5
-    tapes = [np.random.default_rng(k).bytes(8 * m) for k, m in enumerate((n, n * size, n * size))]
+    # Rounding takes words of 64 bits, noise takes words of 32.
+    sizes = (8 * n, 4 * n * size, 4 * n * size)
+    tapes = [np.random.default_rng(k).bytes(m) for k, m in enumerate(sizes)]
     given = iter(tapes)
 
     def forbidden(*_: object) -> None:
@@ -349,7 +351,7 @@ def test_reports_are_made_of_the_operating_systems_entropy(monkeypatch: pytest.M
             self.left = iter(tapes)
 
         def words(self, n: int, bits: int) -> np.ndarray:
-            return np.frombuffer(next(self.left), dtype="<u8")
+            return np.frombuffer(next(self.left), dtype=f"<u{bits // 8}")
 
     tape = Tape()
     cell, level = mechanism.index(x, y, tape)

@@ -160,7 +160,7 @@ def test_every_power_is_needed(name: str) -> None:
         ("exact/entropy.py", "os.urandom(n * bits // 8)", "random.randbytes(n * bits // 8)"),
         ("exact/clamped.py", "        work = bits + 64\n", "        work = bits + math.log2(64)\n"),
         ("releases/additive.py", "int(total) + int(part)", "float(total) + int(part)"),
-        ("exact/unbounded.py", "digit.draw(entropy, n) << j", "digit.draw(entropy, n) * 2.0**j"),
+        ("exact/unbounded.py", ".astype(np.int64) << j", ".astype(np.int64) * 2.0**j"),
         (
             "exact/unbounded.py",
             "np.abs(size - centre)",

@@ -70,20 +70,20 @@ def test_every_tape_gives_the_exact_outcome(weights: list[int], words: list[int]
 
 def test_ties_are_planted_and_decided() -> None:
     sampler = weighted([1, 1, 1])
-    third = 2**64 // 3
-    # 2**64/3 is a third of a word above `third`, which is therefore undecided.
+    third = 2**32 // 3
+    # 2**32/3 is a third of a word above `third`, which is therefore undecided.
     assert sampler.draw(Tape([third - 1]), 1)[0] == 0
     assert sampler.draw(Tape([third + 1]), 1)[0] == 1
     assert sampler.draw(Tape([third, 0]), 1)[0] == 0
-    assert sampler.draw(Tape([third, 2**64 - 1]), 1)[0] == 1
+    assert sampler.draw(Tape([third, 2**32 - 1]), 1)[0] == 1
     assert sampler.draw(Tape([third, third, 0]), 1)[0] == 0
-    assert sampler.draw(Tape([2**64 - 1]), 1)[0] == 2
+    assert sampler.draw(Tape([2**32 - 1]), 1)[0] == 2
 
 
 def test_rare_outcomes_at_the_top_are_reached() -> None:
-    sampler = weighted([2**80 - 1, 1])
-    assert sampler.draw(Tape([2**64 - 1, 0]), 1)[0] == 0
-    assert sampler.draw(Tape([2**64 - 1, 2**64 - 1]), 1)[0] == 1
+    sampler = weighted([2**40 - 1, 1])
+    assert sampler.draw(Tape([2**32 - 1, 0]), 1)[0] == 0
+    assert sampler.draw(Tape([2**32 - 1, 2**32 - 1]), 1)[0] == 1
 
 
 @pytest.mark.parametrize(("epsilon", "m"), [(0.01, 3), (1.0, 20), (10.0, 7)])
@@ -94,7 +94,7 @@ def test_laplace_enclosures_hold_the_exact_thresholds(epsilon: float, m: int) ->
     total = sum(weights)
     assert total == (ONE**m) * (ONE + parameter)
     sampler = laplace_sampler(parameter, m)
-    for bits in (8, 64, 128):
+    for bits in (8, 32, 128):
         lower, upper = sampler.enclosure(bits)
         for k, (low, high) in enumerate(zip(lower, upper, strict=True)):
             exact = Fraction(sum(weights[: k + 1]), total) * 2**bits
@@ -236,12 +236,12 @@ def test_seeded_entropy_repeats() -> None:
 def test_guide_agrees_with_a_plain_search() -> None:
     weights = [1, 10**9, 3, 10**12, 7, 7, 7]
     sampler = weighted(weights)
-    words = SeededEntropy(1).words(50_000, 64)
+    words = SeededEntropy(1).words(50_000, 32)
 
     class Given(Entropy):
         def words(self, n: int, bits: int) -> np.ndarray:
             return words
 
     drawn = Inversion(sampler.enclosure).draw(Given(), words.size)
-    upper = np.array(sampler.enclosure(64)[1], dtype=np.uint64)
+    upper = np.array(sampler.enclosure(32)[1], dtype=np.uint64)
     assert (drawn == np.searchsorted(upper, words, side="right")).all()

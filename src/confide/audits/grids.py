@@ -73,7 +73,7 @@ def _geometric_draws(noise: DiscreteLaplace, entropy: Entropy) -> Integers:
     """A number whose binary digits, and what lies above them, are the parts."""
     parts = [*noise._samplers, noise._above]
     return sum(
-        (part.draw(entropy, DRAWS) << j for j, part in enumerate(parts)),
+        (part.draw(entropy, DRAWS).astype(np.int64) << j for j, part in enumerate(parts)),
         start=np.zeros(DRAWS, dtype=np.int64),
     )
 
@@ -103,7 +103,7 @@ def _rejection(noise: DiscreteGaussian, entropy: Entropy) -> Integers:
     found, left = np.zeros(DRAWS, dtype=np.int64), np.arange(DRAWS)
     while left.size:
         rest = (entropy.words(left.size, 64) % np.uint64(1 << shift)).astype(np.int64)
-        size = (noise._levels.draw(entropy, left.size) << shift) + rest
+        size = (noise._levels.draw(entropy, left.size).astype(np.int64) << shift) + rest
         negative = entropy.words(left.size, 8) % np.uint64(2) == 1
         taken = np.flatnonzero(~negative | (size > 0))
         # The square of a number of more than 31 bits is taken by halves.

@@ -57,7 +57,7 @@ def laplace_weights(parameter: int, m: int) -> list[int]:
     return weights
 
 
-def laplace_sampler(parameter: int, m: int, bits: int = 64) -> Inversion:
+def laplace_sampler(parameter: int, m: int, bits: int = 32) -> Inversion:
     """Exact draws of noise + m, the noise gathered at -m and m."""
 
     @cache

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Words = npt.NDArray[np.uint64]
+Words = npt.NDArray[np.unsignedinteger[Any]]
+
+KINDS = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+"""The type of words of so many bits."""
 
 
 class Entropy(ABC):
@@ -16,7 +20,10 @@ class Entropy(ABC):
 
     @abstractmethod
     def words(self, n: int, bits: int) -> Words:
-        """``n`` independent words, uniform on 0 .. 2**bits - 1; ``bits`` is 8, 16, 32 or 64."""
+        """``n`` independent words, uniform on 0 .. 2**bits - 1; ``bits`` is 8, 16, 32 or 64.
+
+        Each is an unsigned integer of so many bits.
+        """
 
 
 class SystemEntropy(Entropy):
@@ -25,7 +32,7 @@ class SystemEntropy(Entropy):
     def words(self, n: int, bits: int) -> Words:
         """Fresh words from the operating system."""
         raw = np.frombuffer(os.urandom(n * bits // 8), dtype=f"<u{bits // 8}")
-        return raw.astype(np.uint64, copy=False)
+        return raw.astype(KINDS[bits], copy=False)
 
 
 class SeededEntropy(Entropy):
@@ -38,7 +45,7 @@ class SeededEntropy(Entropy):
 
     def words(self, n: int, bits: int) -> Words:
         """The next words of the stream."""
-        return self._generator.integers(0, 2**bits, size=n, dtype=np.uint64, endpoint=False)
+        return np.frombuffer(self._generator.bytes(n * bits // 8), dtype=f"<u{bits // 8}")
 
 
 STREAM = 0x636F6E66696465

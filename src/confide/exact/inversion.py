@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from confide.exact.entropy import Entropy, Words
+from confide.exact.entropy import KINDS, Entropy, Words
 
-Outcomes = npt.NDArray[np.int64]
+Outcomes = npt.NDArray[np.int32]
 
 FEW = 4096
 """Up to so many draws at once all take the same path."""
@@ -38,11 +38,11 @@ class Inversion:
     enclosure
         Integer bounds of the cumulative probabilities F(0) .. F(K-2) at any precision.
     bits
-        Size of a word: 64, or smaller in tests, where small words make refinement frequent.
+        Size of a word: 32, or smaller in tests, where small words make refinement frequent.
     """
 
     enclosure: Enclosure
-    bits: int = field(default=64)
+    bits: int = field(default=32)
 
     def draw(self, entropy: Entropy, n: int) -> Outcomes:
         """``n`` independent outcomes.
@@ -50,14 +50,15 @@ class Inversion:
         What is read never depends on what they are added to. A device draws few at a time, and
         then every word takes the same search, so that the time taken hardly tells which outcome
         it was (some nanoseconds of caches and branches remain). In long batches a guide table
-        decides most words at once. (A word is undecided with probability K 2**-64, which is left
-        out of this.)
+        decides most words at once. (A word is undecided with a probability of about K 2**-32 for K
+        outcomes. Then another word is read, which takes some microseconds longer.)
         """
         words = entropy.words(n, self.bits)
         if n <= FEW:
             return self._search(words, entropy)
-        if self.bits == 64:
-            bucket = words.view(np.uint16)[3 if _LITTLE else 0 :: 4]
+        if words.dtype == np.uint32:
+            # The upper half of each word.
+            bucket = words.view(np.uint16)[1 if _LITTLE else 0 :: 2]
         else:
             bucket = (words >> np.uint64(max(self.bits - 16, 0))).astype(np.uint16)
         outcomes = self._guide[bucket]
@@ -73,8 +74,8 @@ class Inversion:
         # then always refined.
         top = 2**self.bits - 1
         return (
-            np.array([min(t, top) for t in lower], dtype=np.uint64),
-            np.array([min(t, top) for t in upper], dtype=np.uint64),
+            np.array([min(t, top) for t in lower], dtype=KINDS[self.bits]),
+            np.array([min(t, top) for t in upper], dtype=KINDS[self.bits]),
         )
 
     @cached_property
@@ -87,7 +88,7 @@ class Inversion:
         # Thresholds certainly at or below the first word, and not certainly above the last one.
         below = np.searchsorted(upper, first, side="right")
         reached = np.searchsorted(lower, last, side="right")
-        guide = np.where(below == reached, below, -1).astype(np.int64)
+        guide = np.where(below == reached, below, -1).astype(np.int32)
         # The largest word may stand for a bound that did not fit.
         guide[-1] = -1
         guide.flags.writeable = False
@@ -97,7 +98,7 @@ class Inversion:
         lower, upper = self._thresholds
         below = np.searchsorted(upper, words, side="right")
         reached = np.searchsorted(lower, words, side="right")
-        outcomes = below.astype(np.int64)
+        outcomes = below.astype(np.int32)
         top = 2**self.bits - 1
         capped = (words == np.uint64(top)) & (upper.size > 0 and int(upper[-1]) == top)
         for at in np.flatnonzero((below != reached) | capped):
@@ -130,7 +131,7 @@ def _count(thresholds: Sequence[int], word: int) -> int:
 _LITTLE = np.little_endian
 
 
-def weighted(weights: Sequence[int], bits: int = 64) -> Inversion:
+def weighted(weights: Sequence[int], bits: int = 32) -> Inversion:
     """An exact sampler with probabilities proportional to positive integer weights."""
     if not weights or min(weights) < 0 or sum(weights) == 0:
         raise ValueError("weights must be non-negative integers, not all zero")
@@ -147,7 +148,7 @@ def weighted(weights: Sequence[int], bits: int = 64) -> Inversion:
     return Inversion(enclosure, bits)
 
 
-def permutation(entropy: Entropy, n: int) -> Outcomes:
+def permutation(entropy: Entropy, n: int) -> npt.NDArray[np.int64]:
     """A uniformly random order of the numbers 0 .. n-1.
 
     Each number draws a key of fair bits, and the numbers are sorted by key, digit by digit, in

@@ -39,7 +39,7 @@ class DiscreteLaplace:
     sensitivity
         Largest sum of absolute changes, over all sums, that one record can cause.
     bits
-        Size of a word: 64, or smaller in tests.
+        Size of a word: 32, or smaller in tests.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class DiscreteLaplace:
 
     epsilon: Fraction
     sensitivity: int
-    bits: int = 64
+    bits: int = 32
 
     def __post_init__(self) -> None:
         number = _checks.positive(epsilon=self.epsilon)
@@ -113,14 +113,14 @@ class DiscreteLaplace:
         """
         total = np.zeros(n, dtype=np.int64)
         for j, digit in enumerate(self._samplers):
-            total += digit.draw(entropy, n) << j
+            total += digit.draw(entropy, n).astype(np.int64) << j
         shift = len(self._samplers)
         left = np.arange(n)
         while left.size:
             # Outcome LEVELS means "at least so many": no memory, so draw again on top of it. That
             # happens with a probability below e**-64 for large words.
             steps = self._above.draw(entropy, left.size)
-            total[left] += steps << shift
+            total[left] += steps.astype(np.int64) << shift
             left = left[steps == LEVELS]
         return total
 
@@ -206,7 +206,7 @@ class DiscreteGaussian:
     variance
         The public parameter, rounded up to a multiple of a power of two about its root.
     bits
-        Size of a word: 64, or smaller in tests.
+        Size of a word: 32, or smaller in tests.
 
     Examples
     --------
@@ -215,7 +215,7 @@ class DiscreteGaussian:
     """
 
     variance: int
-    bits: int = 64
+    bits: int = 32
 
     def __post_init__(self) -> None:
         variance = _checks.integer(1, variance=self.variance)

@@ -95,7 +95,7 @@ class Laplace(Numeric):
         noise = self.sampler.draw(entropy, indices.size)
         noise += indices
         noise -= self._m
-        return np.clip(noise, 0, self._m).astype(np.int32)
+        return np.clip(noise, 0, self._m, out=noise)
 
     def unbiased(self, power: int) -> Floats:
         """The exact inverse of the law, a three-point stencil, applied to the centres' powers."""

@@ -106,7 +106,7 @@ class SquareWave(Numeric):
 
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """Near slots count from the index, far ones step over the near cells."""
-        slots = self.sampler.draw(entropy, indices.size).astype(np.int32)
+        slots = self.sampler.draw(entropy, indices.size)
         near = np.int32(2 * self.reach + 1)
         far = slots - near
         # Sums in place of a choice: three times as fast, and no branch tells which slot it was.

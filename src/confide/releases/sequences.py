@@ -65,7 +65,7 @@ class Layers:
     sequences: Sequences
     parameter: int
     blocks: tuple[Block, ...]
-    bits: int = 64
+    bits: int = 32
 
     @cached_property
     def shift(self) -> int:
