@@ -21,14 +21,14 @@ def main() -> None:
 
 def _run() -> int:
     # Imports take a while, and somebody may change their mind meanwhile.
-    from confide.errors import MissingExtra, extra
+    from importlib.util import find_spec
 
-    try:
-        for module in ("typer", "rich", "pyarrow"):
-            extra(module, "cli")
-    except MissingExtra as error:
-        print(error, file=sys.stderr)
-        return 2
+    from confide.errors import missing
+
+    for module in ("typer", "rich", "pyarrow"):
+        if find_spec(module) is None:
+            print(missing(module, "cli"), file=sys.stderr)
+            return 2
     from confide.cli.app import run
 
     return run()

@@ -137,7 +137,11 @@ def extra(module: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        package = module.partition(".")[0]
-        raise MissingExtra(
-            f"This needs {package}, which is not installed: pip install 'confide[{name}]'."
-        ) from error
+        raise missing(module.partition(".")[0], name) from error
+
+
+def missing(package: str, name: str) -> MissingExtra:
+    """The error that an optional package is not installed, but would be with an extra of ours."""
+    return MissingExtra(
+        f"This needs {package}, which is not installed: pip install 'confide[{name}]'."
+    )

@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 
 import confide
 from confide.cli import output
-from confide.cli.app import app, run
+from confide.cli.app import VERBS, program, run
 from confide.mechanisms import Joint, RandomizedResponse
 from confide.reports import Reports, Stamp, read
 from confide.summaries import Counts, Groups
@@ -683,7 +684,9 @@ def test_the_page_names_every_verb_and_key(
         "audit": ["audit survey.toml --n 1000"],
         "demo": ["demo --n 2000"],
     }
-    assert set(commands) == {command.callback.__name__ for command in app.registered_commands}
+    assert set(commands) == {
+        command.callback.__name__ for command in program(*VERBS).registered_commands
+    }
     counts = Counts.of(RandomizedResponse(["no", "yes"], epsilon=2.0).privatize(["no"] * 50))
     Path("halves.json").write_text(json.dumps(Groups(("half",), {1: counts, 2: counts}).to_dict()))
     # A weight is above zero.
@@ -694,3 +697,11 @@ def test_the_page_names_every_verb_and_key(
             for key in keys_of(machine(command, capsys)):
                 told = parts["summarize" if verb == "merge" else verb]
                 assert f"`{key}`" in told, (verb, key)
+
+
+def test_help_tells_of_each_verb_what_the_verb_tells_of_itself() -> None:
+    whole = typer.main.get_command(program(*VERBS))
+    light = typer.main.get_command(program())
+    assert list(whole.commands) == list(light.commands) == list(VERBS)
+    for name, command in whole.commands.items():
+        assert light.commands[name].help == command.help.split("\n")[0]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import typer
 
-from confide.cli.app import app, run
+from confide.cli.app import VERBS, program, run
 from confide.ledger.budget import Ledger
 
 QUANTILE = "release query ages.csv --what quantile --column age --low 17 --high 90 --epsilon 1"
@@ -32,7 +32,7 @@ def commands() -> Iterator[tuple[tuple[str, ...], Any]]:
         for name, each in getattr(command, "commands", {}).items():
             yield from inside(each, (*path, name))
 
-    return inside(typer.main.get_command(app), ())
+    return inside(typer.main.get_command(program(*VERBS)), ())
 
 
 COMMANDS = {" ".join(path): command for path, command in commands()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import re
@@ -11,32 +12,57 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Annotated, Any
 
-import pyarrow
 import typer
 
 from confide import __version__
-from confide._checks import shown
 from confide.cli import commands
-from confide.cli.audit import audit
-from confide.cli.collect import merge, summarize
-from confide.cli.compare import compare
-from confide.cli.demo import demo
-from confide.cli.design import design
-from confide.cli.estimate import density, shares
-from confide.cli.ledger import ledger
-from confide.cli.output import harmless
-from confide.cli.plan import plan
-from confide.cli.privatize import privatize
-from confide.cli.regress import classify, regress
-from confide.cli.release import release
-from confide.cli.sample import sample
 from confide.errors import ConfideError, ConfideWarning, Implausible, InvalidInput
 
-app = typer.Typer(
-    name="confide",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+VERBS = {
+    "demo": (
+        "demo",
+        "Privatize the pay of a made-up company, recover its density, compare with the truth.",
+    ),
+    "privatize": (
+        "privatize",
+        "Turn values into private reports, in random order, with randomness of the system's own.",
+    ),
+    "summarize": (
+        "collect",
+        "Count reports: all that an estimate needs, in a file that no longer grows with them.",
+    ),
+    "merge": ("collect", "Add up summaries of the same questions by the same mechanisms."),
+    "density": (
+        "estimate",
+        "Recover the density of a number, with its mean and quantiles and how sure they are.",
+    ),
+    "shares": ("estimate", "Recover the shares of categories from randomized response."),
+    "compare": (
+        "compare",
+        "Compare two groups of respondents, with an interval for the difference.",
+    ),
+    "regress": (
+        "regress",
+        "Recover the mean of a response given a private answer, and how sure it is.",
+    ),
+    "classify": (
+        "regress",
+        "Tell which of two classes is the more likely one given a private answer.",
+    ),
+    "release": (
+        "release",
+        "Publish a density or a number about raw values, with noise that is paid from a budget.",
+    ),
+    "sample": ("sample", "Release a few synthetic records of a data set, each for epsilon."),
+    "plan": (
+        "plan",
+        "Tell the error to expect before anybody is asked, or what a wanted error takes.",
+    ),
+    "audit": ("audit", "Check that every question of a survey keeps the epsilon that it claims."),
+    "ledger": ("ledger", "What was released about a data set, and what is left to spend."),
+    "design": ("design", "Choose the noise before collecting."),
+}
+"""The verbs in the order of their help: the module of each, and what it does."""
 EXAMPLES = {
     "privatize": "confide privatize survey.toml values.csv -o reports.parquet",
     "summarize": "confide summarize survey.toml reports.parquet -o counts.json",
@@ -60,24 +86,6 @@ KINDS = {
     "a valid number": "a number",
     "a valid float": "a number",
 }
-for verb in (
-    demo,
-    privatize,
-    summarize,
-    merge,
-    density,
-    shares,
-    compare,
-    regress,
-    classify,
-    release,
-    sample,
-    plan,
-    audit,
-):
-    app.command()(verb)
-app.add_typer(ledger, name="ledger")
-app.add_typer(design, name="design")
 
 
 def _version(asked: bool) -> None:
@@ -93,7 +101,6 @@ UsageFault: Any = next(
 )
 
 
-@app.callback()
 def main(
     _: Annotated[
         bool,
@@ -105,18 +112,40 @@ def main(
     """Collect numbers that people would rather not reveal, and learn the population."""
 
 
-commands.shape(app)
+def program(*verbs: str) -> typer.Typer:
+    """The program with some of its verbs; the others only have a name and a line of help.
+
+    What a verb needs takes a while to import, so that a command imports its own alone.
+    """
+    app = typer.Typer(name="confide", add_completion=False, pretty_exceptions_enable=False)
+    app.callback()(main)
+    for name, (module, summary) in VERBS.items():
+        if name not in verbs:
+            app.command(name, help=summary)(_nothing)
+            continue
+        verb = getattr(importlib.import_module(f"confide.cli.{module}"), name)
+        if isinstance(verb, typer.Typer):
+            app.add_typer(verb, name=name)
+        else:
+            app.command(name)(verb)
+    commands.shape(app)
+    return app
+
+
+def _nothing() -> None:
+    """In the place of a verb that was not asked for."""
 
 
 @cache
-def _command() -> Any:
-    """The parser, which takes a while to build: programs and tests run several commands."""
-    return typer.main.get_command(app)
+def _command(verb: str) -> Any:
+    """A parser, which takes a while to build: programs and tests run several commands."""
+    return typer.main.get_command(program(verb))
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; returns the exit code, 2 with one sentence on stderr for bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    verb = next((word for word in given if word in VERBS), "")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A locale without UTF-8 spells out what it has no letters for, as on stderr.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -126,7 +155,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # Nobody who types a command wants estimates from raw values; who knows better has Python.
         warnings.simplefilter("error", Implausible)
         try:
-            result = _command().main(
+            result = _command(verb).main(
                 args=given or ["--help"],
                 prog_name="confide",
                 standalone_mode=False,
@@ -142,9 +171,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
         except OSError as error:
             where = f" {str(error.filename)!r}" if error.filename else ""
             return _refuse(f"Expected to read or write{where}, got: {error.strerror or error}.")
-        except (ConfideError, Implausible, UnicodeDecodeError, pyarrow.ArrowException) as error:
+        except _told_errors() as error:
             return _refuse(str(error))
     return result if isinstance(result, int) else 0
+
+
+def _told_errors() -> tuple[type[Exception], ...]:
+    """Errors whose words are for people; Arrow's where a command has loaded it."""
+    ours = (ConfideError, Implausible, UnicodeDecodeError)
+    loaded = sys.modules.get("pyarrow")
+    return ours if loaded is None else (*ours, loaded.ArrowException)
 
 
 def _usage(error: Any) -> str:
@@ -175,6 +211,8 @@ def _value(error: Any, message: str) -> str:
         if told is None:
             return message
         got, expected = told[1].strip("'"), re.sub("^(?=x[<>])", "a number ", told[2])
+    from confide._checks import shown
+
     return str(InvalidInput(f"{KINDS.get(expected, expected)} for {option}", shown(got)))
 
 
@@ -185,7 +223,7 @@ def _sentence(message: str) -> str:
 
 def _told(message: str) -> str:
     """One line, in the words of the command line, that does not steer the terminal."""
-    line = harmless(" ".join(message.split()))
+    line = commands.harmless(" ".join(message.split()))
     for name, option in OPTIONS.items():
         line = line.replace(name, option)
     return line

@@ -10,6 +10,7 @@ import typer
 from confide.accounting import odds, rounded_up
 from confide.cli import output
 from confide.cli.collect import JsonOption
+from confide.cli.commands import harmless
 from confide.cli.estimate import PlotOption, plottable
 from confide.files.paths import counted
 from confide.survey import Survey
@@ -60,7 +61,7 @@ def _tell(found: SurveyAudit, path: Path) -> None:
     rows = found.rows()
     lines = [
         (
-            output.harmless(name),
+            harmless(name),
             "holds" if row["holds"] else "FAILS",
             rounded_up(row["claimed"], 4),
             "none" if row["certified"] is None else rounded_up(row["certified"], 4),
@@ -82,9 +83,9 @@ def _tell(found: SurveyAudit, path: Path) -> None:
         "",
     )
     for name, finding in found.faults:
-        output.say(f"FAULT {output.harmless(name) or 'all questions'}: {finding.words()}")
+        output.say(f"FAULT {harmless(name) or 'all questions'}: {finding.words()}")
     for name, finding in found.untested:
-        output.say(f"NOTE {output.harmless(name) or 'all questions'}: {finding.words()}")
+        output.say(f"NOTE {harmless(name) or 'all questions'}: {finding.words()}")
     together = found.together
     if found.holds:
         output.say(

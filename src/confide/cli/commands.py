@@ -82,3 +82,8 @@ def shape(app: typer.Typer) -> None:
         group.cls = Group
         if group.typer_instance is not None:
             shape(group.typer_instance)
+
+
+def harmless(text: str) -> str:
+    """Words out of a file that must not steer the terminal: what cannot be seen is spelt out."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

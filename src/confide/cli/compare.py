@@ -10,6 +10,7 @@ import typer
 from confide import _checks
 from confide.cli import documents, inputs, output
 from confide.cli.collect import JsonOption, QuestionOption
+from confide.cli.commands import harmless
 from confide.cli.estimate import LevelOption
 from confide.cli.results import Subject
 from confide.curves import Density, Difference, Proportions, difference
@@ -153,7 +154,7 @@ def _title(one: Difference) -> str:
 
 
 def _table(pairs: list[Subject], names: list[str], results: list[Difference], level: float) -> None:
-    shown = [output.harmless(name) for name in names]
+    shown = [harmless(name) for name in names]
     number = output.format_of([x for one in results for x in (one.first, one.second, one.value)])
     rows = [
         (_title(one), *map(number, (one.first, one.second, one.value, one.low, one.high)))

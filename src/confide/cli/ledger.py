@@ -11,7 +11,7 @@ import typer
 from confide.accounting import odds, rounded_up
 from confide.cli import output
 from confide.cli.collect import JsonOption
-from confide.cli.output import harmless
+from confide.cli.commands import harmless
 from confide.cli.published import Published
 from confide.errors import InvalidInput
 from confide.files.paths import counted, named, readable

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from confide import displays
 from confide.accounting import rounded_up
+from confide.cli.commands import harmless
 from confide.files.paths import atomic
 
 WIDEST = 100_000
@@ -60,11 +61,6 @@ def table(
 def machine(result: dict[str, Any]) -> None:
     """Print one JSON object for machines."""
     sys.stdout.write(json.dumps(result, allow_nan=False) + "\n")
-
-
-def harmless(text: str) -> str:
-    """Words out of a file that must not steer the terminal: what cannot be seen is spelt out."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def percent(level: float) -> str:

@@ -65,7 +65,7 @@ def privatize(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Turn values into private reports, in random order, with the operating system's randomness."""
+    """Turn values into private reports, in random order, with randomness of the system's own."""
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
     values = expand(rest, arrow.READABLE)

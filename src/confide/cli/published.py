@@ -13,7 +13,7 @@ import numpy as np
 from confide._types import Floats
 from confide.accounting import Spend
 from confide.cli import output
-from confide.cli.output import harmless
+from confide.cli.commands import harmless
 from confide.cli.results import QUANTILES, rows_of
 from confide.files import arrow
 from confide.files.paths import counted
