@@ -457,7 +457,7 @@ def test_an_interrupted_run_goes_on_wherever_it_was(
 
 DRIVER = """
 import os, signal, sys
-from confide import _files, streams
+from confide import streams
 from confide.cli.app import run
 from confide.streams import batches, parts
 batches.PART, batches.BUCKET, batches.SMALL = 5_000, 3_000, int(sys.argv[2])

@@ -596,7 +596,7 @@ def test_an_attack_finds_half_the_noise_on_a_sum(monkeypatch: pytest.MonkeyPatch
 
 def test_releases_are_run_less_often_than_mechanisms(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
-    monkeypatch.setattr(audits.bounds, "attacked", lambda subject, *_, n, **__: runs.append(n))
+    monkeypatch.setattr(audits.attacks, "attacked", lambda subject, *_, n, **__: runs.append(n))
     audits.sampled(mutants.RIGHT)
     audits.sampled(QUERIES["mean"])
     audits.sampled(QUERIES["mean"], n=7)

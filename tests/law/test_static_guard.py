@@ -247,7 +247,7 @@ def test_violations_are_caught(module: str, line: str, broken: str) -> None:
         ("noise = other(self) * noise", "def other(x):\n    return x.shape"),
         ("noise = noise * self.lattice.low", ""),
         ("noise = noise + self.lattice.high", ""),
-        ("noise = SeededEntropy(1).words(9, 8)", "from confide.randomness import SeededEntropy"),
+        ("noise = SeededEntropy(1).words(9, 8)", "from confide.exact.entropy import SeededEntropy"),
     ],
 )
 def test_roundabout_ways_are_caught(statement: str, elsewhere: str) -> None:

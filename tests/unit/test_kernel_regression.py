@@ -277,7 +277,7 @@ def test_interval_covers_the_smoothed_curve():
         response = type(summary.response)(table[1], table[2], float(y.min()), float(y.max()))
         summary = Counts(mechanism, table[0].astype(np.int64), True, None, response)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("confide.estimators.kernel_regression.NOTABLE", 1.0)
+            patch.setattr("confide.estimators.kernel.NOTABLE", 1.0)
             low, high = estimator.fit(summary).interval(mechanism.lattice.centers)
         hits += (low <= target) & (target <= high)
     inner = hits[4:-4] / turns

@@ -408,14 +408,13 @@ def test_processes_that_start_at_once_agree_on_one_secret(ledger: Ledger) -> Non
 KILLED = """
 import os, sys
 from pathlib import Path
-from confide import _bindings, _locks
 from confide.accounting import Spend
-from confide.ledger import Ledger
+from confide.ledger import Ledger, locks
 path, step = Path(sys.argv[1]), sys.argv[2]
 def die(*_): os._exit(9)
 if step == "synced": os.fsync = die
 if step == "renamed": os.rename = die
-if step == "settled": _locks.settled = die
+if step == "settled": locks.settled = die
 Ledger(path).charge("a", {}, Spend(0.1), lambda: die() if step == "drawn" else 1, data=b"may")
 """
 

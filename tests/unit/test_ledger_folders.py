@@ -27,14 +27,15 @@ from confide.ledger import locks
 OLD = Path(__file__).parent / "data" / "ledger-version-2.db"
 CHARGE = """
     import sys
-    from confide import Ledger, _locks
+    from confide import Ledger
+    from confide.ledger import locks
     from confide.accounting import Spend
     from confide.errors import InvalidInput
     path, key, *switches = sys.argv[1:]
     if "blind" in switches:
-        _locks.mounted = lambda path: False
+        locks.mounted = lambda path: False
     if "beside" in switches:
-        _locks.INSIDE = False
+        locks.INSIDE = False
     try:
         ledger = Ledger(path, timeout=1.0)
         print(ledger.charge(key, {}, Spend(0.9), lambda: key, data=b"x"))
@@ -141,11 +142,12 @@ def test_the_lock_is_on_the_file_itself(folders: tuple[Path, Path]) -> None:
 
 CUT = """
     import os, sys
-    from confide import Ledger, _locks
+    from confide import Ledger
+    from confide.ledger import locks
     from confide.accounting import Spend
     path, *switches = sys.argv[1:]
     if "blind" in switches:
-        _locks.mounted = lambda path: False
+        locks.mounted = lambda path: False
     store = Ledger._store
     def cut(*arguments):
         # So large that SQLite has to write to the file, and its journal, before the commit.

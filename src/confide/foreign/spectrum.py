@@ -43,8 +43,8 @@ class Spectrum:
 
     Examples
     --------
-    >>> from confide import noise
-    >>> foreign = Spectrum.of([0.1, 0.4, 0.2], noise=noise.Laplace(scale=0.3))
+    >>> from confide.foreign import Laplace
+    >>> foreign = Spectrum.of([0.1, 0.4, 0.2], noise=Laplace(scale=0.3))
     >>> (foreign + foreign).n
     6
     """

@@ -126,7 +126,7 @@ class Mollification:
 
     Examples
     --------
-    >>> from confide.randomness import SystemEntropy
+    >>> from confide.exact.entropy import SystemEntropy
     >>> band = Mollification(np.full(4, 0.25), epsilon=1.0)
     >>> weights = band.weights(np.array([0.0, -np.inf, 2.0, np.nan]))
     >>> int(weights.sum()) == TOTAL

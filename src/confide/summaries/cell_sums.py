@@ -44,7 +44,7 @@ class CellSums:
 
     Examples
     --------
-    >>> from confide.cells import Cells
+    >>> from confide.lattice import Cells
     >>> partition = Partition(Cells(low=[0], high=[1], shape=[4]), bound=1.0, epsilon=2.0)
     >>> sums = CellSums.of(partition.simulate([0.1, 0.7], [0.5, -1.0], seed=1))
     >>> (sums + sums).n
