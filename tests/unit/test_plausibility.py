@@ -17,7 +17,6 @@ from confide.estimators import (
     LogisticRegression,
     RatioRegression,
 )
-from confide.estimators.plausibility import ERROR, _chances, checked, possible
 from confide.foreign.noise import Laplace as LaplaceNoise
 from confide.lattice import Lattice
 from confide.mechanisms import (
@@ -29,6 +28,7 @@ from confide.mechanisms import (
     TwoSidedGamma,
 )
 from confide.summaries import Counts
+from confide.summaries.plausibility import ERROR, _chances, checked, possible
 
 SENTENCE = "Expected reports{} by {} with epsilon = 1, got counts that no answers whatever"
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
-from confide.estimators.plausibility import checked
 from confide.files.paths import load_json, named, write_bytes
 from confide.summaries import Counts, Groups
+from confide.summaries.plausibility import checked
 
 SUFFIXES = (".json", ".npz")
 VERSION = 1

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from confide import _checks
 from confide._types import Floats
@@ -351,6 +350,8 @@ class Logistic(Straight):
     @staticmethod
     def response(predictor: Floats) -> Floats:
         """The logistic function."""
+        from scipy import special
+
         result: Floats = special.expit(predictor)
         return result
 
@@ -362,6 +363,8 @@ class _DeltaBand:
     curve: Straight
 
     def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
+        from scipy import special
+
         design = self.curve.design(x)
         middle = design @ np.array([self.curve.intercept, *self.curve.slope])
         matrix, variance = self.curve.matrix, np.full(middle.shape, np.inf)

@@ -17,11 +17,11 @@ from confide.curves import CellDensity, Density
 from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import bandwidths, division, inverting
 from confide.estimators.bands import CellBand, WaveBand
-from confide.estimators.plausibility import checked
 from confide.foreign.spectrum import Spectrum
 from confide.foreign.waves import WaveDensity
 from confide.summaries import Counts
 from confide.summaries.counts import expected
+from confide.summaries.plausibility import checked
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,10 @@ from confide.errors import InvalidInput
 from confide.estimators.coarsening import checked_grid, coarse_edges, coarsen
 from confide.estimators.em import Channel, em
 from confide.estimators.intervals import Intervals
-from confide.estimators.plausibility import checked
 from confide.lattice import Lattice
 from confide.summaries import Counts
 from confide.summaries.counts import expected
+from confide.summaries.plausibility import checked
 
 FOLDS = 5
 SEED = 20_200_614

@@ -16,7 +16,6 @@ from confide.errors import InvalidInput, Unsupported
 from confide.estimators.coarsening import checked_grid, coarse_edges, coarsen
 from confide.estimators.levels import TYPICAL, Levels, choose_smoothing
 from confide.estimators.linear import baseline
-from confide.estimators.plausibility import checked
 from confide.estimators.responses import (
     joint,
     reliability,
@@ -27,6 +26,7 @@ from confide.estimators.responses import (
 from confide.lattice import Categories, Lattice
 from confide.mechanisms.laws import Product
 from confide.summaries import Counts
+from confide.summaries.plausibility import checked
 
 RESAMPLES, JOINT_RESAMPLES = 100, 40
 LESS, LESS_JOINT = 5.0, 16.0

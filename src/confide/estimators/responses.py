@@ -10,12 +10,12 @@ import numpy as np
 from confide import _checks
 from confide._types import Floats
 from confide.errors import InvalidInput, Unsupported
-from confide.estimators.plausibility import checked
 from confide.foreign.spectrum import Spectrum
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism
 from confide.summaries import Counts
 from confide.summaries.counts import Response
+from confide.summaries.plausibility import checked
 
 LEAST_SPREAD = 0.01
 """Least variance of the values, as a share of that of even spread over the public range."""

@@ -11,12 +11,12 @@ from confide import _checks
 from confide._types import Floats
 from confide.curves import Proportions
 from confide.errors import InvalidInput
-from confide.estimators.plausibility import checked
 from confide.estimators.profile import maximize
 from confide.lattice import Categories
 from confide.mechanisms.laws import Band, Law
 from confide.summaries import Counts
 from confide.summaries.counts import expected
+from confide.summaries.plausibility import checked
 
 GAP = 1e-6
 

@@ -97,7 +97,10 @@ def whole(column: Any, *, name: str, plain: bool, where: Where) -> npt.NDArray[n
         large = column.to_numpy(zero_copy_only=False) >= 2**63
         if large.any():
             raise InvalidInput(expected, f"a number too large in {where(int(large.argmax()))}")
-    result: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    cast = column.cast(pa.int64())
+    # The direct way where there is one: the other loads pandas if it is installed.
+    direct: Any = np.from_dlpack if hasattr(cast, "__dlpack__") else np.asarray
+    result: npt.NDArray[np.int64] = direct(cast)
     return result
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from confide import _checks
 from confide._types import Floats
@@ -183,12 +182,16 @@ class Gaussian(Noise):
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
         """P(noise <= x); the last axis runs over the values where the scale varies."""
+        from scipy import special  # here, since most summaries do without it
+
         y = _floats(x)
         result: Floats = special.ndtr((y[..., None] if self.varies else y) / self.scale)
         return result
 
     def mean_cdf(self, x: npt.ArrayLike) -> Floats:
         """P(noise <= x), averaged over values: to 1e-12 where very many scales differ."""
+        from scipy import special  # here, since most summaries do without it
+
         y = _floats(x)
         total = np.zeros(y.shape)
         for scale, weight in zip(*self._averaged, strict=True):
@@ -281,6 +284,8 @@ class TwoSidedGamma(Noise):
 
     def pdf(self, x: npt.ArrayLike) -> Floats:
         """Density; infinite at zero for a shape below 1."""
+        from scipy import special  # here, since most summaries do without it
+
         y = np.abs(_floats(x)) / self.scale
         power = special.xlogy(self.shape - 1, y) - y - special.gammaln(self.shape)
         result: Floats = np.exp(power) / (2 * self.scale)
@@ -288,6 +293,8 @@ class TwoSidedGamma(Noise):
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
         """P(noise <= x)."""
+        from scipy import special  # here, since most summaries do without it
+
         y = _floats(x) / self.scale
         tail = special.gammaincc(self.shape, np.abs(y)) / 2
         return np.where(y < 0, tail, 1 - tail)

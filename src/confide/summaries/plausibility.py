@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import rel_entr
 
 from confide._types import Floats
 from confide.errors import Implausible, InvalidInput
 from confide.foreign.noised import Noised
 from confide.mechanisms import Joint, Mechanism
-from confide.summaries import Counts
-from confide.summaries.counts import expected
+from confide.summaries.counts import Counts, expected
 
 PIECES = 32
 WORK = 2**20
@@ -125,7 +123,7 @@ def possible(mechanism: Mechanism, counts: npt.NDArray[np.int64]) -> bool:
     share = (below[last] - below[first]) / n
     # Inside its range a share is its own bound, and has the distance 0.
     bound = np.clip(share, least, most)
-    distance = rel_entr(share, bound) + rel_entr(1 - share, 1 - bound)
+    distance = _term(share, bound) + _term(1 - share, 1 - bound)
     return bool(n * distance.max() <= math.log(2 * share.size / ERROR))
 
 
@@ -150,3 +148,9 @@ def _chances(mechanism: Mechanism) -> tuple[npt.NDArray[np.intp], Floats, Floats
         np.maximum(np.concatenate(least) - ROUNDING, 0.0),
         np.minimum(np.concatenate(most) + ROUNDING, 1.0),
     )
+
+
+def _term(x: Floats, y: Floats) -> Floats:
+    """X log(x / y), which is 0 where x is."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(x > 0, x * np.log(x / y), 0.0)

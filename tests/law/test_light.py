@@ -1,0 +1,73 @@
+"""What runs on a device needs numpy alone, and public names are found before they are used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import confide as cf
+
+BLOCKED = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in ALLOWED:
+            raise ImportError(f"{name} is not on this device")
+
+ALLOWED = {"numpy", "confide", *sys.stdlib_module_names}
+sys.meta_path.insert(0, Blocked())
+"""
+DEVICE = {
+    "SquareWave": "SquareWave(cf.Lattice(low=0, high=1, size=8), epsilon=1.0).privatize([0.3])",
+    "Laplace": "Laplace(cf.Lattice(low=0, high=1, size=8), epsilon=1.0).privatize([0.3])",
+    "RandomizedResponse": "RandomizedResponse(['no', 'yes'], epsilon=1.0).privatize(['no'])",
+    "Partition": "Partition(cf.Cells(low=[0], high=[1], shape=[4]), bound=1.0, epsilon=1.0)"
+    ".privatize([0.3], [0.5])",
+}
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", BLOCKED + code], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("name", DEVICE)
+def test_a_device_needs_numpy_alone(name: str) -> None:
+    done = run(
+        f"from confide.mechanisms import {name}\nimport confide as cf\nprint(len({DEVICE[name]}))\n"
+        "assert not any(each.startswith(('scipy', 'pyarrow')) for each in sys.modules)\n"
+    )
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+
+
+def test_only_the_tables_of_gamma_noise_need_scipy() -> None:
+    done = run(
+        "from confide.mechanisms import TwoSidedGamma\nimport confide as cf\n"
+        "made = TwoSidedGamma(cf.Lattice(low=0, high=1, size=8), shape=0.5, scale=0.2)\n"
+        "made.privatize([0.3])\n"
+    )
+    assert "scipy is not on this device" in done.stderr
+
+
+def test_help_loads_neither_numpy_nor_arrow() -> None:
+    code = (
+        "import sys\nfrom confide.cli.app import run\nassert run(['--help']) == 0\n"
+        "loaded = {'numpy', 'scipy', 'pyarrow', 'pandas'} & set(sys.modules)\n"
+        "assert not loaded, loaded\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_all_public_names_are_found_by_dir_and_are_there() -> None:
+    assert set(cf.__all__) <= set(dir(cf))
+    for name in cf.__all__:
+        assert getattr(cf, name) is not None
+    # Nothing of our own making stands among them.
+    assert not [name for name in dir(cf) if name.startswith("_") and not name.startswith("__")]
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = cf.nonsense
