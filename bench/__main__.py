@@ -23,6 +23,7 @@ from bench import (
     noise,
     regression,
     scale,
+    startup,
     streaming,
     summaries,
 )
@@ -30,6 +31,7 @@ from bench.clock import Row
 from bench.picture import draw
 
 BENCHMARKS = {
+    "startup": ("Starting up", startup.rows),
     "noise": ("Private reports", noise.rows),
     "streaming": ("Files larger than memory", streaming.rows),
     "summaries": ("Summaries of files", summaries.rows),
