@@ -97,10 +97,10 @@ def whole(column: Any, *, name: str, plain: bool, where: Where) -> npt.NDArray[n
         large = column.to_numpy(zero_copy_only=False) >= 2**63
         if large.any():
             raise InvalidInput(expected, f"a number too large in {where(int(large.argmax()))}")
-    cast = column.cast(pa.int64())
-    # The direct way where there is one: the other loads pandas if it is installed.
-    direct: Any = np.from_dlpack if hasattr(cast, "__dlpack__") else np.asarray
-    result: npt.NDArray[np.int64] = direct(cast)
+    if pa.types.is_integer(column.type) and hasattr(column, "__dlpack__"):
+        # Arrow's own ways load its functions, and pandas where it is installed.
+        return np.from_dlpack(column).astype(np.int64, copy=False)
+    result: npt.NDArray[np.int64] = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return result
 
 
