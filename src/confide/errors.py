@@ -5,10 +5,16 @@
     ConfideError
     ├── InvalidInput     a parameter, a value or a file is not what it must be (also a ValueError)
     │   ├── Mismatch     two things that do not belong together (summaries, a file and its survey)
-    │   └── BudgetExhausted    a charge would exceed what may be spent; nothing was charged
+    │   ├── BudgetExhausted    a charge would exceed what may be spent; nothing was charged
+    │   └── ColumnFault        one column of a table is not what it must be
+    │       ├── MissingColumn      it is not there
+    │       ├── BadType            its type cannot hold what is wanted
+    │       └── BadRows            some of its cells cannot be used
     ├── Unsupported      the method cannot do this; the message names the one that can
     └── MissingExtra     an optional dependency is not installed (also an ImportError)
-    ConfideWarning       a result stands, but somebody should know how it came about
+    ConfideWarning       the result is valid, under conditions that are worth a look
+    ├── Implausible      counts that no values could have given; the command line refuses them
+    └── LeftOut          rows were left out of a summary
 
 Every message is one sentence of the form "Expected this, got that." and, where there is one, a
 second that says what to do.
@@ -19,6 +25,7 @@ from __future__ import annotations
 import importlib
 from contextlib import ContextDecorator
 from types import ModuleType, TracebackType
+from typing import Any
 
 MOST = 1000
 """Characters of a message: more is a page, not a sentence."""
@@ -68,6 +75,43 @@ class BudgetExhausted(InvalidInput):
     """A charge would exceed the budget; nothing was drawn and nothing was charged."""
 
 
+class ColumnFault(InvalidInput):
+    """One column of a table is not what it must be.
+
+    Parameters
+    ----------
+    expected, got, advice
+        As for `InvalidInput`.
+    column
+        The name of the column.
+    """
+
+    def __init__(self, expected: str, got: str, advice: str = "", *, column: str = "") -> None:
+        super().__init__(expected, got, advice)
+        self.column = column
+
+    def __reduce__(self) -> Any:
+        """Pickle by the parts."""
+        return _again, (type(self), self.expected, self.got, self.advice, self.column)
+
+
+def _again(kind: type[ColumnFault], *parts: str) -> ColumnFault:
+    *sentence, column = parts
+    return kind(*sentence, column=column)
+
+
+class MissingColumn(ColumnFault):
+    """A table lacks a column."""
+
+
+class BadType(ColumnFault):
+    """A column has a type that cannot hold what is wanted: no row of it can be used."""
+
+
+class BadRows(ColumnFault):
+    """Some cells of a column cannot be used; their rows can be left out."""
+
+
 class Unsupported(ConfideError):
     """The method cannot do this; the message names the one that can."""
 
@@ -77,7 +121,7 @@ class MissingExtra(ConfideError, ImportError):
 
 
 class ConfideWarning(UserWarning):
-    """A result stands, but somebody should know how it came about."""
+    """The result is valid, under conditions that are worth a look."""
 
 
 class Implausible(ConfideWarning):

@@ -14,7 +14,7 @@ from confide._types import Floats
 from confide.cli import engines
 from confide.cli.output import progress
 from confide.cli.public import NOTHING, Public, carried
-from confide.errors import InvalidInput
+from confide.errors import BadRows, BadType, InvalidInput
 from confide.files.parse import rows_of
 from confide.mechanisms.protocol import Reports
 from confide.reports import Files
@@ -50,9 +50,7 @@ def tally_groups(
     try:
         with carried(by):
             return _queried(files, public, invalid=invalid, by=list(by))
-    except InvalidInput as error:
-        if "invalid=" not in error.advice:
-            raise
+    except BadRows as error:
         row, kind = _first_bad(files, public, by)
         advice = RAW if kind in (NOT_WHOLE, OUTSIDE) else "Mend it."
         got = f"{error.got}: the first is {row}" if kind else error.got
@@ -66,12 +64,11 @@ def batches(files: Files) -> Iterator[tuple[dict[str, Reports], dict[str, Floats
     """
     try:
         yield from files.batches()
-    except InvalidInput as error:
-        whole = [f"whole numbers in column {name!r}" for name in files.mechanisms]
-        if error.expected.startswith("reports from ") or error.expected in whole:
-            advice = RAW if " the type " in f" {error.got}" else f"{RAW} {DROP}"
-            raise InvalidInput(error.expected, error.got, advice) from None
-        raise
+    except (BadRows, BadType) as error:
+        if error.column not in files.mechanisms:
+            raise
+        advice = RAW if isinstance(error, BadType) else f"{RAW} {DROP}"
+        raise InvalidInput(error.expected, error.got, advice) from None
 
 
 def sound(

@@ -37,17 +37,16 @@ def load(path: Path) -> dict[str, Summary]:
     """The summaries in a file, by question; a single one may have the name ''."""
     data = path.read_bytes()
     where = named(path)
+    fields = None if path.suffix == ".npz" else load_json(data, where)
     try:
         if path.suffix == ".npz":
             name, counts = Counts.named_from_bytes(data)
             return {name: counts}
-        fields = load_json(data, where)
         if isinstance(fields, Mapping) and fields.get("confide") == "summaries":
             return _several(fields)
         return _named(fields)
     except InvalidInput as error:
-        expected = error.expected if where in error.expected else f"{error.expected} in {where}"
-        raise type(error)(expected, error.got, error.advice) from None
+        raise type(error)(f"{error.expected} in {where}", error.got, error.advice) from None
     except DAMAGE:
         raise InvalidInput(f"a summary written by confide in {where}", "a damaged one") from None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from confide import _checks
 from confide._types import Floats
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, MissingColumn
 from confide.mechanisms.protocol import Reports
 from confide.summaries import Counts
 
@@ -69,10 +69,9 @@ def carried(public: Sequence[str]) -> Iterator[None]:
     """Say of a public column that reports lack how it comes to be there."""
     try:
         yield
-    except InvalidInput as error:
-        for name in public:
-            if error.expected.startswith(f"a column {name!r} in ") and error.got == "none":
-                advice = f"To carry it along: confide privatize ... --keep {shlex.quote(name)}."
-                advice = f"{error.advice} {advice}".strip()
-                raise InvalidInput(error.expected, error.got, advice) from None
-        raise
+    except MissingColumn as error:
+        if error.column not in public:
+            raise
+        kept = f"To carry it along: confide privatize ... --keep {shlex.quote(error.column)}."
+        advice = f"{error.advice} {kept}".strip()
+        raise InvalidInput(error.expected, error.got, advice) from None

@@ -18,7 +18,7 @@ from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption
 from confide.cli.published import FINE, whole_between
 from confide.displays import FORMATS
-from confide.errors import BudgetExhausted, InvalidInput, extra
+from confide.errors import BadRows, BadType, BudgetExhausted, InvalidInput, extra
 from confide.files import arrow
 from confide.files.paths import counted, expand, writable
 from confide.lattice import Lattice
@@ -194,8 +194,8 @@ def _read(file: Path, column: Sequence[str] | None, *, counted: bool) -> dict[st
     """The columns; for a count of 0 and 1 only, which people forget who have yes and no."""
     try:
         raw, _ = values.read(file, column)
-    except InvalidInput as error:
-        if counted and "numbers in column" in error.expected:
+    except (BadRows, BadType) as error:
+        if counted:
             raise InvalidInput(error.expected, error.got, COUNT) from None
         raise
     for name, numbers in raw.items():

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from confide import _checks, _limits
-from confide.errors import InvalidInput, extra, unquoted
+from confide.errors import InvalidInput, MissingColumn, extra, unquoted
 from confide.exact.entropy import SystemEntropy
 from confide.exact.inversion import permutation
 from confide.files import gzip, pages
@@ -26,8 +26,6 @@ READABLE = (*SUFFIXES, ".csv.gz")
 """Files that are read; the others are written too."""
 ROWS = 2**18
 """Rows of a Parquet batch: small beside any table worth streaming."""
-CSV = (".csv'", ".csv.gz'")
-"""How the name of a CSV file ends in a message."""
 TABLE = "a table: a dict of columns, or a pandas, polars or Arrow table"
 CELLS, LETTERS = 2**24, 2**27
 """Cells of a Parquet batch and letters of a column: of very many columns, or of long words, fewer
@@ -149,14 +147,14 @@ def column_of(table: Any, name: str, where: str) -> Any:
     return table.column(names.index(name))
 
 
-def no_column(names: Sequence[str], name: str, where: str) -> InvalidInput:
+def no_column(names: Sequence[str], name: str, where: str) -> MissingColumn:
     """The error that a column is missing.
 
     What is there instead is not said, but for a name much like it: in a file without a header the
     names are the first values.
     """
     advice = _checks.nearest(name, names, rest="Do the columns have their names on top?")
-    return InvalidInput(f"a column {name!r} in {where}", "none", advice)
+    return MissingColumn(f"a column {name!r} in {where}", "none", advice, column=name)
 
 
 @dataclass(frozen=True)
@@ -181,7 +179,7 @@ class Source:
     @cached_property
     def names(self) -> list[str]:
         """Column names."""
-        with _told(self.where):
+        with _told(self.where, plain=self.plain):
             try:
                 if self.plain:
                     self._check_header()
@@ -218,7 +216,7 @@ class Source:
         """Refuse a header that is not split by commas: spreadsheets write others too."""
         if not self.plain:
             return
-        with _told(self.where), self._bytes() as file:
+        with _told(self.where, plain=True), self._bytes() as file:
             header = file.readline(BLOCK)
         for mark, got in ((b";", "semicolons"), (b"\t", "tabs")):
             if mark in header and b"," not in header:
@@ -231,12 +229,12 @@ class Source:
         """Metadata of the table's schema."""
         if self.plain:
             return {}
-        with _told(self.where):
+        with _told(self.where, plain=self.plain):
             return self._schema.metadata or {}
 
     def kind(self, name: str) -> Any:
         """The Arrow type of a column of a Parquet file."""
-        with _told(self.where):
+        with _told(self.where, plain=self.plain):
             return self._schema.field(name).type
 
     @property
@@ -247,7 +245,7 @@ class Source:
     @property
     def groups(self) -> list[int]:
         """Rows of each row group of a Parquet file."""
-        with _told(self.where):
+        with _told(self.where, plain=self.plain):
             metadata = self._footer
             return [metadata.row_group(at).num_rows for at in range(metadata.num_row_groups)]
 
@@ -258,7 +256,7 @@ class Source:
         """
         if not arrow().types.is_integer(self.kind(name)):
             return False
-        with _told(self.where):
+        with _told(self.where, plain=self.plain):
             metadata = self._footer
             paths = [metadata.schema.column(at).path for at in range(metadata.num_columns)]
             at = paths.index(name)
@@ -289,7 +287,7 @@ class Source:
 
         Returns how many rows may be read at a time.
         """
-        with _told(self.where):
+        with _told(self.where, plain=self.plain):
             if self.path.suffix == ".gz":
                 stat = self.path.stat()
                 gzip.check(self.path, self.where, stat.st_size, stat.st_mtime_ns)
@@ -301,7 +299,7 @@ class Source:
         try:
             long = pages.check(self.path, footer, columns, groups, self.where)
         except pages.Damaged:
-            raise _damaged(self.where) from None
+            raise _damaged(self.where, plain=self.plain) from None
         return max(1, min(ROWS, CELLS // max(1, len(columns)), LETTERS // max(1, long)))
 
     def _bytes(self) -> IO[bytes]:
@@ -352,7 +350,7 @@ class Source:
         Of a Parquet file some row groups may be asked for.
         """
         self.require(columns)
-        with _told(self.where):
+        with _told(self.where, plain=self.plain):
             if self.plain:
                 yield from self._csv(columns)
             else:
@@ -378,14 +376,14 @@ def _not_utf8(where: str) -> InvalidInput:
 
 
 @contextlib.contextmanager
-def _told(where: str) -> Iterator[None]:
+def _told(where: str, *, plain: bool) -> Iterator[None]:
     """Say in our words, and without quoting the data, what could not be read."""
-    with unquoted(f"a file that can be read at {where}"), _said(where):
+    with unquoted(f"a file that can be read at {where}"), _said(where, plain=plain):
         yield
 
 
 @contextlib.contextmanager
-def _said(where: str) -> Iterator[None]:
+def _said(where: str, *, plain: bool) -> Iterator[None]:
     """Say in our words what Arrow could not read."""
     pa = arrow()
     try:
@@ -403,19 +401,19 @@ def _said(where: str) -> Iterator[None]:
             ) from None
         if "UTF8" in text:
             raise _not_utf8(where) from None
-        if where.endswith(CSV):
+        if plain:
             got = "no header and rows" if "mpty" in text else "something else"
             if "straddl" in text:
                 got = "a line that does not end, perhaps an open quote"
             raise InvalidInput(f"a CSV file at {where}", got) from None
-        raise _damaged(where) from None
+        raise _damaged(where, plain=plain) from None
     except (OSError, EOFError, zlib.error) as error:
         # Damaged pages come as a bare OSError; the real ones carry a number.
         if getattr(error, "errno", None) is not None:
             raise
-        raise _damaged(where) from None
+        raise _damaged(where, plain=plain) from None
 
 
-def _damaged(where: str) -> InvalidInput:
-    kind = "CSV" if where.endswith(CSV) else "Parquet"
+def _damaged(where: str, *, plain: bool) -> InvalidInput:
+    kind = "CSV" if plain else "Parquet"
     return InvalidInput(f"a {kind} file at {where}", "something else, or not all of it")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide._types import Flags, Floats
-from confide.errors import InvalidInput, unquoted
+from confide.errors import BadRows, BadType, InvalidInput, unquoted
 from confide.files.arrow import Source, arrow
 
 Where = Callable[[int], str]
@@ -65,19 +65,19 @@ def numbers(
     expected = f"plain finite numbers in column {name!r}"
     kind = column.type
     if plain and pa.types.is_string(kind):
-        _match(column, NUMBER, expected, where, lambda cell: _advice(cell, gap))
+        _match(column, NUMBER, name, expected, where, advice=lambda cell: _advice(cell, gap))
         column = column.cast(pa.float64())
     elif pa.types.is_decimal(kind) or pa.types.is_null(kind):
         column = column.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise _no_type(expected, column, where)
+        raise _no_type(expected, column, name, where)
     result: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
     odd = np.flatnonzero(~np.isfinite(result))
     if odd.size and column.null_count:
         odd = odd[~compute.is_null(column).to_numpy(zero_copy_only=False)[odd]]
     if odd.size:
         got = "nan" if np.isnan(result[odd[0]]) else "an infinity"
-        raise InvalidInput(expected, f"{got} in {where(int(odd[0]))}")
+        raise BadRows(expected, f"{got} in {where(int(odd[0]))}", column=name)
     return result
 
 
@@ -87,16 +87,17 @@ def whole(column: Any, *, name: str, plain: bool, where: Where) -> npt.NDArray[n
     pa = arrow()
     expected = f"whole numbers in column {name!r}"
     if plain and pa.types.is_string(column.type):
-        _match(column, WHOLE, expected, where)
+        _match(column, WHOLE, name, expected, where)
     elif not pa.types.is_integer(column.type):
-        raise _no_type(expected, column, where)
+        raise _no_type(expected, column, name, where)
     if column.null_count:
         at = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise InvalidInput(expected, f"nothing in {where(at)}")
+        raise BadRows(expected, f"nothing in {where(at)}", column=name)
     if pa.types.is_uint64(column.type):
         large = column.to_numpy(zero_copy_only=False) >= 2**63
         if large.any():
-            raise InvalidInput(expected, f"a number too large in {where(int(large.argmax()))}")
+            place = where(int(large.argmax()))
+            raise BadRows(expected, f"a number too large in {place}", column=name)
     if pa.types.is_integer(column.type) and hasattr(column, "__dlpack__"):
         # Arrow's own ways load its functions, and pandas where it is installed.
         return np.from_dlpack(column).astype(np.int64, copy=False)
@@ -119,7 +120,7 @@ def whole_where(
         fits = spelt.to_numpy(zero_copy_only=False)
         column = compute.if_else(spelt, column, pa.scalar("0"))
     elif not pa.types.is_integer(column.type):
-        raise _no_type(f"whole numbers in column {name!r}", column, where)
+        raise _no_type(f"whole numbers in column {name!r}", column, name, where)
     if pa.types.is_uint64(column.type):
         large = np.iinfo(np.int64).max
         column = compute.if_else(
@@ -140,13 +141,13 @@ def numbers_where(column: Any, *, name: str, plain: bool, where: Where) -> tuple
     elif pa.types.is_decimal(kind) or pa.types.is_null(kind):
         column = column.cast(pa.float64())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise _no_type(f"plain finite numbers in column {name!r}", column, where)
+        raise _no_type(f"plain finite numbers in column {name!r}", column, name, where)
     values: Floats = column.to_numpy(zero_copy_only=False).astype(np.float64)
     return values, there
 
 
-def _no_type(expected: str, column: Any, where: Where) -> InvalidInput:
-    return InvalidInput(expected, f"the type {kind_of(column.type)} in {where(0)}")
+def _no_type(expected: str, column: Any, name: str, where: Where) -> BadType:
+    return BadType(expected, f"the type {kind_of(column.type)} in {where(0)}", column=name)
 
 
 @unquoted(CELLS)
@@ -165,7 +166,7 @@ def words(column: Any, *, name: str, where: Where) -> list[str | None]:
             pa.types.is_null,
         )
     ):
-        raise InvalidInput(f"words in column {name!r}", f"the type {kind_of(kind)} in {where(0)}")
+        raise _no_type(f"words in column {name!r}", column, name, where)
     try:
         result: list[str | None] = column.to_pylist()
     except UnicodeDecodeError:
@@ -214,7 +215,7 @@ def present(column: Any, *, name: str, plain: bool, where: Where) -> Floats:
     gaps = np.isnan(values)
     if gaps.any():
         expected = f"a number in every row of column {name!r}"
-        raise InvalidInput(expected, f"none in {where(int(gaps.argmax()))}")
+        raise BadRows(expected, f"none in {where(int(gaps.argmax()))}", column=name)
     return values
 
 
@@ -233,8 +234,10 @@ def _advice(cell: str, gap: str) -> str:
 def _match(
     column: Any,
     pattern: str,
+    name: str,
     expected: str,
     where: Where,
+    *,
     advice: Callable[[str], str] = lambda _: "",
 ) -> None:
     compute = arrow("pyarrow.compute")
@@ -242,4 +245,5 @@ def _match(
     odd = np.flatnonzero(~fits.to_numpy(zero_copy_only=False))
     if odd.size:
         at = int(odd[0])
-        raise InvalidInput(expected, f"other text in {where(at)}", advice(column[at].as_py()))
+        told = advice(column[at].as_py())
+        raise BadRows(expected, f"other text in {where(at)}", told, column=name)

@@ -11,7 +11,7 @@ import numpy as np
 
 from confide import _checks, _limits
 from confide._types import Floats
-from confide.errors import InvalidInput, Mismatch, extra
+from confide.errors import BadRows, BadType, InvalidInput, Mismatch, extra
 from confide.files import arrow, parse
 from confide.files.paths import expand, named, writable
 from confide.mechanisms import CellReports, Joint, Mechanism, Partition, Reports
@@ -144,18 +144,25 @@ class Made:
 
 
 def within(
-    indices: Any, mechanism: Mechanism, simulated: bool, where: str, rows: parse.Where
+    indices: Any,
+    mechanism: Mechanism,
+    simulated: bool,
+    where: str,
+    rows: parse.Where,
+    *,
+    column: str = "",
 ) -> Reports:
     """Reports, or an error that says which row is the first that is none."""
     for axis, size in enumerate(mechanism.law.outputs):
-        column = indices if indices.ndim == 1 else indices[:, axis]
-        bad = (column < 0) | (column >= size)
+        part = indices if indices.ndim == 1 else indices[:, axis]
+        bad = (part < 0) | (part >= size)
         if bad.any():
             # Which number it is is not said: raw values may have been taken for reports.
-            raise InvalidInput(
+            raise BadRows(
                 f"reports from 0 to {size - 1} in {where}",
                 f"another number in {rows(int(bad.argmax()))}",
                 "They are not reports of this mechanism.",
+                column=column,
             )
     return Reports(indices, mechanism, simulated=simulated)
 
@@ -331,7 +338,9 @@ class Files:
                     column = batch.column(name)
                     indices = parse.whole(column, name=name, plain=plain, where=where)
                     place = f"column {name!r}"
-                    reports[name] = within(indices, mechanism, self.simulated, place, where)
+                    reports[name] = within(
+                        indices, mechanism, self.simulated, place, where, column=name
+                    )
                 numbers = {}
                 for name in self.public:
                     column = batch.column(name)
@@ -388,9 +397,10 @@ class Files:
 def _whole(source: arrow.Source, name: str) -> None:
     """Refuse a Parquet column that cannot hold reports before any of it is read."""
     if not source.plain and not arrow.arrow().types.is_integer(source.kind(name)):
-        raise InvalidInput(
+        raise BadType(
             f"whole numbers in column {name!r}",
             f"the type {parse.kind_of(source.kind(name))} in row 1 of {source.where}",
+            column=name,
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
-from confide.errors import InvalidInput
+from confide.errors import BadRows, InvalidInput
 from confide.files import parse
 from confide.reports.rows import (
     BAD_RESPONSE,
@@ -52,7 +52,7 @@ def settle(found: Mapping[int, int], *, invalid: str, where: str) -> dict[str, i
     """
     rows = {KINDS[kind]: found[kind] for kind in sorted(found) if kind != GOOD}
     if rows and invalid == "refuse":
-        raise InvalidInput(
+        raise BadRows(
             f"valid rows in {where}",
             told(rows),
             'Mend them, or leave them out with invalid="drop".',
