@@ -245,12 +245,24 @@ class TestStart:
         assert (done.returncode, done.stderr) == (0, b"")
         assert rb"n\xe9" in done.stdout
 
-    @pytest.mark.parametrize("module", ["numpy", "scipy", "typer", "pyarrow"])
-    def test_ctrl_c_while_it_starts(self, module: str, tmp_path: Path) -> None:
+    @pytest.mark.parametrize(
+        ("module", "verb"),
+        [
+            ("typer", "--version"),
+            ("numpy", "privatize"),
+            ("pyarrow", "privatize"),
+            ("scipy", "density"),
+        ],
+    )
+    def test_ctrl_c_while_it_starts(self, module: str, verb: str, tmp_path: Path) -> None:
         folder = tmp_path / "first"
         folder.mkdir()
         (folder / f"{module}.py").write_text("raise KeyboardInterrupt\n")
-        done = self.run("--version", first=str(folder))
+        Path("s.toml").write_text("[questions.pay]\nlow=0\nhigh=10\nsize=16\nepsilon=1.0\n")
+        Path("a.csv").write_text("pay\n1\n2\n")
+        files = ["s.toml", "a.csv"] + (["-o", "out.csv"] if verb == "privatize" else [])
+        words = [verb] if verb == "--version" else [verb, *files]
+        done = self.run(*words, first=str(folder))
         assert (done.returncode, done.stdout) == (130, b"")
         assert done.stderr == b"Interrupted.\n"
 

@@ -368,7 +368,7 @@ def test_no_message_quotes_a_value(name: str) -> None:
     told = [one for cell in CELLS.values() for one in refused(PATHS[name], cell)]
     assert len(told) > 20
     # What is refused is refused in our words.
-    ours = {"InvalidInput", "Unsupported"} | (
+    ours = {"InvalidInput", "BadRows", "BadType", "MissingColumn", "Unsupported"} | (
         {"ValueError", "TypeError"} if "sklearn" in name else set()
     )
     assert {kind for kind, _ in told} <= ours
@@ -452,5 +452,5 @@ def test_no_error_of_a_stream_quotes_a_value(
         text, kind = all_told(take, file)
         assert not secrets(text), (Path(file).read_bytes(), text)
         kinds.append(kind)
-    assert set(kinds) == {"", "InvalidInput"}
-    assert kinds.count("InvalidInput") > 100
+    assert set(kinds) <= {"", "InvalidInput", "BadRows", "BadType", "MissingColumn"}
+    assert sum(kind != "" for kind in kinds) > 100

@@ -45,6 +45,9 @@ class SeededEntropy(Entropy):
 
     def words(self, n: int, bits: int) -> Words:
         """The next words of the stream."""
+        if not n:
+            # The generator moves on even when it is asked for no bytes.
+            return np.empty(0, dtype=KINDS[bits])
         return np.frombuffer(self._generator.bytes(n * bits // 8), dtype=f"<u{bits // 8}")
 
 
