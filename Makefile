@@ -46,7 +46,7 @@ evidence: .venv/ready
 
 # Damaged files for every reader; a thinned run is among the tests.
 fuzz: .venv/ready
-	$(BIN)/python -m evidence.fuzz
+	$(BIN)/python -m tests.fuzz.study
 
 docs: .venv-docs/ready
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --strict

@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
             print(f"Expected a study among {', '.join(STUDIES)}, got {name}.", file=sys.stderr)
             return 2
     # Imported one by one, so that one study does not wait for the others' libraries.
-    return max(importlib.import_module(f"evidence.{name}").main(rest) for name in names)
+    return max(importlib.import_module(f"evidence.{name}.study").main(rest) for name in names)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from confide.cli.app import run
 
 BOUNDS = "--column pay --low 0 --high 300000 --epsilon 0.3"
 MEAN = f"release query {{}} --what mean {BOUNDS} --ledger staff.db"
-OLD = Path(__file__).parents[1] / "unit" / "data" / "ledger-version-2.db"
+OLD = Path(__file__).parents[1] / "unit" / "ledger" / "ledger-version-2.db"
 
 
 @pytest.fixture(autouse=True)

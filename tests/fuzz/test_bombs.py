@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from evidence import bomb_files, bombs
-from evidence import bomb_parquet as parquet
-from evidence.fuzz import unclear
-from evidence.fuzz_files import WAVE, counts, text
+from evidence.bombs import files as bomb_files
+from evidence.bombs import parquet
+from evidence.bombs import study as bombs
+from tests.fuzz.files import WAVE, counts, text
+from tests.fuzz.study import unclear
 
 import confide as cf
 from confide import _limits, reports, tables

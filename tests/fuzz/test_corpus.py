@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from evidence.fuzz import unclear
-from evidence.fuzz_files import (
+from tests.fuzz.files import (
     ANSWERS,
     TOML,
     WAVE,
@@ -32,7 +31,8 @@ from evidence.fuzz_files import (
     text,
     unpacked,
 )
-from evidence.fuzz_readers import read_values
+from tests.fuzz.readers import read_values
+from tests.fuzz.study import unclear
 
 import confide as cf
 from confide import reports

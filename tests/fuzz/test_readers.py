@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from evidence import fuzz
-from evidence.fuzz_damage import mutated
-from evidence.fuzz_readers import READERS, Reader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.fuzz import study as fuzz
+from tests.fuzz.damage import mutated
+from tests.fuzz.readers import READERS, Reader
 
 import confide as cf
 from confide import reports

@@ -1,0 +1,106 @@
+"""How often the bands of ratio regression hold the truth; part of evidence/regression."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave
+from confide.estimators.ratio import RatioRegression
+from confide.summaries import Counts
+
+GRID = np.linspace(0.02, 0.98, 49)
+
+
+def wave(x: np.ndarray) -> np.ndarray:
+    return 0.5 + 0.3 * np.sin(2 * np.pi * x)
+
+
+TRUTHS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float | None]] = {
+    "line 2x": (lambda x: 2 * x, 0.5),
+    "sin(2 pi x)": (lambda x: np.sin(2 * np.pi * x), 0.5),
+    "0/1, logistic": (lambda x: 1 / (1 + np.exp(-6 * (x - 0.5))), None),
+    "bump of width .15": (lambda x: np.exp(-(((x - 0.4) / 0.15) ** 2)), 0.3),
+    "constant": (lambda x: np.zeros(x.shape), 0.5),
+}
+# 95 % bands: the share of x, from .02 to .98, at which the truth is inside, over all surveys.
+COVERED = (0.90, 0.98)
+
+
+def coverage(surveys: int, n: int = 10**4, epsilon: float = 4.0) -> Iterator[dict]:
+    """How often the band holds the truth, the mean over x; and its mean width."""
+    for mechanism in (SquareWave, Laplace):
+        for name, (truth, sd) in TRUTHS.items():
+            inside, width = [], []
+            for seed in range(surveys):
+                # Other draws than those on which the band's constants were settled.
+                rng = np.random.default_rng([14, seed])
+                x = rng.beta(2, 2, n)
+                m = truth(x)
+                y = (rng.random(n) < m) * 1.0 if sd is None else m + rng.normal(0, sd, n)
+                channel = mechanism(Lattice(low=0, high=1, size=256), epsilon=epsilon)
+                counts = Counts.of(channel.simulate(x, seed=7000 + seed), response=y)
+                low, high = RatioRegression().fit(counts).interval(GRID)
+                inside.append((low <= truth(GRID)) & (truth(GRID) <= high))
+                width.append(float(np.mean(high - low)))
+            yield covered({"truth": name}, channel, inside, width)
+
+
+def private_coverage(surveys: int, n: int = 10**4) -> Iterator[dict]:
+    """The same for a private response, from square-wave reports of x at epsilon 4."""
+    x_part = SquareWave(Lattice(low=0, high=1, size=128), epsilon=4.0)
+    answers = {
+        "private number, epsilon 4": SquareWave(Lattice(low=0, high=1, size=128), epsilon=4.0),
+        "private 0/1, epsilon 2": RandomizedResponse(["no", "yes"], epsilon=2.0),
+    }
+    for name, answer in answers.items():
+        joint = Joint({"x": x_part, "y": answer})
+        inside, width = [], []
+        for seed in range(surveys):
+            rng = np.random.default_rng([7, seed])
+            x = rng.beta(2, 2, n)
+            y = np.clip(wave(x) + rng.normal(0, 0.1, n), 0, 1)
+            if isinstance(answer, RandomizedResponse):
+                y = np.where(rng.random(n) < wave(x), "yes", "no")
+            counts = Counts.of(joint.simulate({"x": x, "y": y}, seed=seed))
+            low, high = RatioRegression(response="y").fit(counts).interval(GRID)
+            inside.append((low <= wave(GRID)) & (wave(GRID) <= high))
+            width.append(float(np.mean(high - low)))
+        yield covered({"truth": f".5 + .3 sin(2 pi x), {name}"}, joint.parts["x"], inside, width)
+
+
+def covered(
+    name: dict[str, str], mechanism: Any, inside: list[np.ndarray], width: list[float]
+) -> dict[str, Any]:
+    """The share held, its standard error over surveys and the verdict, two of those granted."""
+    held = np.mean(inside, axis=0)
+    error = float(np.std(np.mean(inside, axis=1), ddof=1) / math.sqrt(len(inside)))
+    share = float(held.mean())
+    fine = COVERED[0] - 2 * error <= share <= COVERED[1] + 2 * error
+    return {
+        **name,
+        "mechanism": mechanism.name,
+        "surveys": len(inside),
+        "covered": share,
+        "standard_error": error,
+        "least": float(held.min()),
+        "width": float(np.mean(width)),
+        "verdict": "reached" if fine else "missed",
+    }
+
+
+def coverage_table(rows: list[dict]) -> str:
+    lines = [
+        "| truth | mechanism | covered | at the worst x | mean width |",
+        "|---|---|---|---|---|",
+    ]
+    for row in rows:
+        mark = " **missed**" if row["verdict"] == "missed" else ""
+        lines.append(
+            f"| {row['truth']} | {row['mechanism']} | {row['covered']:.3f}{mark} | "
+            f"{row['least']:.2f} | {row['width']:.2f} |"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,143 @@
+"""The pictures of the sampling study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from evidence.sampling.baselines import bernsteins
+from evidence.sampling.targets import (
+    EPSILONS,
+    LABELS,
+    Mixture,
+    mix1d,
+    paper_network,
+    ratios,
+    ring,
+)
+
+from confide.displays import new_axes
+from confide.sampling import Mollifier, SampleLaw
+from confide.sampling.boosting import boost
+from confide.sampling.densities import BoostedLaw
+from confide.sampling.mbde import MBDE
+from confide.sampling.pictures import LearnedDisplay, MetricDisplay
+
+DPI = 90
+
+
+def draw(result: dict[str, Any], images: Path) -> None:
+    """All pictures, into a folder."""
+    _save(ring_maps(), images / "sampling_ring.png")
+    _save(line_curves(), images / "sampling_mix1d.png")
+    _save(metrics(result), images / "sampling_metrics.png")
+    _save(random_curves(result), images / "sampling_random.png")
+    _save(fleet_curves(result), images / "sampling_fleet.png")
+
+
+def _save(figure: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=DPI, bbox_inches="tight")
+
+
+def _learned(target: Mixture, epsilon: float) -> dict[str, Any]:
+    """Log densities of MBDE as printed and of the default sampler."""
+    fitted = boost(target.sample(2000, 0), target.reference, epsilon, 3, paper_network())
+    mbde = MBDE(reference=target.reference, epsilon=epsilon)
+    sampler = Mollifier(reference=target.reference, epsilon=epsilon)
+    return {
+        f"MBDE, epsilon = {epsilon:g}": BoostedLaw(mbde, mbde.scaled(fitted)).log_pdf,
+        f"default, epsilon = {epsilon:g}": SampleLaw(
+            sampler, ratios(target, 10_000, 0, boxed=False)
+        ).log_pdf,
+    }
+
+
+def ring_maps() -> Any:
+    """Maps of target, reference, and what was learned (figures 1 and 3 of the paper)."""
+    target = ring()
+    judge = target.judge
+    shape = (target.points, target.points)
+    laws = {"target": target.log_pdf, "reference": target.reference.log_density}
+    for epsilon in (2.0, 10.0):
+        laws |= _learned(target, epsilon)
+    heights = {name: np.exp(law(judge.table)).reshape(shape) for name, law in laws.items()}
+    display = LearnedDisplay(tuple(judge.edges), heights).plot()
+    return display.ax_.figure
+
+
+def line_curves() -> Any:
+    """Curves on one axis, DPB's too."""
+    target = mix1d()
+    judge = target.judge
+    laws = {"target": target.log_pdf, "reference": target.reference.log_density}
+    for epsilon in (1.0, 5.0):
+        laws |= _learned(target, epsilon)
+    heights = {name: np.exp(law(judge.table)) for name, law in laws.items()}
+    released = min(bernsteins(target, 1.0, 10_000, 0, paper=True), key=target.boxed.kl)
+    own = target.boxed.table[:, 0]
+    heights["DPB (sup, shift), epsilon = 1"] = np.interp(
+        judge.table[:, 0], own, np.exp(released(own)), left=0, right=0
+    )
+    return LearnedDisplay(tuple(judge.edges), heights).plot().ax_.figure
+
+
+def _metric(rows: list[dict], names: list[str], what: str, ax: Any) -> None:
+    def line(name: str, key: str) -> list[float]:
+        found = {row["epsilon"]: row[key] for row in rows if row["method"] == name}
+        return [found[epsilon] for epsilon in EPSILONS]
+
+    values = {LABELS[name]: line(name, what) for name in names}
+    spreads = {LABELS[name]: line(name, f"{what}_sd") for name in names}
+    words = {"kl": "KL(P, Q)", "coverage": "mode coverage", "nll": "NLL"}
+    MetricDisplay(EPSILONS, values, spreads, words[what]).plot(ax)
+
+
+def metrics(result: dict[str, Any]) -> Any:
+    """KL and coverage against epsilon (figure 4)."""
+    figure = new_axes(9.0, 7.0).figure
+    figure.clf()
+    axes = figure.subplots(2, 2)
+    names = ["mbde", "mbde full", "default", "limit", "dpb paper"]
+    for line, target in enumerate(("ring", "mix1d")):
+        rows = [row for row in result["rows"] if row["target"] == target]
+        for ax, what in zip(axes[line], ("nll", "coverage"), strict=True):
+            _metric(rows, names, what, ax)
+            ax.set_title(target)
+    return figure
+
+
+def random_curves(result: dict[str, Any]) -> Any:
+    """KL and coverage against the number of Gaussians (figure 5)."""
+    figure = new_axes(9.0, 3.6).figure
+    figure.clf()
+    axes = figure.subplots(1, 2)
+    for ax, what, words in zip(
+        axes, ("kl", "coverage"), ("KL(P, Q)", "mode coverage"), strict=True
+    ):
+        for name in ("mbde", "default", "limit"):
+            for epsilon, style in ((1.0, ":"), (10.0, "-")):
+                found = sorted(
+                    (int(row["target"].split("-")[1]), row[what], row[f"{what}_sd"])
+                    for row in result["random"]
+                    if row["target"].startswith("random1d")
+                    and (row["method"], row["epsilon"]) == (name, epsilon)
+                )
+                count, value, spread = zip(*found, strict=True)
+                color = {"mbde": "C3", "default": "C0", "limit": "k"}[name]
+                label = f"{LABELS[name]}, {epsilon:g}"
+                ax.errorbar(count, value, spread, fmt=style, color=color, capsize=2, label=label)
+        ax.set_xlabel("Gaussians")
+        ax.set_ylabel(words)
+    axes[1].legend(frameon=False, fontsize=7)
+    return figure
+
+
+def fleet_curves(result: dict[str, Any]) -> Any:
+    """The pool of a fleet's samples beside the mixture of respondents."""
+    curves = dict(result["fleet"]["curves"])
+    x = np.array(curves.pop("x"))
+    edges = np.append(x, 2 * x[-1] - x[-2]) - (x[1] - x[0]) / 2
+    heights = {name: np.asarray(curve) for name, curve in curves.items()}
+    return LearnedDisplay((edges,), heights).plot().ax_.figure

@@ -1,0 +1,74 @@
+"""A thin run of evidence/regression: the figures promised there, from few draws."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from evidence.regression import study as regression
+
+from confide import Laplace, Lattice, SquareWave
+from confide.errors import ConfideWarning
+from confide.estimators import RatioRegression
+from confide.summaries import Counts
+
+
+@pytest.mark.parametrize("mechanism", [Laplace, SquareWave])
+def test_error_falls_with_n(mechanism):
+    channel = mechanism(Lattice(low=0, high=1, size=128), epsilon=4.0)
+    errors = []
+    for n in (10**3, 10**4, 10**5):
+        distances = []
+        for seed in range(4):
+            rng = np.random.default_rng([5, seed, n])
+            x = rng.beta(2, 2, n)
+            y = regression.wave(x) + rng.normal(0, 0.2, n)
+            counts = Counts.of(channel.simulate(x, seed=seed), response=y)
+            curve = RatioRegression().fit(counts)
+            at = regression.GRID
+            distances.append(np.mean((curve.predict(at) - regression.wave(at)) ** 2))
+        errors.append(np.mean(distances))
+    assert errors[1] < errors[0] / 2
+    assert errors[2] < errors[1] / 2
+
+
+def test_error_falls_with_n_and_epsilon_when_both_are_private():
+    rows = [
+        row
+        for row in regression.both_private(3, sizes=(10**3, 3 * 10**4), epsilons=(2.0, 8.0))
+        if row["method"].startswith("joint")
+    ]
+    low_few, low_many, high_few, high_many = (row["mean"] for row in rows)
+    assert low_many < low_few
+    assert high_many < high_few
+    assert high_many < low_many
+
+
+def test_bands_hold_the_truth_as_often_as_they_say():
+    rows = list(regression.coverage(surveys=12))
+    assert np.mean([row["covered"] for row in rows]) > 0.92
+    assert [row for row in rows if row["covered"] < 0.85] == []
+
+
+@pytest.mark.parametrize("read", [regression.lending, regression.adult])
+def test_risk_on_real_data_is_near_the_prototype(read):
+    path = (
+        regression.DATA
+        / {
+            regression.lending: "lending_club_2007_2010.csv",
+            regression.adult: "adult.csv",
+        }[read]
+    )
+    if not path.exists():
+        pytest.skip(f"there is no file {path}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConfideWarning)
+        rows = list(regression.real([read(path)], 6, only=regression.PROMISED))
+    # Six draws: grant a further standard error.
+    missed = [
+        row
+        for row in rows
+        if row["prototype"] and row["mean"] > 1.01 * row["prototype"] + 3 * row["standard_error"]
+    ]
+    assert missed == []

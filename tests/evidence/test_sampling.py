@@ -1,0 +1,116 @@
+"""A thinned run of the sampling study: the paper's targets, the limits, and what must be worse."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from evidence.sampling import page as sampling_page
+from evidence.sampling import study as sampling
+from evidence.sampling.baselines import bernstein, naive, responded
+from evidence.sampling.targets import (
+    EPSILONS,
+    adam_network,
+    best_boosted,
+    boosted,
+    limit,
+    mix1d,
+    mollified,
+    ring,
+    scattered,
+)
+
+LIMITS = {
+    "ring": (6.1458, 5.9458, 5.6958, 5.1962, 3.7105, 1.541),
+    "mix1d": (0.8685, 0.6784, 0.4645, 0.2010, 0.0299, 0.0018),
+}
+BEST = {
+    "ring": (6.1483, 5.9594, 5.7249, 5.2626, 3.947, 2.122),
+    "mix1d": (0.8886, 0.7792, 0.6555, 0.4515, 0.127, 0.0099),
+}
+
+
+@pytest.fixture(scope="module")
+def line():
+    return mix1d()
+
+
+@pytest.mark.parametrize("target", [ring(), mix1d()], ids=lambda target: target.name)
+def test_information_limits_are_those_of_an_independent_computation(target):
+    found = [limit(target, epsilon)["kl"] for epsilon in EPSILONS]
+    assert found == pytest.approx(LIMITS[target.name], abs=6e-4)
+    found = [best_boosted(target, epsilon)["kl"] for epsilon in EPSILONS]
+    assert found == pytest.approx(BEST[target.name], abs=6e-4)
+
+
+def test_mbde_reproduces_and_the_default_sampler_is_nearer(line):
+    for epsilon in (1.0, 5.0):
+        at = EPSILONS.index(epsilon)
+        boosts = boosted(line, epsilon, 1, adam_network())
+        ours, best = mollified(line, epsilon, 2000, 1)["kl"], limit(line, epsilon)["kl"]
+        assert boosts["mbde"]["kl"] < 1.02 * sampling.PRINTED["mix1d"][at]
+        # Below the limit of its class is impossible, and by Adam it comes near.
+        assert boosts["mbde full"]["kl"] > (0.6555, 0.127)[epsilon > 1] - 0.004
+        order = [best - 1e-4, ours, boosts["mbde full"]["kl"], boosts["mbde"]["kl"]]
+        assert all(a < b for a, b in pairwise(order))
+        assert ours - best < 0.02
+        facts = boosts["mbde"]["facts"]
+        assert facts["largest_log_ratio"] <= facts["bound"]
+
+
+def test_the_baselines_are_where_they_belong(line):
+    # One record under noise is worse than the whole data set in the same box.
+    for epsilon in (0.5, 2.0):
+        box = mollified(line, epsilon, 2000, 1, boxed=True)["kl"]
+        assert box < responded(line, epsilon)["kl"] < naive(line, epsilon)["kl"]
+    tight, loose = (bernstein(line, 1.0, 5000, 1, paper=paper)["kl"] for paper in (False, True))
+    assert tight < loose < 0.5
+
+
+def test_coverage_is_the_corrected_one():
+    target = ring()
+    assert limit(target, 0.1)["coverage"] < 0.05
+    assert target.judge.coverage(target.log_pdf) == pytest.approx(0.95, abs=0.01)
+    # As printed, P(q < t) with Q(q < t) = .95: the reference misses every mode and scores 1.
+    reference = np.exp(target.reference.log_density(target.judge.table))
+    order = np.argsort(reference)
+    below = np.cumsum(reference[order]) < 0.95 * reference.sum()
+    assert target.judge.masses[order[below]].sum() > 0.999
+
+
+def test_random_targets_differ_by_seed_and_are_judged_whole():
+    for dim in (1, 2):
+        one, two = scattered(3, dim, 1), scattered(3, dim, 2)
+        assert (one.means != two.means).any()
+        assert one.judge.kl(one.log_pdf) == pytest.approx(0, abs=1e-3)
+
+
+def test_a_worse_sampler_is_told(line):
+    rows = [
+        {"target": "mix1d", "method": name, "epsilon": 1.0, "kl": kl}
+        for name, kl in (("limit", 0.4645), ("default", 0.4700), ("mbde", 0.66))
+    ]
+    assert sampling.shortfalls(rows) == []
+    rows[1]["kl"] = 0.48
+    rows[2]["kl"] = 0.69
+    assert len(sampling.shortfalls(rows)) == 2
+
+
+def test_the_page_is_made_of_the_results():
+    result = json.loads((sampling.ROOT / "evidence" / "sampling" / "results.json").read_text())
+    page = (sampling.ROOT / "docs" / "sampling.md").read_text()
+    assert sampling_page.page(result) == page
+    # Each word is told where it is first used, before any table.
+    for word in ("a nat is", "A_R, the naive sampler", "MBDE, mollified boosted", "DPB, the paper"):
+        assert page.index(word) < page.index("| |")
+
+
+def test_thin_run_writes_nothing(monkeypatch):
+    def refused(*_):
+        raise AssertionError("a thin run wrote")
+
+    monkeypatch.setattr(sampling_page, "write", refused)
+    monkeypatch.setattr(sampling.Path, "write_text", refused)
+    assert sampling.main(["--thin"]) == 0

@@ -1,0 +1,170 @@
+"""A thinned run of the utility study: what must be reached, what must be worse, and the rates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from evidence.utility import defaults as utility_defaults
+from evidence.utility import rates as utility_rates
+from evidence.utility import study as utility
+from evidence.utility.page import page
+from evidence.utility.rates import on_cells
+from evidence.utility.study import METHODS, POPULATIONS, build, divergence, score
+
+from confide.curves import CellDensity
+from confide.releases import Bernstein
+from confide.releases.bernstein import default_degree
+
+RING, MIX = POPULATIONS
+SIZES = (31_623, 177_828, 1_000_000)
+
+
+def mean(population, name, epsilon, seeds=3, **parameters):
+    recipe = build(population, METHODS[name], epsilon, **parameters)
+    return float(np.mean([score(population, recipe, 500 + seed) for seed in range(seeds)]))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "cells", "figure"), [(0.1, 9, 0.274), (1.0, 18, 0.087), (10.0, 25, 0.057)]
+)
+def test_histograms_of_the_ring_reach_the_figures(epsilon, cells, figure):
+    best = mean(RING, "histogram", epsilon, cells=cells)
+    assert best < 1.1 * figure
+    assert mean(RING, "histogram", epsilon) < 1.7 * best
+
+
+def test_one_column_reaches_the_figures():
+    assert mean(MIX, "histogram", 1.0, cells=60) < 1.15 * 0.010
+    assert mean(MIX, "series", 1.0, seeds=6, terms=30) < 1.15 * 0.014
+    assert mean(MIX, "series", 1.0, seeds=6) < 1.15 * 0.014
+    assert mean(MIX, "KDE + process", 1.0, seeds=8, bandwidth=0.016) < 1.15 * 0.007
+    assert mean(MIX, "Bernstein", 1.0) < 1.15 * 0.030
+
+
+@pytest.mark.parametrize(("epsilon", "figure"), [(0.1, 0.390), (1.0, 0.194), (10.0, 0.171)])
+def test_tight_sensitivity_and_clipping_beat_the_paper(epsilon, figure):
+    ours = mean(RING, "Bernstein", epsilon)
+    assert ours < 1.2 * figure
+    widths = {0.1: (4, 0.15), 1.0: (10, 0.1), 10.0: (20, 0.07)}
+    degree, bandwidth = widths[epsilon]
+    paper = mean(RING, "DPB as in H", epsilon, degree=degree, bandwidth=bandwidth)
+    assert paper > 1.8 * ours
+    assert mean(RING, "DPB as in H", epsilon, degree=default_degree(10_000, epsilon, 2)) > paper
+
+
+def test_either_choice_alone_is_not_enough():
+    def found(rule, positive):
+        recipe = Bernstein(
+            MIX.lattice["x"],
+            epsilon=1.0,
+            degree=100,
+            bandwidth=0.02,
+            sensitivity_rule=rule,
+            positive=positive,
+        )
+        return np.mean([score(MIX, recipe, seed) for seed in range(4)])
+
+    ours, paper = found("tight", "clip"), found("sup", "shift")
+    assert ours < found("tight", "shift") < paper
+    assert ours < found("sup", "clip") < paper
+    assert paper > 2 * ours
+
+
+@pytest.fixture(scope="module")
+def defaults():
+    return utility_defaults.study(3, ("Beta(2, 5)", "two normals", "lognormal cut at 10"))
+
+
+def test_defaults_are_near_the_best_tuning(defaults):
+    # A factor for each release: over all rows on average, and for a single row at worst.
+    for release, (typical, worst) in {
+        "Histogram": (1.5, 3.5),
+        "Series": (1.9, 5.0),
+        "Bernstein": (1.3, 2.0),
+    }.items():
+        ratios = [row["default"] / row["best"] for row in defaults if row["release"] == release]
+        assert np.exp(np.mean(np.log(ratios))) < typical
+        assert max(ratios) < worst
+
+
+@pytest.fixture(scope="module")
+def rates():
+    return utility_rates.rates(SIZES, seeds=4)
+
+
+def test_errors_fall_at_the_minimax_rates(rates):
+    for row in utility_rates.slopes(rates):
+        assert row["se"] < 0.1
+        assert not utility_rates.off(row), row
+
+
+def test_a_fixed_number_of_cells_has_no_rate(monkeypatch):
+    monkeypatch.setattr(
+        utility_rates.Rate,
+        "recipe",
+        lambda rate: utility_rates.Histogram(utility_rates.UNIT, epsilon=10.0, cells=8),
+    )
+    monkeypatch.setattr(utility_rates, "RATES", utility_rates.RATES[:1])
+    (row,) = utility_rates.slopes(utility_rates.rates(SIZES[:3], seeds=2))
+    assert utility_rates.off(row)
+    assert row["slope"] - row["theory"] > 0.4
+
+
+def test_noise_fills_empty_cells():
+    rows = utility_rates.clusters()
+    for row in rows:
+        assert 0.2 * row["empty"] < row["filled"] < 0.75 * row["empty"]
+    many, few = rows[:2], rows[2:]
+    assert many[0]["mass"] > 0.7
+    assert many[1]["mass"] > 0.3
+    assert all(row["default"] and row["mass"] < 0.15 for row in few)
+
+
+def test_a_point_mass_is_not_learned():
+    rows = utility_rates.point_mass((10**3, 10**5))
+    assert rows[0]["cells"] < rows[1]["cells"]
+    assert all(row["distance"] >= 0.5 for row in rows)
+
+
+def test_the_score_itself():
+    for population in POPULATIONS:
+        exact = CellDensity((population.edges,) * population.columns, population.masses())
+        # Mixing 1 % in costs at most -log(.99).
+        assert 0 <= divergence(population, exact) < 0.0101
+    uniform = CellDensity((np.array([MIX.low, MIX.high]),), np.ones(1))
+    truth = MIX.masses()
+    plain = np.sum(truth * np.log(truth * truth.size, where=truth > 0, out=0 * truth))
+    assert divergence(MIX, uniform) == pytest.approx(plain)
+    one = CellDensity((np.array([0.0, 0.3, 1.0]),), np.array([0.6, 0.4]))
+    two = CellDensity(one.edges * 2, np.outer(one.masses, [0.1, 0.9]), ("a", "b"))
+    edges = np.linspace(0, 1, 8)
+    assert on_cells(two, edges).sum(axis=1) == pytest.approx(on_cells(one, edges))
+    assert on_cells(two, edges)[:2].sum(axis=0)[:2] == pytest.approx(
+        2 / 7 / 0.3 * 0.6 * np.full(2, 0.1 / 7 / 0.3)
+    )
+
+
+def test_thin_run_writes_nothing(monkeypatch, rates, defaults):
+    def refused(*_: object) -> None:
+        raise AssertionError("a thin run wrote")
+
+    monkeypatch.setattr(utility_rates, "pictures", refused)
+    monkeypatch.setattr(utility.Path, "write_text", refused)
+    monkeypatch.setattr(utility_rates, "rates", lambda *_: rates)
+    found = []
+    monkeypatch.setattr("builtins.print", found.append)
+    assert utility.main(["--thin"]) == 0
+    row = next(each for each in found if "parameters" in each)
+    text = page(
+        {
+            "n": 10_000,
+            "seeds": 2,
+            "divergence": [row],
+            "defaults": defaults,
+            "slopes": utility_rates.slopes(rates),
+            "clusters": utility_rates.clusters(),
+            "point": utility_rates.point_mass((10**3,)),
+        }
+    )
+    assert f"{row['default']:.3f}" in text
+    assert "never below one half" in text
