@@ -14,26 +14,14 @@ from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption, plottable
 from confide.errors import InvalidInput
 from confide.planning.bounds import BoundsRow, best_bounds
+from confide.planning.metrics import metrics
 from confide.planning.planner import Answer, Plan
 from confide.planning.planner import plan as make_plan
 from confide.planning.populations import NAMES, Population
 from confide.planning.scenario import MECHANISMS
-from confide.planning.simulation import INTERVAL
 from confide.planning.simulation import NAMES as RESPONSES
 
-METRICS = ("w1", "ks", "q10", "median", "q90", "mean")
-PRINTED = tuple(name + INTERVAL for name in METRICS[2:5])
-MEANINGS = {
-    "w1": "how far, on average, the estimated curve puts people from where they are",
-    "ks": "the largest error of a share of people below some value",
-    "mean": "half-width of the mean's 95 % interval",
-    "mse": "mean squared error of the regression's curve",
-}
-HALF = (
-    "half of the range around the truth that holds 95 % of estimates; the intervals that are "
-    "printed with them are wider, see --intervals"
-)
-PRINTED_HALF = "half-width of the interval that an estimate will print"
+METRICS = metrics()
 
 
 def plan(
@@ -83,7 +71,7 @@ def plan(
     """Tell the error to expect before anybody is asked, or what a wanted error takes."""
     plottable(plot, [pilot] if pilot else [])
     metric, wanted = _target(metric, target)
-    _checks.one_of((*METRICS, *PRINTED, "mse"), metric=metric)
+    _checks.one_of(tuple(METRICS), metric=metric)
     if metric == "mse" and response is None:
         raise InvalidInput("--response to go with the metric mse", "none")
     guess = _guess(population, pilot, column)
@@ -104,7 +92,7 @@ def plan(
             scale=scale,
             population=guess,
             response=response,
-            intervals=intervals or metric in PRINTED,
+            intervals=intervals or METRICS[metric].source == "interval",
             told=told,
             **options,
         )
@@ -201,7 +189,7 @@ def _show(made: Plan, metric: str) -> None:
         words=3,
     )
     best, price = made.best(metric), made.price
-    legend = {name: _meaning(name) for name in made.metrics}
+    legend = {name: METRICS[name].meaning for name in made.metrics}
     lines = [
         f"{', '.join(name for name in legend if legend[name] == meaning)}: {meaning}."
         for meaning in dict.fromkeys(legend.values())
@@ -223,10 +211,6 @@ def _show(made: Plan, metric: str) -> None:
             "costs is part of the errors of w1 and the mean."
         )
     output.say(*lines)
-
-
-def _meaning(metric: str) -> str:
-    return MEANINGS.get(metric, PRINTED_HALF if metric in PRINTED else HALF)
 
 
 def _show_answers(
@@ -255,8 +239,8 @@ def _round(n: int) -> int:
 
 
 def _bounds_metric(metric: str) -> str:
-    """What clipping costs is known for these two."""
-    return "mean" if metric == "mean" else "w1"
+    """The metric itself where it is known what clipping costs, else w1."""
+    return metric if METRICS[metric].floor else "w1"
 
 
 def _show_bounds(table: tuple[BoundsRow, ...], metric: str) -> None:

@@ -15,7 +15,6 @@ from confide.planning.scenario import ROUGH, Scenario
 
 SHARES = (0.9, 0.95, 0.98, 0.99, 0.999)
 """Shares of the population within candidate bounds."""
-METRICS = ("w1", "mean")
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,8 @@ def bounds_table(
     mechanism: str,
 ) -> tuple[BoundsRow, ...]:
     """Costs of each of some bounds for a scenario's population."""
-    at = METRICS.index(_checks.one_of(METRICS, metric=metric))
+    known = {name: each.floor for name, each in scenario.metrics.items() if each.floor}
+    floor = known[_checks.one_of(tuple(known), metric=metric)]
     if not len(ranges):
         raise InvalidInput("at least one pair of bounds", "none")
     truth, rows = scenario.truth, []
@@ -91,8 +91,7 @@ def bounds_table(
         low, high = ends
         lattice = Lattice(low=low, high=high, size=truth.lattice.size, scale=truth.lattice.scale)
         own = replace(scenario, truth=replace(truth, lattice=lattice))
-        # The metrics' order is that of what `clipped` returns, turned round.
-        clip = own.truth.clipped[1 - at]
+        clip = floor(own.truth)
         total = own.best(mechanism, metric, n, epsilon, look=ROUGH).error
         outside = truth.population.outside(lattice.low, lattice.high)
         rows.append(BoundsRow(lattice.low, lattice.high, outside, clip, total - clip))

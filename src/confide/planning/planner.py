@@ -16,6 +16,7 @@ from confide.displays import ESTIMATE, NAIVE, TRUTH, commas, new_axes
 from confide.errors import InvalidInput
 from confide.lattice import Lattice
 from confide.planning.bounds import BoundsRow, bounds_table, candidates
+from confide.planning.metrics import QUANTILES, Truth
 from confide.planning.populations import Population, guess
 from confide.planning.scenario import (
     MECHANISMS,
@@ -26,7 +27,7 @@ from confide.planning.scenario import (
     Unreachable,
     crossing,
 )
-from confide.planning.simulation import INTERVAL, ResponseCurve, Truth, score_deviation
+from confide.planning.simulation import ResponseCurve, score_deviation
 
 COLORS = {"square-wave": ESTIMATE, "laplace": NAIVE, "two-sided-gamma": "#7a5195"}
 LABELS = {"n": "respondents", "epsilon": "epsilon"}
@@ -172,7 +173,7 @@ class Plan:
     @property
     def metrics(self) -> tuple[str, ...]:
         """All metrics of the plan."""
-        return self.scenario.metrics
+        return tuple(self.scenario.metrics)
 
     def best(self, metric: str = "w1") -> Row:
         """The mechanism with the least error by a metric, epsilon being equal."""
@@ -238,7 +239,8 @@ class Plan:
         target = _checks.positive(target=target)
         row = self._row(metric, mechanism)
         truth = self.scenario.truth
-        floor = {"mean": truth.clipped[0], "w1": truth.clipped[1]}.get(metric, 0.0)
+        least = self.scenario.metrics[metric].floor
+        floor = 0.0 if least is None else least(truth)
         if target <= floor:
             where = f"With values clipped to {truth.lattice.low:g} .. {truth.lattice.high:g}"
             raise _unreachable(metric, target, where, floor)
@@ -372,7 +374,7 @@ def plan(
     shape: float = 0.9,
     response: Any = None,
     deviation: float | None = None,
-    quantiles: Sequence[float] = (0.1, 0.5, 0.9),
+    quantiles: Sequence[float] = QUANTILES,
     level: float = 0.95,
     intervals: bool = False,
     reach: tuple[float, float] | None = None,
@@ -455,9 +457,11 @@ def plan(
         _checks.level(level),
     )
     jobs = [(metric, name) for metric in scenario.metrics for name in scenario.names(metric)]
-    printed = [metric for metric in scenario.metrics if metric.endswith(INTERVAL)][:1]
-    # One simulation serves all distances and quantiles, another all intervals.
-    costly = [job for job in jobs if job[0] in ("w1", *printed, "mse")]
+    # One simulation serves all metrics of its source; the mean needs none.
+    first: dict[str, str] = {}
+    for name, each in scenario.metrics.items():
+        first.setdefault(each.source, name)
+    costly = [job for job in jobs if job[0] in first.values() and job[0] != first["mean"]]
     for done, (metric, name) in enumerate(costly):
 
         def tell(share: float, done: int = done) -> None:

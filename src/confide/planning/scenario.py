@@ -6,8 +6,9 @@ Errors of all these estimates are close to powers of n and of epsilon over a dec
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +18,16 @@ from confide._types import Floats
 from confide.errors import InvalidInput
 from confide.lattice import Lattice
 from confide.mechanisms import Laplace, Numeric, SquareWave, TwoSidedGamma
+from confide.planning.metrics import Metric, Truth, metrics
 from confide.planning.simulation import (
-    INTERVAL,
     Draw,
     ResponseCurve,
     Risk,
-    Truth,
     best,
     density_draw,
     exact_mean,
     interval_draw,
     partition_draw,
-    quantile_name,
     regression_draw,
     risks,
 )
@@ -178,16 +177,19 @@ class Scenario:
         init=False, repr=False, default_factory=dict
     )
 
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        """All that can be asked for."""
-        quantiles = tuple(map(quantile_name, self.truth.quantiles))
-        printed = tuple(name + INTERVAL for name in quantiles) if self.intervals else ()
-        return ("w1", "ks", *quantiles, *printed, "mean", *(["mse"] if self.response else []))
+    @cached_property
+    def metrics(self) -> Mapping[str, Metric]:
+        """All that can be asked for, by name."""
+        return metrics(
+            quantiles=self.truth.quantiles,
+            intervals=self.intervals,
+            response=self.response is not None,
+        )
 
     def names(self, metric: str) -> tuple[str, ...]:
         """Mechanisms that the metric is asked of."""
-        return (*self.mechanisms, PARTITION) if metric == "mse" else self.mechanisms
+        private = self.metrics[metric].source == "mse"
+        return (*self.mechanisms, PARTITION) if private else self.mechanisms
 
     def best(
         self,
@@ -204,9 +206,7 @@ class Scenario:
         A look is at `ALL` metrics of one simulation, at this ``metric`` alone, which may take
         fewer surveys, or `ROUGH`.
         """
-        group = metric if metric in ("mean", "mse") else "density"
-        if metric.endswith(INTERVAL):
-            group = "interval"
+        group = self.metrics[metric].source
         # What is known to more surveys than are wanted will do.
         looks = (ALL, metric, ROUGH)
         for done in looks[: looks.index(look) + 1]:
@@ -242,6 +242,7 @@ class Scenario:
             surveys = max(min(surveys // 3, FEW), 2)
         return risks(
             self._draw(name, group, n, epsilon),
+            metrics=self.metrics,
             surveys=surveys,
             precision=2 * self.precision if look == ROUGH else self.precision,
             level=self.level,
@@ -251,7 +252,8 @@ class Scenario:
 
     def _draw(self, name: str, group: str, n: int, epsilon: float) -> Draw:
         if group == "density":
-            return density_draw(self.truth, self.mechanism(name, epsilon), n)
+            asked = tuple(self.metrics.values())
+            return density_draw(self.truth, self.mechanism(name, epsilon), n, asked)
         if group == "interval":
             return interval_draw(self.truth, self.mechanism(name, epsilon), n, self.level)
         assert self.response is not None

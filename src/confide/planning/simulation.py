@@ -11,7 +11,6 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,9 +29,8 @@ from confide.estimators import (
     RatioRegression,
     suggest_cells,
 )
-from confide.lattice import Lattice
 from confide.mechanisms import Numeric, Partition
-from confide.planning.populations import Population
+from confide.planning.metrics import Metric, Truth, printed
 from confide.summaries import CellSums, Counts
 from confide.summaries.counts import Response
 
@@ -41,10 +39,6 @@ Draw = Callable[[np.random.Generator], dict[tuple[str, str], float]]
 SEED = 20_261_115
 LEAST = 8
 """Surveys before a standard error is believed."""
-DISTANCES = ("w1", "ks", "mse")
-INTERVAL = "-interval"
-"""Ends the names of printed half-widths. These and distances are means over surveys; the other
-metrics are half-widths of the ranges that estimates fall into."""
 
 
 @dataclass(frozen=True)
@@ -53,55 +47,6 @@ class Risk:
 
     error: float
     standard_error: float
-
-
-@dataclass(frozen=True, eq=False)
-class Truth:
-    """A population as a survey with a lattice sees it."""
-
-    population: Population
-    lattice: Lattice
-    quantiles: tuple[float, ...]
-
-    @cached_property
-    def masses(self) -> Floats:
-        """Share of each cell, clipped values in the end ones."""
-        return self.population.masses(self.lattice)
-
-    @cached_property
-    def cumulative(self) -> Floats:
-        """Share of values below each edge, those below the lower bound included."""
-        below = np.searchsorted(self.population.points, self.lattice.edges, side="left")
-        sums: Floats = np.append(0.0, self.population.weights.cumsum())
-        return np.take(sums, below)
-
-    @cached_property
-    def clipped(self) -> tuple[float, float]:
-        """What the bounds cost the mean and W1."""
-        return self.population.clipped(self.lattice.low, self.lattice.high)
-
-    @cached_property
-    def values(self) -> Floats:
-        """The true quantiles."""
-        return np.array([self.population.quantile(q) for q in self.quantiles])
-
-    def reports(self, mechanism: Numeric) -> Floats:
-        """Chance of each report."""
-        shares = np.maximum(mechanism.law.forward(self.masses), 0.0)
-        return np.asarray(shares / shares.sum())
-
-    def errors(self, density: Any) -> dict[str, float]:
-        """Distances of an estimate, and signed errors of its quantiles."""
-        gaps = np.abs(density.cdf(self.lattice.edges) - self.cumulative)
-        inside = ((gaps[1:] + gaps[:-1]) / 2 * self.lattice.widths).sum()
-        found = {"w1": float(inside) + self.clipped[1], "ks": float(gaps.max())}
-        at = density.quantile(self.quantiles) - self.values
-        return found | dict(zip(map(quantile_name, self.quantiles), at.tolist(), strict=True))
-
-
-def quantile_name(q: float) -> str:
-    """The metric of a quantile: q10, median, q90."""
-    return "median" if q == 0.5 else f"q{100 * q:.4g}"
 
 
 def exact_mean(truth: Truth, mechanism: Numeric, n: int, level: float) -> Risk:
@@ -121,16 +66,17 @@ def reach(level: float) -> float:
     return float(special.ndtri((1 + level) / 2))
 
 
-def density_draw(truth: Truth, mechanism: Numeric, n: int) -> Draw:
-    """One survey of n respondents: errors by estimator and metric."""
+def density_draw(truth: Truth, mechanism: Numeric, n: int, asked: Sequence[Metric]) -> Draw:
+    """One survey of n respondents: errors by estimator and metric, of the metrics of densities."""
     shares = truth.reports(mechanism)
 
     def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
         counts = Counts(mechanism, generator.multinomial(n, shares), simulated=True)
         found = {}
         for name, density in _densities(counts):
-            for metric, value in truth.errors(density).items():
-                found[name, metric] = value
+            for metric in asked:
+                if metric.error is not None:
+                    found[name, metric.name] = metric.error(truth, density)
         return found
 
     return draw
@@ -143,7 +89,7 @@ def interval_draw(truth: Truth, mechanism: Numeric, n: int, level: float) -> Dra
     def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
         counts = Counts(mechanism, generator.multinomial(n, shares), simulated=True)
         low, high = Likelihood().fit(counts).interval("quantile", truth.quantiles, level=level)
-        names = (quantile_name(q) + INTERVAL for q in truth.quantiles)
+        names = (printed(q).name for q in truth.quantiles)
         halves = ((high - low) / 2).tolist()
         return {("likelihood", name): half for name, half in zip(names, halves, strict=True)}
 
@@ -162,6 +108,7 @@ def _densities(counts: Counts) -> Iterator[tuple[str, Any]]:
 def risks(
     draw: Draw,
     *,
+    metrics: Mapping[str, Metric],
     surveys: int,
     precision: float,
     level: float,
@@ -174,6 +121,8 @@ def risks(
     ----------
     draw
         One survey.
+    metrics
+        What its errors are, by name.
     surveys
         How many, at most.
     precision
@@ -193,10 +142,10 @@ def risks(
             # The same streams at every n and epsilon: errors then differ by what is asked about.
             drawn.append(draw(np.random.default_rng([SEED, number])))
             told((number + 1) / surveys)
-            if len(drawn) >= LEAST and _settled(_summary(drawn, level), precision, only):
+            if len(drawn) >= LEAST and _settled(_summary(drawn, metrics, level), precision, only):
                 break
     told(1.0)
-    return _summary(drawn, level)
+    return _summary(drawn, metrics, level)
 
 
 def best(found: Mapping[tuple[str, str], Risk], metric: str) -> str | None:
@@ -217,15 +166,17 @@ def _settled(found: Mapping[tuple[str, str], Risk], precision: float, only: str 
 
 
 def _summary(
-    drawn: Sequence[dict[tuple[str, str], float]], level: float
+    drawn: Sequence[dict[tuple[str, str], float]], metrics: Mapping[str, Metric], level: float
 ) -> dict[tuple[str, str], Risk]:
     # An estimator that some survey was too poor for is none to count on.
     always = [key for key in drawn[0] if all(key in one for one in drawn)]
-    return {key: _risk(key[1], np.array([one[key] for one in drawn]), level) for key in always}
+    return {
+        key: _risk(metrics[key[1]], np.array([one[key] for one in drawn]), level) for key in always
+    }
 
 
-def _risk(metric: str, values: Floats, level: float) -> Risk:
-    if metric in DISTANCES or metric.endswith(INTERVAL):
+def _risk(metric: Metric, values: Floats, level: float) -> Risk:
+    if metric.distance:
         spread = values.std(ddof=1) if values.size > 1 else 0.0
         return Risk(float(values.mean()), float(spread / np.sqrt(values.size)))
     # The root of the mean square holds what is off on average as well as what varies.

@@ -12,13 +12,14 @@ from scipy import stats
 from confide import Laplace, Lattice, SquareWave, TwoSidedGamma
 from confide.errors import InvalidInput
 from confide.estimators import Likelihood
+from confide.planning import metrics as planned
 from confide.planning.bounds import best_bounds
+from confide.planning.metrics import Metric, Truth, metrics
 from confide.planning.planner import Plan, plan
 from confide.planning.populations import NAMES, Population, guess
 from confide.planning.scenario import ErrorCurve, Unreachable, crossing, gamma
 from confide.planning.simulation import (
     ResponseCurve,
-    Truth,
     density_draw,
     exact_mean,
     partition_draw,
@@ -130,7 +131,9 @@ def test_distances_against_their_definitions(made):
         def quantile(self, q):
             return np.asarray(q)
 
-    errors = truth.errors(Uniform())
+    errors = {
+        name: metric.error(truth, Uniform()) for name, metric in metrics().items() if metric.error
+    }
     x = np.linspace(0, 1, 100_001)
     gaps = np.abs(stats.beta(2, 5).cdf(x) - x)
     assert errors["w1"] == pytest.approx(gaps.mean(), rel=2e-3)
@@ -144,9 +147,22 @@ def test_w1_holds_what_is_clipped():
     risk = exact_mean(truth, SquareWave(truth.lattice, epsilon=1.0), 10**9, 0.95)
     # E (X - 2)+ = e**-2 is what both lose however many answer.
     assert risk.error == pytest.approx(math.exp(-2), rel=1e-2)
-    draw = density_draw(truth, SquareWave(truth.lattice, epsilon=4.0), 10**7)
-    found = risks(draw, surveys=2, precision=1, level=0.95)
+    asked = metrics(quantiles=truth.quantiles)
+    draw = density_draw(truth, SquareWave(truth.lattice, epsilon=4.0), 10**7, tuple(asked.values()))
+    found = risks(draw, metrics=asked, surveys=2, precision=1, level=0.95)
     assert found["likelihood", "w1"].error == pytest.approx(math.exp(-2), rel=3e-2)
+
+
+def test_a_metric_is_one_entry(monkeypatch):
+    def error(truth, density):
+        return float(density.std()) - truth.population.deviation
+
+    spread = Metric("std", "the error of the standard deviation", "density", error, distance=False)
+    monkeypatch.setattr(planned, "DENSITY", (*planned.DENSITY, spread))
+    own = plan(n=2000, epsilon=2.0, **UNIT, population="beta", surveys=8)
+    assert "std" in own.metrics
+    assert own.best("std").error > 0
+    assert own.n_for(own.best("std").error / 3, metric="std").n > 2000
 
 
 def test_rows_have_every_mechanism_and_metric(made):
