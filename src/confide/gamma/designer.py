@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -310,6 +310,8 @@ class GammaDesign:
             "error": self.error,
             "gain": self.gain,
             "laplace_scale": self.laplace.scale,
+            "laplace_error": self.laplace.error,
+            "laplace_variance": self.laplace.variance,
             "near": self.near,
             "reidentification": self.reidentification,
             "laplace_reidentification": self.laplace_reidentification,
@@ -318,8 +320,29 @@ class GammaDesign:
             "follow": self.follow,
             "constant": self.constant,
             "eligible": [[pair.shape, pair.scale, pair.error] for pair in self.eligible],
+            "eligible_variances": [pair.variance for pair in self.eligible],
             "words": list(self.words()),
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        try:
+            given = dict(fields)
+            laplace = [given.pop(f"laplace_{name}") for name in ("scale", "error", "variance")]
+            pairs = zip(given["eligible"], given.pop("eligible_variances"), strict=True)
+            ends = given["interval"]
+            given |= {
+                "laplace": Pair(1.0, *map(float, laplace)),
+                "eligible": tuple(Pair(*map(float, (*row, v))) for row, v in pairs),
+                "delta_at": tuple((float(e), float(d)) for e, d in given["delta_at"]),
+                "interval": None if ends is None else (_end(ends[0]), _end(ends[1])),
+            }
+            for name in ("gain", "words"):
+                del given[name]
+            return cls(**given)
+        except (TypeError, KeyError, ValueError, IndexError):
+            raise InvalidInput("a design, as its to_dict gives it", "another document") from None
 
     def plot(self, ax: Any = None) -> PairsDisplay:
         """The eligible pairs and the one taken (figure 2 of the paper)."""
@@ -355,6 +378,10 @@ class GammaDesign:
         at = np.linspace(x[0], x[-1], 257)
         true = np.searchsorted(x, at, side="right") / x.size
         return CurvesDisplay(at, {"values": true, "recovered": curve.cdf(at)}).plot(ax)
+
+
+def _end(value: float | None) -> float:
+    return math.inf if value is None else float(value)
 
 
 def percent(share: float) -> str:

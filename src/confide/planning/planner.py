@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from confide import _checks
 from confide.accounting import checked_epsilon
 from confide.displays import ESTIMATE, NAIVE, TRUTH, commas, new_axes
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.planning.bounds import BoundsRow, bounds_table, candidates
 from confide.planning.populations import Population, guess
@@ -142,7 +142,7 @@ class Answer:
     epsilon: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Plan:
     """Expected errors of a survey before anybody is asked. It comes from `plan`.
 
@@ -150,19 +150,41 @@ class Plan:
     ----------
     n, epsilon
         Respondents, and the privacy loss of each report.
-    population
-        The guess that the errors are for.
+    lattice
+        Where values are collected.
+    name
+        What the guess that the errors are for is called.
+    outside
+        Share of that population beyond the bounds.
+    level
+        Confidence level of half-widths.
     rows
         Each mechanism with its best estimator, by metric.
     price
         What privacy costs a mean.
+    simulated
+        What further errors are simulated with; None in a plan that was read from JSON.
     """
 
     n: int
     epsilon: float
-    scenario: Scenario
+    lattice: Lattice
+    name: str
+    outside: float
+    level: float
     rows: tuple[Row, ...]
     price: Price
+    simulated: Scenario | None = None
+
+    @property
+    def scenario(self) -> Scenario:
+        """What further errors are simulated with."""
+        if self.simulated is None:
+            raise Unsupported(
+                "A plan that was read from JSON holds the errors that were simulated then: call "
+                "plan() again for others."
+            )
+        return self.simulated
 
     @property
     def population(self) -> Population:
@@ -172,7 +194,7 @@ class Plan:
     @property
     def metrics(self) -> tuple[str, ...]:
         """All metrics of the plan."""
-        return self.scenario.metrics
+        return tuple(dict.fromkeys(row.metric for row in self.rows))
 
     def best(self, metric: str = "w1") -> Row:
         """The mechanism with the least error by a metric, epsilon being equal."""
@@ -182,8 +204,8 @@ class Plan:
     def row(self, mechanism: str, metric: str = "w1") -> Row:
         """The row of a mechanism and a metric."""
         metric = _checks.one_of(self.metrics, metric=metric)
-        mechanism = _checks.one_of(self.scenario.names(metric), mechanism=mechanism)
-        return next(r for r in self.rows if (r.mechanism, r.metric) == (mechanism, metric))
+        rows = {row.mechanism: row for row in self.rows if row.metric == metric}
+        return rows[_checks.one_of(tuple(rows), mechanism=mechanism)]
 
     def n_for(self, target: float, *, metric: str = "w1", mechanism: str | None = None) -> Answer:
         """Respondents that bring the error down to a target, at the plan's epsilon.
@@ -322,23 +344,48 @@ class Plan:
         return PlanDisplay(tuple(curves), (self.n, self.epsilon)).plot(axes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        lattice = self.scenario.truth.lattice
+        """Plain values for JSON: the errors that were simulated, not the population."""
         return {
             "n": self.n,
             "epsilon": self.epsilon,
-            **lattice.to_dict(),
-            "population": self.population.name,
-            "level": self.scenario.level,
-            "outside": self.population.outside(lattice.low, lattice.high),
+            **self.lattice.to_dict(),
+            "population": self.name,
+            "level": self.level,
+            "outside": self.outside,
             "rows": [vars(row).copy() for row in self.rows],
             "price": vars(self.price).copy(),
         }
 
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`. What was not simulated then, `plan` must simulate again."""
+        try:
+            rows = tuple(Row(**row) for row in fields["rows"])
+            price, name = Price(**fields["price"]), fields["population"]
+            lattice = Lattice(**{key: fields[key] for key in ("low", "high", "size", "scale")})
+            numbers = [float(row.error) + float(row.standard_error) for row in rows]
+            numbers += map(float, vars(price).values())
+            outside = _checks.within(0, 1, outside=fields["outside"])
+            n, epsilon, level = fields["n"], fields["epsilon"], fields["level"]
+        except (TypeError, KeyError, ValueError):
+            raise InvalidInput("a plan, as its to_dict gives it", "another document") from None
+        if not isinstance(name, str) or not rows or not np.isfinite(numbers).all():
+            raise InvalidInput("a plan, as its to_dict gives it", "another document")
+        return cls(
+            n=checked_n(n),
+            epsilon=checked_epsilon(epsilon),
+            lattice=lattice,
+            name=name,
+            outside=outside,
+            level=_checks.level(level),
+            rows=rows,
+            price=price,
+        )
+
     def __repr__(self) -> str:
         row = self.best()
         return (
-            f"<Plan n={self.n:,}, epsilon={self.epsilon:g}, {self.population.name}: "
+            f"<Plan n={self.n:,}, epsilon={self.epsilon:g}, {self.name}: "
             f"w1 {row.error:.3g} by {row.mechanism}>"
         )
 
@@ -465,7 +512,17 @@ def plan(
 
         scenario.best(name, metric, n, epsilon, told=tell)
     rows = tuple(scenario.best(name, metric, n, epsilon) for metric, name in jobs)
-    return Plan(n, epsilon, scenario, rows, _price(scenario, n, epsilon))
+    return Plan(
+        n=n,
+        epsilon=epsilon,
+        lattice=lattice,
+        name=chosen.name,
+        outside=chosen.outside(lattice.low, lattice.high),
+        level=scenario.level,
+        rows=rows,
+        price=_price(scenario, n, epsilon),
+        simulated=scenario,
+    )
 
 
 def _price(scenario: Scenario, n: int, epsilon: float) -> Price:
