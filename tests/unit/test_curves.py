@@ -250,8 +250,10 @@ def test_intervals_come_from_the_estimator() -> None:
     for what, at in (("mean", None), ("quantile", 0.5), ("cdf", np.float64(0.5))):
         assert [type(end) for end in density.interval(what, at)] == [float, float]
     assert density.interval("quantile", [0.5])[0].shape == (1,)
-    with pytest.raises(InvalidInput, match="quantile"):
-        density.interval("median")
+    assert density.interval("median", level=0.5) == (density.median(), 0.55)
+    for what in ("mean", "median"):
+        with pytest.raises(InvalidInput, match="no place"):
+            density.interval(what, 0.5)
     with pytest.raises(InvalidInput, match="place"):
         density.interval("cdf")
     with pytest.raises(InvalidInput, match="level"):

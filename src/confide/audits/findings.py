@@ -114,11 +114,11 @@ class Finding:
             parts.append(f"at least {self.lower_bound:.4g} is certain")
         return f"{', '.join(parts)}. {self.unseen}"
 
-    def plot(self) -> ClaimDisplay:
+    def plot(self, ax: Any = None) -> ClaimDisplay:
         """What was claimed beside what was proved and what was found."""
         return ClaimDisplay(
             (self.subject,), (self.claimed,), (self.certified,), (self.lower_bound,)
-        ).plot()
+        ).plot(ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: epsilons that the check does not give are null."""

@@ -109,6 +109,10 @@ class Density(ABC):
         result = np.interp(shares, cumulative[keep], edges[keep])
         return float(result) if shares.ndim == 0 else result
 
+    def median(self) -> float:
+        """The value below which half of the population lies."""
+        return float(self.quantile(0.5))
+
     def interval(
         self, what: str, at: npt.ArrayLike | None = None, *, level: float = 0.95
     ) -> tuple[Any, Any]:
@@ -117,10 +121,10 @@ class Density(ABC):
         Parameters
         ----------
         what
-            ``"mean"``, ``"cdf"`` (at a value), ``"quantile"`` (at a share) or ``"pdf"`` (at a
-            value, where the estimator has a band for it).
+            ``"mean"``, ``"median"``, ``"cdf"`` (at a value), ``"quantile"`` (at a share) or
+            ``"pdf"`` (at a value, where the estimator has a band for it).
         at
-            Where; not for the mean.
+            Where; not for the mean and the median.
         level
             Confidence level.
 
@@ -129,10 +133,12 @@ class Density(ABC):
         tuple
             Lower and upper end: two floats, or arrays where ``at`` is one.
         """
-        if what == "median":
-            raise InvalidInput("a known what", "what='median'", 'Ask for "quantile" at 0.5.')
-        what = _checks.one_of(("mean", "cdf", "quantile", "pdf"), what=what)
+        what = _checks.one_of(("mean", "median", "cdf", "quantile", "pdf"), what=what)
         level = _checks.level(level)
+        if what in ("mean", "median") and at is not None:
+            raise InvalidInput(f"no place for the {what}", _checks.shown(at))
+        if what == "median":
+            return self.interval("quantile", 0.5, level=level)
         if self.intervals is None:
             raise forms.without_intervals(self.facts)
         if not hasattr(self.intervals, what):
@@ -158,9 +164,28 @@ class Density(ABC):
         n = _checks.integer(1, n=n)
         return self.cells._draw(n, np.random.default_rng(seed))
 
-    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> DensityDisplay:
-        """Draw the density, with the interval of its median and, where there is one, its band."""
-        return self.cells._display(self, level).plot(ax)
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        level: float | None = 0.95,
+        label: str = "estimate",
+        color: str | None = None,
+    ) -> DensityDisplay:
+        """Draw the density, with the interval of its median and, where there is one, its band.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold other densities already; by default new ones.
+        level
+            Confidence level; None for the density alone.
+        label
+            Name in the legend.
+        color
+            By default the next one of the axes' cycle.
+        """
+        return self.cells._display(self, level).plot(ax, label=label, color=color)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {forms.described(self.facts)}>"

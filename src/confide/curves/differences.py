@@ -11,6 +11,7 @@ from confide import _checks
 from confide.curves import forms
 from confide.curves.density import Density
 from confide.curves.proportions import Proportions
+from confide.displays import DifferenceDisplay
 from confide.errors import InvalidInput
 
 OF_NUMBERS = ("mean", "quantile", "cdf")
@@ -50,6 +51,29 @@ class Difference:
     def certain(self) -> bool:
         """Whether the interval leaves zero out."""
         return self.low > 0 or self.high < 0
+
+    @property
+    def _name(self) -> str:
+        if self.what == "quantile" and self.at == 0.5:
+            return "median"
+        return self.what if self.at is None else f"{self.what} {forms.short(self.at)}"
+
+    def plot(
+        self, ax: Any = None, *, label: str | None = None, color: str | None = None
+    ) -> DifferenceDisplay:
+        """Draw the difference and its interval as a row, below others in the same axes.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold other differences already; by default new ones.
+        label
+            Name of the row; by default the quantity.
+        color
+            By default the next one of the axes' cycle.
+        """
+        display = DifferenceDisplay(self._name, self.value, (self.low, self.high), self.level)
+        return display.plot(ax, label=label, color=color)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -63,12 +63,33 @@ class Proportions:
         n = _checks.integer(1, n=n)
         return generator.choice(np.array(self.categories), size=n, p=self.shares)
 
-    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> ProportionsDisplay:
-        """Draw the shares with their intervals."""
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        level: float | None = 0.95,
+        label: str | None = None,
+        color: str | None = None,
+    ) -> ProportionsDisplay:
+        """Draw the shares with their intervals.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold shares of the same categories already; by default
+            new ones.
+        level
+            Confidence level; None for the shares alone.
+        label
+            Name in the legend.
+        color
+            By default the next one of the axes' cycle.
+        """
         ends = None
         if level is not None and self.intervals is not None:
             ends = self.intervals.shares(level)
-        return ProportionsDisplay(self.categories, self.shares, ends, level).plot(ax)
+        display = ProportionsDisplay(self.categories, self.shares, ends, level)
+        return display.plot(ax, label=label, color=color)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

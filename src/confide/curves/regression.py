@@ -68,14 +68,34 @@ class Regression(ABC):
             raise forms.without_intervals(self.facts)
         return ends(*asked(self.band.interval, x, len(self.low), level))
 
-    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> RegressionDisplay:
-        """Draw the curve, its band and the corrected baseline; for two covariates a map."""
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        level: float | None = 0.95,
+        label: str = "estimate",
+        color: str | None = None,
+    ) -> RegressionDisplay:
+        """Draw the curve, its band and the corrected baseline; for two covariates a map.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold other curves already; by default new ones.
+        level
+            Confidence level; None for the curve without its band.
+        label
+            Name in the legend.
+        color
+            By default the next one of the axes' cycle.
+        """
         axes = [np.linspace(a, b, PLOT_POINTS) for a, b in zip(self.low, self.high, strict=True)]
         if len(axes) == 1:
             x = axes[0]
             band = None if level is None or self.band is None else self.interval(x, level=level)
             line = None if self.baseline is None else self.baseline.predict(x)
-            return RegressionDisplay((x,), self.predict(x), self.names, band, level, line).plot(ax)
+            drawn = RegressionDisplay((x,), self.predict(x), self.names, band, level, line)
+            return drawn.plot(ax, label=label, color=color)
         grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
         return RegressionDisplay(tuple(axes), self.predict(grid), self.names).plot(ax)
 
@@ -253,9 +273,16 @@ class Classification:
         """How it came about."""
         return self.score.facts
 
-    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> RegressionDisplay:
-        """Draw the score."""
-        return self.score.plot(ax, level=level)
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        level: float | None = 0.95,
+        label: str = "estimate",
+        color: str | None = None,
+    ) -> RegressionDisplay:
+        """Draw the score; see `Regression.plot`."""
+        return self.score.plot(ax, level=level, label=label, color=color)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -494,12 +521,20 @@ class CategoryMeans(Regression):
             raise forms.without_intervals(self.facts)
         return self.band.interval(self.categories.index(x).astype(np.float64), level)
 
-    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> RegressionDisplay:
-        """Draw the means and their band over the categories."""
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        level: float | None = 0.95,
+        label: str = "estimate",
+        color: str | None = None,
+    ) -> RegressionDisplay:
+        """Draw the means and their band over the categories; see `Regression.plot`."""
         labels = list(self.categories.labels)
         band = None if level is None or self.band is None else self.interval(labels, level=level)
         numbers = np.arange(len(labels), dtype=np.float64)
-        display = RegressionDisplay((numbers,), self.values, self.names, band, level).plot(ax)
+        display = RegressionDisplay((numbers,), self.values, self.names, band, level)
+        display.plot(ax, label=label, color=color)
         display.ax_.set_xticks(numbers, labels)
         return display
 

@@ -29,6 +29,8 @@ from confide.planning.scenario import (
 from confide.planning.simulation import INTERVAL, ResponseCurve, Truth, score_deviation
 
 COLORS = {"square-wave": ESTIMATE, "laplace": NAIVE, "two-sided-gamma": "#7a5195"}
+LINES = dict(zip(COLORS, ("-", "--", ":"), strict=True))
+"""Lines of the mechanisms where they have one color."""
 LABELS = {"n": "respondents", "epsilon": "epsilon"}
 
 
@@ -48,37 +50,51 @@ class PlanDisplay:
     planned: tuple[int, float]
     ax_: Any = field(default=None, init=False)
 
-    def plot(self, axes: Sequence[Any] | None = None) -> PlanDisplay:
-        """Draw into two axes, or new ones."""
+    def plot(
+        self, ax: Sequence[Any] | None = None, *, label: str = "", color: str | None = None
+    ) -> PlanDisplay:
+        """Draw into two axes, or new ones.
+
+        Parameters
+        ----------
+        ax
+            Two axes of matplotlib.
+        label
+            Put before the names of the mechanisms in the legend, to tell plans apart.
+        color
+            Of all curves; by default each mechanism has its own.
+        """
         from matplotlib.ticker import LogLocator
 
-        if axes is None:
+        if ax is None:
             first = new_axes(9.0, 3.8)
             figure = first.figure
             first.remove()
-            axes = figure.subplots(1, 2, sharey=True)
-        self.ax_ = axes[0]
-        for ax, along, here in zip(axes, LABELS, self.planned, strict=True):
+            ax = figure.subplots(1, 2, sharey=True)
+        self.ax_ = ax[0]
+        for one, along, here in zip(ax, LABELS, self.planned, strict=True):
             for curve in self.curves:
                 if curve.along == along:
-                    self._draw(ax, curve)
-            ax.axvline(here, color=TRUTH, lw=0.8, ls=":")
-            ax.set_xscale("log")
-            ax.set_yscale("log")
-            ax.set_xlabel(LABELS[along])
-            ax.set_xticks(next(curve.x for curve in self.curves if curve.along == along))
-            ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            for axis in (ax.xaxis, ax.yaxis):
+                    self._draw(one, curve, label, color)
+            one.axvline(here, color=TRUTH, lw=0.8, ls=":")
+            one.set_xscale("log")
+            one.set_yscale("log")
+            one.set_xlabel(LABELS[along])
+            one.set_xticks(next(curve.x for curve in self.curves if curve.along == along))
+            one.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            for axis in (one.xaxis, one.yaxis):
                 commas(axis)
                 axis.set_minor_formatter("")
-        axes[0].set_ylabel(f"expected error ({self.curves[0].metric})")
-        axes[0].legend(frameon=False)
+        ax[0].set_ylabel(f"expected error ({self.curves[0].metric})")
+        ax[0].legend(frameon=False)
         return self
 
-    def _draw(self, ax: Any, curve: ErrorCurve) -> None:
-        color = COLORS.get(curve.mechanism, TRUTH)
+    def _draw(self, ax: Any, curve: ErrorCurve, label: str, color: str | None) -> None:
+        line = "-" if color is None else LINES.get(curve.mechanism, "-.")
+        color = COLORS.get(curve.mechanism, TRUTH) if color is None else color
         x = np.geomspace(curve.x[0], curve.x[-1], 101)
-        ax.plot(x, curve.at(x), color=color, lw=1.6, label=curve.mechanism)
+        name = f"{label}: {curve.mechanism}" if label else curve.mechanism
+        ax.plot(x, curve.at(x), color=color, lw=1.6, ls=line, label=name)
         ax.errorbar(
             curve.x, curve.error, 2 * curve.standard_error, fmt="o", ms=4, color=color, capsize=2
         )
@@ -329,19 +345,35 @@ class Plan:
 
     def plot(
         self,
-        axes: Sequence[Any] | None = None,
+        ax: Sequence[Any] | None = None,
         *,
         metric: str = "w1",
+        label: str = "",
+        color: str | None = None,
         told: Callable[[float], None] = lambda share: None,
     ) -> PlanDisplay:
-        """Draw the error of every mechanism against n and against epsilon."""
+        """Draw the error of every mechanism against n and against epsilon.
+
+        Parameters
+        ----------
+        ax
+            Two axes of matplotlib, which may hold another plan already; by default new ones.
+        metric
+            Which error.
+        label
+            Put before the names of the mechanisms in the legend, to tell plans apart.
+        color
+            Of all curves; by default each mechanism has its own.
+        told
+            Called with the share of the work that is done.
+        """
         names = self.scenario.names(_checks.one_of(self.metrics, metric=metric))
         jobs = [(along, name) for along in ALONG for name in names]
         curves = []
         for number, (along, name) in enumerate(jobs):
             curves.append(self.curve(along, metric=metric, mechanism=name))
             told((number + 1) / len(jobs))
-        return PlanDisplay(tuple(curves), (self.n, self.epsilon)).plot(axes)
+        return PlanDisplay(tuple(curves), (self.n, self.epsilon)).plot(ax, label=label, color=color)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: the errors that were simulated, not the population."""
