@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.displays import ESTIMATE
 from confide.foreign.noise import Laplace
 from confide.gamma.designer import optimal_gamma
 from confide.gamma.protection import closeness
@@ -59,7 +60,7 @@ def figures(
         figure, grid = plt.subplots(2, 2, figsize=(8.4, 6.0), layout="constrained")
         for ax, (name, design) in zip(grid.ravel(), designs.items(), strict=True):
             if number == 2:
-                design.plot(ax)
+                design.plot(ax, color=ESTIMATE)
                 ax.plot(*published[name], "x", color="#b8442c", label="published")
                 ax.legend(frameon=False, fontsize=7)
             else:

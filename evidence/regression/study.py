@@ -23,7 +23,7 @@ from evidence.regression.bands import GRID, coverage, coverage_table, private_co
 
 from confide import Joint, Laplace, Lattice, Partition, SquareWave
 from confide.curves.regression import Regression
-from confide.displays import new_axes
+from confide.displays import ESTIMATE, new_axes
 from confide.errors import ConfideWarning
 from confide.estimators import (
     KernelRegression,
@@ -243,7 +243,7 @@ def picture(sample: Sample, path: Path, epsilon: float = 2.0) -> None:
     size = np.bincount(place)
     means = np.bincount(place, sample.y) / size
     ax.scatter(values, means, s=60 * size / size.max() + 4, color="#222222", label="true means")
-    curve.plot(ax)
+    curve.plot(ax, color=ESTIMATE)
     ax.set_xlabel("FICO score, reported by square wave at epsilon 2")
     ax.set_ylabel("mean interest rate, percent")
     path.parent.mkdir(parents=True, exist_ok=True)

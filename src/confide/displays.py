@@ -13,6 +13,8 @@ from confide._types import Floats
 from confide.errors import InvalidInput, extra
 
 TRUTH, NAIVE, ESTIMATE = "#222222", "#c9a227", "#2a6f97"
+CYCLE = (ESTIMATE, "#b23a48", "#6a994e", "#7b5ea7", "#c9721b", "#5c6770")
+"""Colors of the first, second, ... curve in axes of ours; axes that are given keep their own."""
 FORMATS = (".png", ".svg", ".pdf")
 # Marks of a decade on a log axis whose ends have a ratio of at most so much.
 MARKS = ((150.0, (1.0, 2.0, 5.0)), (5000.0, (1.0, 3.0)), (np.inf, (1.0,)))
@@ -34,7 +36,22 @@ def new_axes(width: float = 7.0, height: float = 4.0) -> Any:
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    ax = figure.add_subplot()
+    ax.set_prop_cycle(color=CYCLE)
+    return ax
+
+
+def next_color(ax: Any) -> str:
+    """The color that comes next in the axes' own cycle."""
+    (line,) = ax.plot([], [])
+    color: str = line.get_color()
+    line.remove()
+    return color
+
+
+def once(ax: Any, label: str) -> str:
+    """A label for the legend, or none where an artist of the axes has it already."""
+    return "_nolegend_" if label in ax.get_legend_handles_labels()[1] else label
 
 
 def logarithmic(marks: Floats) -> bool:
@@ -106,9 +123,20 @@ class DensityDisplay:
     ax_: Any = field(default=None, init=False)
 
     def plot(
-        self, ax: Any = None, *, label: str = "estimate", color: str = ESTIMATE
+        self, ax: Any = None, *, label: str = "estimate", color: str | None = None
     ) -> DensityDisplay:
-        """Draw into the given axes, or new ones."""
+        """Draw into the given axes, or new ones.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold other curves already.
+        label
+            Name of the curve in the legend.
+        color
+            Of the curve, its band and its median; by default the next one of the axes' cycle.
+            Neither has a meaning for the map of two columns.
+        """
         self.ax_ = ax = new_axes() if ax is None else ax
         scale = np.ones(())
         for edges in self.edges:
@@ -123,6 +151,7 @@ class DensityDisplay:
             ax.figure.colorbar(mesh, ax=ax, label=unit)
             _axis(ax, "y", self.edges[1], self.names[1])
             return self
+        color = next_color(ax) if color is None else color
         if self.band is not None:
             low, high = (np.append(end, end[-1]) for end in np.multiply(self.band, scale))
             ax.fill_between(
@@ -133,7 +162,7 @@ class DensityDisplay:
                 color=color,
                 alpha=0.2,
                 lw=0,
-                label=f"{self.level:.0%} band",
+                label=once(ax, f"{self.level:.0%} band"),
             )
         if self.median is not None:
             ax.plot(
@@ -143,7 +172,7 @@ class DensityDisplay:
                 alpha=0.6,
                 lw=6,
                 solid_capstyle="butt",
-                label=f"median, {self.level:.0%} interval",
+                label=once(ax, f"median, {self.level:.0%} interval"),
             )
         ax.stairs(heights, edges, color=color, lw=1.8, label=label, baseline=None)
         ax.axhline(0, color="black", lw=0.6)
@@ -175,8 +204,10 @@ class RegressionDisplay:
     baseline: Floats | None = None
     ax_: Any = field(default=None, init=False)
 
-    def plot(self, ax: Any = None, *, label: str = "estimate") -> RegressionDisplay:
-        """Draw into the given axes, or new ones."""
+    def plot(
+        self, ax: Any = None, *, label: str = "estimate", color: str | None = None
+    ) -> RegressionDisplay:
+        """Draw into the given axes, or new ones; see `DensityDisplay.plot`."""
         self.ax_ = ax = new_axes() if ax is None else ax
         _axis(ax, "x", self.axes[0], self.names[0] or "value")
         if self.heights.ndim == 2:
@@ -185,12 +216,16 @@ class RegressionDisplay:
             _axis(ax, "y", self.axes[1], self.names[1])
             return self
         (x,) = self.axes
+        color = next_color(ax) if color is None else color
         if self.band is not None:
-            words = f"{self.level:.0%} pointwise band"
-            ax.fill_between(x, *self.band, color=ESTIMATE, alpha=0.2, lw=0, label=words)
+            words = once(ax, f"{self.level:.0%} pointwise band")
+            ax.fill_between(x, *self.band, color=color, alpha=0.2, lw=0, label=words)
         if self.baseline is not None:
-            ax.plot(x, self.baseline, color=NAIVE, lw=1.4, ls="--", label="corrected line")
-        ax.plot(x, self.heights, color=ESTIMATE, lw=1.8, label=label)
+            # Beside another curve a line needs the color of its own one.
+            words = once(ax, "corrected line")
+            own = NAIVE if words == "corrected line" else color
+            ax.plot(x, self.baseline, color=own, lw=1.4, ls="--", label=words)
+        ax.plot(x, self.heights, color=color, lw=1.8, label=label)
         ax.set_ylabel("mean response")
         commas(ax.yaxis)
         ax.legend(frameon=False)
@@ -211,16 +246,35 @@ class ProportionsDisplay:
     level: float | None = None
     ax_: Any = field(default=None, init=False)
 
-    def plot(self, ax: Any = None) -> ProportionsDisplay:
-        """Draw into the given axes, or new ones."""
+    def plot(
+        self, ax: Any = None, *, label: str | None = None, color: str | None = None
+    ) -> ProportionsDisplay:
+        """Draw into the given axes, or new ones; bars that are there already make room.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold shares of the same categories already.
+        label
+            Name of these shares in the legend.
+        color
+            Of the bars; by default the next one of the axes' cycle.
+        """
         self.ax_ = ax = new_axes(6.0, 0.6 + 0.45 * len(self.categories)) if ax is None else ax
-        places = np.arange(len(self.categories))
+        places = np.arange(float(len(self.categories)))
         errors = None
         if self.ends is not None:
             errors = np.maximum([self.shares - self.ends[0], self.ends[1] - self.shares], 0)
-        ax.barh(places, self.shares, xerr=errors, color=ESTIMATE, alpha=0.7, capsize=3)
+        color = next_color(ax) if color is None else color
+        ax.barh(
+            places, self.shares, xerr=errors, color=color, alpha=0.7, capsize=3, label=label or ""
+        )
+        _side_by_side([bars for bars in ax.containers if hasattr(bars, "patches")], places)
         ax.set_yticks(places, list(self.categories), parse_math=False)
-        ax.invert_yaxis()
+        if not ax.yaxis_inverted():
+            ax.invert_yaxis()
+        if label is not None:
+            ax.legend(frameon=False)
         ax.set_xlabel(
             "share" + (f", with {self.level:.0%} intervals" if errors is not None else "")
         )
@@ -228,6 +282,68 @@ class ProportionsDisplay:
 
     def __repr__(self) -> str:
         return f"<ProportionsDisplay of {len(self.categories):,} categories{_with(self.level)}>"
+
+
+def _side_by_side(sets: Sequence[Any], places: Floats) -> None:
+    """Give every set of horizontal bars, with its error bars, an equal part of each place."""
+    height = 0.8 / len(sets)
+    for number, bars in enumerate(sets):
+        lows = places - 0.4 + number * height
+        for low, bar in zip(lows, bars.patches, strict=True):
+            bar.set(y=low, height=height)
+        if bars.errorbar is None:
+            continue
+        _, caps, lines = bars.errorbar.lines
+        for cap in caps:
+            cap.set_ydata(lows + height / 2)
+        for line in lines:
+            ends = [segment[:, 0] for segment in line.get_segments()]
+            rows = zip(ends, lows + height / 2, strict=True)
+            line.set_segments([[(a, y), (b, y)] for (a, b), y in rows])
+
+
+@dataclass(repr=False)
+class DifferenceDisplay:
+    """A difference between two groups and its interval, beside zero.
+
+    Parameters
+    ----------
+    name
+        The quantity.
+    value
+        First minus second.
+    ends
+        Of the interval.
+    level
+        Confidence level.
+    """
+
+    name: str
+    value: float
+    ends: tuple[float, float]
+    level: float
+    ax_: Any = field(default=None, init=False)
+
+    def plot(
+        self, ax: Any = None, *, label: str | None = None, color: str | None = None
+    ) -> DifferenceDisplay:
+        """Draw a row into the given axes, below those that are there, or into new ones."""
+        self.ax_ = ax = new_axes(6.0, 1.8) if ax is None else ax
+        labels = [text.get_text() for text in ax.get_yticklabels()] if ax.containers else []
+        if not ax.containers:
+            ax.axvline(0, color="black", lw=0.8)
+        row, color = len(labels), next_color(ax) if color is None else color
+        away = [[self.value - self.ends[0]], [self.ends[1] - self.value]]
+        ax.errorbar(self.value, row, xerr=away, fmt="o", color=color, lw=2, capsize=4)
+        labels.append(label or self.name)
+        ax.set_yticks(range(row + 1), labels, parse_math=False)
+        ax.set_ylim(row + 0.5, -0.5)
+        ax.set_xlabel(f"first minus second, {self.level:.0%} interval")
+        commas(ax.xaxis)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<DifferenceDisplay of the {self.name}{_with(self.level)}>"
 
 
 def sketch(heights: Floats, width: int = 320, height: int = 80) -> str:

@@ -136,7 +136,7 @@ def test_the_score_itself():
     plain = np.sum(truth * np.log(truth * truth.size, where=truth > 0, out=0 * truth))
     assert divergence(MIX, uniform) == pytest.approx(plain)
     one = CellDensity((np.array([0.0, 0.3, 1.0]),), np.array([0.6, 0.4]))
-    two = CellDensity(one.edges * 2, np.outer(one.masses, [0.1, 0.9]), ("a", "b"))
+    two = CellDensity(one.edges * 2, np.outer(one.masses, [0.1, 0.9]), names=("a", "b"))
     edges = np.linspace(0, 1, 8)
     assert on_cells(two, edges).sum(axis=1) == pytest.approx(on_cells(one, edges))
     assert on_cells(two, edges)[:2].sum(axis=0)[:2] == pytest.approx(

@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from confide import _checks
 from confide.accounting import rounded_up
 from confide.displays import ESTIMATE, NAIVE, TRUTH, new_axes
+from confide.errors import InvalidInput
 
 
 @dataclass(repr=False)
@@ -113,25 +114,60 @@ class Finding:
             parts.append(f"at least {self.lower_bound:.4g} is certain")
         return f"{', '.join(parts)}. {self.unseen}"
 
-    def plot(self) -> ClaimDisplay:
+    def plot(self, ax: Any = None) -> ClaimDisplay:
         """What was claimed beside what was proved and what was found."""
         return ClaimDisplay(
             (self.subject,), (self.claimed,), (self.certified,), (self.lower_bound,)
-        ).plot()
+        ).plot(ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; an infinite epsilon is null."""
+        """Plain values for JSON: epsilons that the check does not give are null."""
         return {
             "layer": self.layer,
             "subject": self.subject,
-            "claimed": plain(self.claimed),
-            "certified": plain(self.certified),
-            "lower_bound": plain(self.lower_bound),
+            "claimed": _written(self.claimed),
+            "certified": _written(self.certified),
+            "lower_bound": _written(self.lower_bound),
             "holds": self.holds,
             "looked": self.looked,
             "evidence": {key: plain(value) for key, value in self.evidence.items()},
             "unseen": self.unseen,
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        try:
+            texts = {key: fields[key] for key in ("layer", "subject", "unseen")}
+            flags = {key: fields[key] for key in ("holds", "looked")}
+            claimed, certified = _read(fields["claimed"]), _read(fields["certified"])
+            lower_bound = _read(fields["lower_bound"])
+            evidence = dict(fields["evidence"])
+        except (TypeError, KeyError, ValueError):
+            raise InvalidInput("a finding, as its to_dict gives it", "another document") from None
+        known = all(isinstance(text, str) for text in texts.values())
+        if not known or not all(isinstance(value, bool) for value in flags.values()):
+            raise InvalidInput("a finding, as its to_dict gives it", "another document")
+        if claimed is None:
+            raise InvalidInput("a claimed epsilon in a finding", "none")
+        return cls(
+            **texts,
+            **flags,
+            claimed=claimed,
+            certified=certified,
+            lower_bound=lower_bound,
+            evidence=evidence,
+        )
+
+
+def _written(epsilon: float | None) -> float | str | None:
+    return "infinity" if epsilon is not None and math.isinf(epsilon) else epsilon
+
+
+def _read(value: Any) -> float | None:
+    if value is None:
+        return None
+    return math.inf if value == "infinity" else _checks.finite(epsilon=value)
 
 
 def checked_alpha(alpha: Any) -> float:

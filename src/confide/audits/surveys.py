@@ -93,13 +93,13 @@ class SurveyAudit:
             }
         return rows
 
-    def plot(self) -> ClaimDisplay:
+    def plot(self, ax: Any = None) -> ClaimDisplay:
         """Claimed, certified and found, a row a question."""
         rows = self.rows()
         columns = (
             [row[key] for row in rows.values()] for key in ("claimed", "certified", "lower_bound")
         )
-        return ClaimDisplay(list(rows), *columns).plot()
+        return ClaimDisplay(list(rows), *columns).plot(ax)
 
     @property
     def unseen(self) -> Mapping[str, str]:

@@ -104,7 +104,7 @@ def plan(
     if plot is not None:
         with output.shares("Drawing") as told:
             display = made.plot(metric=metric, told=told)
-        output.save_plot(display, plot, f"{made.population.name}, n={n:,}, epsilon={epsilon:g}")
+        output.save_plot(display, plot, f"{made.name}, n={n:,}, epsilon={epsilon:g}")
     if as_json:
         output.machine(_as_dict(made, answers, table))
         return
@@ -175,7 +175,7 @@ def _as_dict(
 
 
 def _show(made: Plan, metric: str) -> None:
-    lattice = made.scenario.truth.lattice
+    lattice = made.lattice
     rows = []
     for row in made.rows:
         plus = f"± {output.number(row.standard_error)}" if row.standard_error else "exact"
@@ -183,7 +183,7 @@ def _show(made: Plan, metric: str) -> None:
     output.table(
         f"{made.n:,} respondents, epsilon={made.epsilon:g}, values from "
         f"{output.number(lattice.low)} to {output.number(lattice.high)}, "
-        f"population: {made.population.name}",
+        f"population: {made.name}",
         ("metric", "mechanism", "estimator", "error", "known to"),
         rows,
         words=3,
@@ -204,7 +204,7 @@ def _show(made: Plan, metric: str) -> None:
         "(range / (n epsilon)), and no private method can add less, up to a constant "
         "(Barber and Duchi 2014).",
     ]
-    outside = made.population.outside(lattice.low, lattice.high)
+    outside = made.outside
     if outside:
         lines.append(
             f"{output.percent(outside)} of this population lies beyond the bounds; what clipping "

@@ -15,6 +15,8 @@ from confide.mechanisms import Mechanism
 from confide.summaries import Counts
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+HIDDEN = ("n", "epsilon", "summary")
+"""Facts that the table for people shows elsewhere, or not at all."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,9 @@ class Subject:
     def facts(self, curve: Density | Proportions) -> dict[str, Any]:
         """The first keys of every estimate, in one order."""
         summary = self.summary
-        known = summary.facts if isinstance(summary, Counts) else {"n": summary.n}
         start = {"question": self.name or None, "n": None, "epsilon": None, "method": None}
         left = {} if self.left_out is None else {"left_out": dict(self.left_out)}
-        return {**start, "missing": self.missing, **left, **known, **curve.facts}
+        return {**start, "missing": self.missing, **left, **summary.facts, **curve.facts}
 
 
 def as_dict(curve: Density, subject: Subject, level: float) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def rows_of(
 
 def table(curve: Density, subject: Subject, level: float) -> None:
     """A density for people."""
-    facts = {key: value for key, value in curve.facts.items() if key not in ("n", "epsilon")}
+    facts = {key: value for key, value in curve.facts.items() if key not in HIDDEN}
     how = ", ".join(
         f"{value}" if isinstance(value, str) else f"{_plain(key)} {output.number(value)}"
         for key, value in facts.items()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from confide import _checks
 from confide.curves.density import CellDensity, Density, Intervals
 from confide.curves.differences import Difference, difference
 from confide.curves.proportions import Proportions, ShareIntervals
@@ -14,6 +18,53 @@ from confide.curves.regression import (
     Logistic,
     Regression,
 )
+from confide.curves.waves import WaveDensity, WaveRegression
+from confide.errors import InvalidInput
+
+Curve = Density | Regression | Proportions | Classification | Difference
+"""What an estimate is."""
+
+KINDS: dict[str, Any] = {
+    "category-means": CategoryMeans,
+    "cell-density": CellDensity,
+    "cell-regression": CellRegression,
+    "classification": Classification,
+    "difference": Difference,
+    "line": Line,
+    "logistic": Logistic,
+    "proportions": Proportions,
+    "wave-density": WaveDensity,
+    "wave-regression": WaveRegression,
+}
+"""The class of each kind of curve in JSON."""
+
+
+def from_dict(fields: Mapping[str, Any]) -> Curve:
+    """The curve that a `to_dict` describes, of whatever kind.
+
+    It answers as the first one did. Intervals of a line, a logistic curve and a difference come
+    back with it; those of other curves need the summary of the reports, and asking for them says
+    which one: ``facts["summary"]`` is its fingerprint.
+
+    Parameters
+    ----------
+    fields
+        Plain values, for instance from ``json.load``.
+
+    Examples
+    --------
+    >>> import json
+    >>> import numpy as np
+    >>> shares = Proportions(("no", "yes"), np.array([0.7, 0.3]))
+    >>> from_dict(json.loads(json.dumps(shares.to_dict())))
+    <Proportions no 0.700, yes 0.300>
+    """
+    if not isinstance(fields, Mapping) or "curve" not in fields:
+        raise InvalidInput("a curve, as its to_dict gives it", "another document")
+    kind = _checks.one_of(tuple(KINDS), curve=fields["curve"])
+    found: Curve = KINDS[kind].from_dict(fields)
+    return found
+
 
 __all__ = [
     "Band",
@@ -29,5 +80,8 @@ __all__ = [
     "Proportions",
     "Regression",
     "ShareIntervals",
+    "WaveDensity",
+    "WaveRegression",
     "difference",
+    "from_dict",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, Self
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
+from confide.curves import forms
 from confide.displays import DensityDisplay, sketch
 from confide.errors import InvalidInput, Unsupported
 
@@ -108,6 +109,10 @@ class Density(ABC):
         result = np.interp(shares, cumulative[keep], edges[keep])
         return float(result) if shares.ndim == 0 else result
 
+    def median(self) -> float:
+        """The value below which half of the population lies."""
+        return float(self.quantile(0.5))
+
     def interval(
         self, what: str, at: npt.ArrayLike | None = None, *, level: float = 0.95
     ) -> tuple[Any, Any]:
@@ -116,10 +121,10 @@ class Density(ABC):
         Parameters
         ----------
         what
-            ``"mean"``, ``"cdf"`` (at a value), ``"quantile"`` (at a share) or ``"pdf"`` (at a
-            value, where the estimator has a band for it).
+            ``"mean"``, ``"median"``, ``"cdf"`` (at a value), ``"quantile"`` (at a share) or
+            ``"pdf"`` (at a value, where the estimator has a band for it).
         at
-            Where; not for the mean.
+            Where; not for the mean and the median.
         level
             Confidence level.
 
@@ -128,12 +133,14 @@ class Density(ABC):
         tuple
             Lower and upper end: two floats, or arrays where ``at`` is one.
         """
-        if what == "median":
-            raise InvalidInput("a known what", "what='median'", 'Ask for "quantile" at 0.5.')
-        what = _checks.one_of(("mean", "cdf", "quantile", "pdf"), what=what)
+        what = _checks.one_of(("mean", "median", "cdf", "quantile", "pdf"), what=what)
         level = _checks.level(level)
+        if what in ("mean", "median") and at is not None:
+            raise InvalidInput(f"no place for the {what}", _checks.shown(at))
+        if what == "median":
+            return self.interval("quantile", 0.5, level=level)
         if self.intervals is None:
-            raise Unsupported("This density came without the reports' noise: it has no intervals.")
+            raise forms.without_intervals(self.facts)
         if not hasattr(self.intervals, what):
             raise Unsupported(f"A joint density has no single {what}: take marginal(name) first.")
         if what == "mean":
@@ -157,30 +164,37 @@ class Density(ABC):
         n = _checks.integer(1, n=n)
         return self.cells._draw(n, np.random.default_rng(seed))
 
-    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> DensityDisplay:
-        """Draw the density, with the interval of its median and, where there is one, its band."""
-        return self.cells._display(self, level).plot(ax)
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        level: float | None = 0.95,
+        label: str = "estimate",
+        color: str | None = None,
+    ) -> DensityDisplay:
+        """Draw the density, with the interval of its median and, where there is one, its band.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold other densities already; by default new ones.
+        level
+            Confidence level; None for the density alone.
+        label
+            Name in the legend.
+        color
+            By default the next one of the axes' cycle.
+        """
+        return self.cells._display(self, level).plot(ax, label=label, color=color)
 
     def __repr__(self) -> str:
-        facts = ", ".join(f"{key}={short(value)}" for key, value in self.facts.items())
-        return f"<{type(self).__name__} {facts}>"
+        return f"<{type(self).__name__} {forms.described(self.facts)}>"
 
     def _repr_html_(self) -> str:
         """A small picture and the facts, for notebooks."""
         cells = self.cells
         picture = sketch(cells.masses / np.diff(cells.edges[0])) if cells.masses.ndim == 1 else ""
         return f"<div>{picture}<br><code>{_escape(repr(self))}</code></div>"
-
-
-def keyed(fields: Any, curve: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
-    """The fields of a curve's JSON form, all there and none besides."""
-    if not isinstance(fields, Mapping) or fields.get("curve") != curve:
-        raise InvalidInput(f"a {curve} as a JSON object", "something else")
-    _checks.known_keys(fields, ("curve", *keys), f"a {curve}")
-    for key in keys:
-        if key not in fields:
-            raise InvalidInput(f"the key {key!r} in a {curve}", "none")
-    return fields
 
 
 def points(x: npt.ArrayLike, columns: int) -> Floats:
@@ -219,11 +233,6 @@ def ends(low: Any, high: Any) -> tuple[Any, Any]:
     return low if np.ndim(low) else float(low), high if np.ndim(high) else float(high)
 
 
-def short(value: Any) -> str:
-    """A fact in print."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
 def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -257,6 +266,7 @@ class CellDensity(Density):
 
     edges: tuple[Floats, ...]
     masses: Floats
+    _: KW_ONLY
     names: tuple[str, ...] = ("",)
     facts: Mapping[str, Any] = field(default_factory=dict)
     intervals: Intervals | JointIntervals | None = None
@@ -271,7 +281,7 @@ class CellDensity(Density):
         if self.masses.min() >= 0:
             return self
         kept = np.maximum(self.masses, 0)
-        return CellDensity(self.edges, kept / kept.sum(), self.names, self.facts, self.intervals)
+        return replace(self, masses=kept / kept.sum())
 
     def _line(self) -> tuple[Floats, Floats]:
         self._single("quantile")
@@ -411,22 +421,11 @@ class CellDensity(Density):
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`, without the intervals."""
-        checked = keyed(fields, "cell-density", ("names", "edges", "masses", "facts"))
-        if not isinstance(checked["edges"], list):
-            raise InvalidInput("a list of edges", _checks.shown(checked["edges"]))
-        edges = tuple(_checks.vector(edges=edge) for edge in checked["edges"])
-        for edge in edges:
-            if not np.all(np.diff(edge) > 0):
-                raise InvalidInput("ascending edges", "others")
-        masses = _checks.array(masses=checked["masses"])
-        if masses.dtype.kind not in "iuf" or not np.isfinite(masses).all():
-            raise InvalidInput("finite masses", "others")
-        if masses.shape != tuple(edge.size - 1 for edge in edges):
-            raise InvalidInput("a mass for each cell", f"shape {masses.shape}")
-        names = tuple(checked["names"])
-        if len(names) != len(edges) or not all(isinstance(name, str) for name in names):
-            raise InvalidInput("a name for each column", _checks.shown(names))
-        return cls(edges, masses.astype(np.float64), names, dict(checked["facts"]))
+        checked = forms.keyed(fields, "cell-density", ("names", "edges", "masses", "facts"))
+        edges = forms.edges(checked)
+        masses = forms.numbers(checked, "masses", tuple(edge.size - 1 for edge in edges))
+        names = forms.names(checked, len(edges))
+        return cls(edges, masses, names=names, facts=dict(checked["facts"]))
 
 
 def _attempt(source: Density, what: str, at: npt.ArrayLike, level: float) -> Any:

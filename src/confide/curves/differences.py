@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 from confide import _checks
+from confide.curves import forms
 from confide.curves.density import Density
 from confide.curves.proportions import Proportions
+from confide.displays import DifferenceDisplay
 from confide.errors import InvalidInput
 
 OF_NUMBERS = ("mean", "quantile", "cdf")
 OF_CATEGORIES = ("share",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference:
     """How much larger a quantity is in the first of two groups.
 
@@ -49,9 +52,49 @@ class Difference:
         """Whether the interval leaves zero out."""
         return self.low > 0 or self.high < 0
 
+    @property
+    def _name(self) -> str:
+        if self.what == "quantile" and self.at == 0.5:
+            return "median"
+        return self.what if self.at is None else f"{self.what} {forms.short(self.at)}"
+
+    def plot(
+        self, ax: Any = None, *, label: str | None = None, color: str | None = None
+    ) -> DifferenceDisplay:
+        """Draw the difference and its interval as a row, below others in the same axes.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold other differences already; by default new ones.
+        label
+            Name of the row; by default the quantity.
+        color
+            By default the next one of the axes' cycle.
+        """
+        display = DifferenceDisplay(self._name, self.value, (self.low, self.high), self.level)
+        return display.plot(ax, label=label, color=color)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {**asdict(self), "value": self.value, "certain": self.certain}
+        return {
+            "curve": "difference",
+            **asdict(self),
+            "value": self.value,
+            "certain": self.certain,
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        numbers = ("first", "second", "low", "high", "level")
+        keys = ("what", "at", *numbers, "value", "certain")
+        checked = forms.keyed(fields, "difference", keys)
+        at = checked["at"]
+        if at is not None and not isinstance(at, str):
+            at = forms.finite(checked, "at")
+        what = _checks.one_of((*OF_NUMBERS, *OF_CATEGORIES), what=checked["what"])
+        return cls(what=what, at=at, **{key: forms.finite(checked, key) for key in numbers})
 
 
 def difference(
@@ -106,7 +149,15 @@ def difference(
     high = t1 - t2 + math.hypot(u1 - t1, t2 - l2)
     gap = estimates[0] - estimates[1]
     place = at if isinstance(at, str) or at is None else float(at)
-    return Difference(what, place, *estimates, min(low, gap), max(high, gap), level)
+    return Difference(
+        what=what,
+        at=place,
+        first=estimates[0],
+        second=estimates[1],
+        low=min(low, gap),
+        high=max(high, gap),
+        level=level,
+    )
 
 
 def _ends(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
-from confide.curves.density import keyed
+from confide.curves import forms
 from confide.displays import ProportionsDisplay
-from confide.errors import InvalidInput, Unsupported
+from confide.errors import InvalidInput
 
 
 class ShareIntervals(Protocol):
@@ -35,6 +35,7 @@ class Proportions:
 
     categories: tuple[str, ...]
     shares: Floats
+    _: KW_ONLY
     facts: Mapping[str, Any] = field(default_factory=dict)
     intervals: ShareIntervals | None = None
 
@@ -52,7 +53,7 @@ class Proportions:
         """A confidence interval for the share of one category."""
         at = self._at(category)
         if self.intervals is None:
-            raise Unsupported("These shares came without the reports' noise: no intervals.")
+            raise forms.without_intervals(self.facts)
         low, high = self.intervals.shares(_checks.level(level))
         return float(low[at]), float(high[at])
 
@@ -62,12 +63,33 @@ class Proportions:
         n = _checks.integer(1, n=n)
         return generator.choice(np.array(self.categories), size=n, p=self.shares)
 
-    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> ProportionsDisplay:
-        """Draw the shares with their intervals."""
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        level: float | None = 0.95,
+        label: str | None = None,
+        color: str | None = None,
+    ) -> ProportionsDisplay:
+        """Draw the shares with their intervals.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold shares of the same categories already; by default
+            new ones.
+        level
+            Confidence level; None for the shares alone.
+        label
+            Name in the legend.
+        color
+            By default the next one of the axes' cycle.
+        """
         ends = None
         if level is not None and self.intervals is not None:
             ends = self.intervals.shares(level)
-        return ProportionsDisplay(self.categories, self.shares, ends, level).plot(ax)
+        display = ProportionsDisplay(self.categories, self.shares, ends, level)
+        return display.plot(ax, label=label, color=color)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -81,12 +103,10 @@ class Proportions:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`, without the intervals."""
-        checked = keyed(fields, "proportions", ("categories", "shares", "facts"))
+        checked = forms.keyed(fields, "proportions", ("categories", "shares", "facts"))
         shares = _checks.vector(shares=checked["shares"])
-        categories = tuple(checked["categories"])
-        if len(categories) != shares.size:
-            raise InvalidInput("a share for each category", str(shares.size))
-        return cls(categories, shares, dict(checked["facts"]))
+        categories = forms.words(checked, "categories", shares.size)
+        return cls(categories, shares, facts=dict(checked["facts"]))
 
     def __repr__(self) -> str:
         pairs = zip(self.categories, self.shares, strict=True)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Protocol
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property, partial
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
-from confide.curves.density import asked, ends, points, short
+from confide.curves import forms
+from confide.curves.density import asked, ends, points
 from confide.displays import RegressionDisplay
-from confide.errors import Unsupported
+from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Categories
 
 PLOT_POINTS = 201
@@ -64,23 +65,42 @@ class Regression(ABC):
         """Pointwise confidence intervals of the mean response at x: two floats, or arrays."""
         level = _checks.level(level)
         if self.band is None:
-            raise Unsupported("This curve came without the reports' noise: it has no intervals.")
+            raise forms.without_intervals(self.facts)
         return ends(*asked(self.band.interval, x, len(self.low), level))
 
-    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> RegressionDisplay:
-        """Draw the curve, its band and the corrected baseline; for two covariates a map."""
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        level: float | None = 0.95,
+        label: str = "estimate",
+        color: str | None = None,
+    ) -> RegressionDisplay:
+        """Draw the curve, its band and the corrected baseline; for two covariates a map.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold other curves already; by default new ones.
+        level
+            Confidence level; None for the curve without its band.
+        label
+            Name in the legend.
+        color
+            By default the next one of the axes' cycle.
+        """
         axes = [np.linspace(a, b, PLOT_POINTS) for a, b in zip(self.low, self.high, strict=True)]
         if len(axes) == 1:
             x = axes[0]
             band = None if level is None or self.band is None else self.interval(x, level=level)
             line = None if self.baseline is None else self.baseline.predict(x)
-            return RegressionDisplay((x,), self.predict(x), self.names, band, level, line).plot(ax)
+            drawn = RegressionDisplay((x,), self.predict(x), self.names, band, level, line)
+            return drawn.plot(ax, label=label, color=color)
         grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
         return RegressionDisplay(tuple(axes), self.predict(grid), self.names).plot(ax)
 
     def __repr__(self) -> str:
-        facts = ", ".join(f"{key}={short(value)}" for key, value in self.facts.items())
-        return f"<{type(self).__name__} {facts}>"
+        return f"<{type(self).__name__} {forms.described(self.facts)}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,6 +129,7 @@ class CellRegression(Regression):
 
     edges: tuple[Floats, ...]
     values: Floats
+    _: KW_ONLY
     names: tuple[str, ...] = ("",)
     facts: Mapping[str, Any] = field(default_factory=dict)
     band: Band | None = None
@@ -174,6 +195,34 @@ class CellRegression(Regression):
             "baseline": None if self.baseline is None else self.baseline.to_dict(),
         }
 
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, without the band."""
+        keys = ("names", "edges", "values", "joined", "outside", "facts", "baseline")
+        checked = forms.keyed(fields, "cell-regression", keys)
+        edges = forms.edges(checked)
+        return cls(
+            edges,
+            forms.numbers(checked, "values", tuple(edge.size - 1 for edge in edges)),
+            names=forms.names(checked, len(edges)),
+            facts=dict(checked["facts"]),
+            baseline=regression_or_none(checked, "baseline"),
+            joined=forms.flag(checked, "joined"),
+            outside=None if checked["outside"] is None else forms.finite(checked, "outside"),
+        )
+
+
+def regression_or_none(fields: Mapping[str, Any], key: str) -> Regression | None:
+    """A regression curve inside the JSON of another curve, or None where there is none."""
+    from confide.curves import from_dict
+
+    if fields[key] is None:
+        return None
+    found = from_dict(fields[key])
+    if not isinstance(found, Regression):
+        raise InvalidInput(f"a regression curve as the {key} of a {fields['curve']}", "another")
+    return found
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Classification:
@@ -199,6 +248,7 @@ class Classification:
     """
 
     score: Regression
+    _: KW_ONLY
     labels: tuple[Any, Any] = (0, 1)
     threshold: float = 0.5
     chance: Regression | None = None
@@ -223,9 +273,16 @@ class Classification:
         """How it came about."""
         return self.score.facts
 
-    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> RegressionDisplay:
-        """Draw the score."""
-        return self.score.plot(ax, level=level)
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        level: float | None = 0.95,
+        label: str = "estimate",
+        color: str | None = None,
+    ) -> RegressionDisplay:
+        """Draw the score; see `Regression.plot`."""
+        return self.score.plot(ax, level=level, label=label, color=color)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -236,6 +293,22 @@ class Classification:
             "score": self.score.to_dict(),
             "chance": None if self.chance is None else self.chance.to_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, without the bands."""
+        checked = forms.keyed(fields, "classification", ("labels", "threshold", "score", "chance"))
+        labels, score = checked["labels"], regression_or_none(checked, "score")
+        if not isinstance(labels, list) or len(labels) != 2 or score is None:
+            raise InvalidInput("two labels and a score in a classification", "others")
+        if not all(isinstance(label, (str, int, float)) for label in labels):
+            raise InvalidInput("labels that are words or numbers", "others")
+        return cls(
+            score,
+            labels=(labels[0], labels[1]),
+            threshold=forms.finite(checked, "threshold"),
+            chance=regression_or_none(checked, "chance"),
+        )
 
     def __repr__(self) -> str:
         return f"<Classification into {self.labels[0]!r} and {self.labels[1]!r} by {self.score!r}>"
@@ -260,6 +333,7 @@ class Straight(Regression):
     intercept: float
     slope: tuple[float, ...]
     covariance: Callable[[], Floats]
+    _: KW_ONLY
     low: tuple[float, ...]
     high: tuple[float, ...]
     names: tuple[str, ...] = ("",)
@@ -303,17 +377,41 @@ class Straight(Regression):
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; with two covariates the slope and its error are lists."""
         one = len(self.slope) == 1
+        errors = [forms.plain(error) for error in self.slope_error]
         return {
             "curve": type(self).__name__.lower(),
             "names": list(self.names),
             "intercept": self.intercept,
             "slope": self.slope[0] if one else list(self.slope),
-            "intercept_error": self.intercept_error,
-            "slope_error": self.slope_error[0] if one else list(self.slope_error),
+            "intercept_error": forms.plain(self.intercept_error),
+            "slope_error": errors[0] if one else errors,
+            "covariance": self.matrix.tolist() if np.isfinite(self.matrix).all() else None,
             "low": list(self.low),
             "high": list(self.high),
             "facts": dict(self.facts),
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, with the intervals: they need the covariance alone."""
+        errors = ("intercept_error", "slope_error")
+        keys = ("names", "intercept", "slope", *errors, "covariance", "low", "high", "facts")
+        checked = forms.keyed(fields, cls.__name__.lower(), keys)
+        slope = checked["slope"] if isinstance(checked["slope"], list) else [checked["slope"]]
+        d = len(slope)
+        matrix = np.full((d + 1, d + 1), np.inf)
+        if checked["covariance"] is not None:
+            matrix = forms.numbers(checked, "covariance", matrix.shape)
+        slopes = forms.numbers({**checked, "slope": slope}, "slope", (d,))
+        return cls(
+            forms.finite(checked, "intercept"),
+            tuple(slopes.tolist()),
+            partial(np.asarray, matrix),
+            low=tuple(forms.numbers(checked, "low", (d,)).tolist()),
+            high=tuple(forms.numbers(checked, "high", (d,)).tolist()),
+            names=forms.names(checked, d),
+            facts=dict(checked["facts"]),
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -322,7 +420,7 @@ class Line(Straight):
 
     Examples
     --------
-    >>> line = Line(1.0, (2.0,), lambda: np.diag([0.01, 0.0]), (0.0,), (1.0,))
+    >>> line = Line(1.0, (2.0,), lambda: np.diag([0.01, 0.0]), low=(0.0,), high=(1.0,))
     >>> line.predict([0.0, 0.5])
     array([1., 2.])
     >>> low, high = line.interval([0.5])
@@ -342,7 +440,7 @@ class Logistic(Straight):
 
     Examples
     --------
-    >>> curve = Logistic(0.0, (2.0,), lambda: np.zeros((2, 2)), (0.0,), (1.0,))
+    >>> curve = Logistic(0.0, (2.0,), lambda: np.zeros((2, 2)), low=(0.0,), high=(1.0,))
     >>> curve.predict([0.0, 1.0]).round(3)
     array([0.5  , 0.881])
     """
@@ -396,6 +494,7 @@ class CategoryMeans(Regression):
 
     categories: Categories
     values: Floats
+    _: KW_ONLY
     names: tuple[str, ...] = ("",)
     facts: Mapping[str, Any] = field(default_factory=dict)
     band: Band | None = None
@@ -419,15 +518,23 @@ class CategoryMeans(Regression):
         """Confidence intervals of the mean response in categories given by their labels."""
         level = _checks.level(level)
         if self.band is None:
-            raise Unsupported("This curve came without the reports' noise: it has no intervals.")
+            raise forms.without_intervals(self.facts)
         return self.band.interval(self.categories.index(x).astype(np.float64), level)
 
-    def plot(self, ax: Any = None, *, level: float | None = 0.95) -> RegressionDisplay:
-        """Draw the means and their band over the categories."""
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        level: float | None = 0.95,
+        label: str = "estimate",
+        color: str | None = None,
+    ) -> RegressionDisplay:
+        """Draw the means and their band over the categories; see `Regression.plot`."""
         labels = list(self.categories.labels)
         band = None if level is None or self.band is None else self.interval(labels, level=level)
         numbers = np.arange(len(labels), dtype=np.float64)
-        display = RegressionDisplay((numbers,), self.values, self.names, band, level).plot(ax)
+        display = RegressionDisplay((numbers,), self.values, self.names, band, level)
+        display.plot(ax, label=label, color=color)
         display.ax_.set_xticks(numbers, labels)
         return display
 
@@ -440,3 +547,17 @@ class CategoryMeans(Regression):
             "values": self.values.tolist(),
             "facts": dict(self.facts),
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, without the band."""
+        keys = ("names", "categories", "values", "facts")
+        checked = forms.keyed(fields, "category-means", keys)
+        values = checked["values"]
+        count = len(values) if isinstance(values, list) else 0
+        return cls(
+            Categories(forms.words(checked, "categories", count)),
+            forms.numbers(checked, "values", (count,)),
+            names=forms.names(checked, 1),
+            facts=dict(checked["facts"]),
+        )

@@ -13,7 +13,7 @@ import numpy as np
 from confide import _checks
 from confide._types import Floats
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
-from confide.foreign.waves import nodes
+from confide.foreign.quadrature import nodes
 
 
 @dataclass(frozen=True)

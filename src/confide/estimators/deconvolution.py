@@ -13,12 +13,11 @@ import numpy as np
 
 from confide import _checks
 from confide._types import Floats
-from confide.curves import CellDensity, Density
+from confide.curves import CellDensity, Density, WaveDensity
 from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import bandwidths, division, inverting
 from confide.estimators.bands import CellBand, WaveBand
 from confide.foreign.spectrum import Spectrum
-from confide.foreign.waves import WaveDensity
 from confide.summaries import Counts
 from confide.summaries.counts import expected
 from confide.summaries.plausibility import checked
@@ -140,9 +139,9 @@ class Deconvolution:
         return CellDensity(
             tuple(inverse.lattice.edges for inverse in inverses),
             _cut(masses) if self.positive else masses,
-            tuple(counts.mechanism.axes),
-            self._facts(counts.facts, h),
-            band,
+            names=tuple(counts.mechanism.axes),
+            facts=self._facts(counts.facts, h),
+            intervals=band,
         )
 
     def _fit_spectrum(self, spectrum: Spectrum) -> Density:
@@ -166,7 +165,7 @@ class Deconvolution:
         sums = division.divide(spectrum, kernel, h, window.tolist())
         reach = window * (1 - 1 / room)
         names = ("",) if spectrum.axes == 1 else ("x", "y", "z")[: spectrum.axes]
-        facts = self._facts({"n": spectrum.n}, h)
+        facts = self._facts(spectrum.facts, h)
         band = None
         if spectrum.axes == 1:
             band = WaveBand(
@@ -186,19 +185,20 @@ class Deconvolution:
                 sums.frequencies,
                 flat.real,
                 flat.imag,
-                low,
-                high,
-                moments,
-                reach,
-                names,
-                facts,
-                band,
+                low=low,
+                high=high,
+                moments=moments,
+                reach=reach,
+                names=names,
+                facts=facts,
+                intervals=band,
             )
         edges = tuple(
             np.linspace(a, b, _cells(b - a, bandwidth, kernel, spectrum.axes) + 1)
             for a, b, bandwidth in zip(low, high, h, strict=True)
         )
-        return CellDensity(edges, _cut(sums.masses(edges)), names, facts, band)
+        masses = _cut(sums.masses(edges))
+        return CellDensity(edges, masses, names=names, facts=facts, intervals=band)
 
 
 def _cut(masses: Floats) -> Floats:

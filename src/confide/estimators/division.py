@@ -12,7 +12,7 @@ import numpy as np
 from confide._types import Floats, Waves
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators.bandwidths import Axis, Kernel, spread
-from confide.foreign import waves
+from confide.foreign import quadrature
 from confide.foreign.noise import Gaussian, Noise, TwoSidedGamma
 from confide.foreign.spectrum import Spectrum, varies, wave_sums
 
@@ -207,7 +207,7 @@ def divide(
         )
     for axis, (noise, h) in enumerate(zip(spectrum.noise, bandwidth, strict=True)):
         top = _top(noise, kernel, h)
-        t, w = waves.nodes(top, window[axis])
+        t, w = quadrature.nodes(top, window[axis])
         w = w * kernel.transform(h * t) / math.pi
         if axis > 0:
             # The density is real, so that one axis may keep to positive frequencies.
@@ -237,7 +237,7 @@ def count(
     """How many waves `divide` will need; their memory and time grow with it."""
     total = 1.0
     for axis, (noise, h) in enumerate(zip(spectrum.noise, bandwidth, strict=True)):
-        total *= (1 + (axis > 0)) * waves.count(_top(noise, kernel, h), window[axis])
+        total *= (1 + (axis > 0)) * quadrature.count(_top(noise, kernel, h), window[axis])
     return total
 
 

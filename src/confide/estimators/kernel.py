@@ -14,7 +14,7 @@ import numpy as np
 
 from confide import _checks
 from confide._types import Floats
-from confide.curves.regression import CellRegression, Regression
+from confide.curves import CellRegression, Regression, WaveRegression
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators import bandwidths, division, inverting, regression_bandwidths
 from confide.estimators.fieller import CellRatioBand, WaveRatioBand
@@ -22,7 +22,6 @@ from confide.estimators.linear import baseline
 from confide.estimators.regression_bandwidths import Oracle
 from confide.estimators.responses import facts, limits, names, with_response
 from confide.foreign.spectrum import Spectrum
-from confide.foreign.waves import WaveRegression
 from confide.summaries import Counts
 
 METHODS = ("plug-in", "corrected-cv")
@@ -193,10 +192,10 @@ class KernelRegression:
         return CellRegression(
             tuple(inverse.lattice.edges for inverse in inverses),
             np.clip(center + product / np.maximum(density, least), *bounds),
-            names(counts),
-            about,
-            band,
-            baseline(counts),
+            names=names(counts),
+            facts=about,
+            band=band,
+            baseline=baseline(counts),
         )
 
     def _fit_spectrum(self, spectrum: Spectrum) -> Regression:
@@ -259,8 +258,8 @@ class KernelRegression:
             sums.frequencies,
             np.stack([flat[0].real, flat[0].imag]),
             np.stack([flat[1].real, flat[1].imag]),
-            tuple(low.tolist()),
-            tuple(high.tolist()),
+            low=tuple(low.tolist()),
+            high=tuple(high.tolist()),
             floor=least,
             center=center,
             bounds=bounds if self.clip else None,

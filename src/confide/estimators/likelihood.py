@@ -107,7 +107,7 @@ class Likelihood:
         # A size that was asked for says inside which cells values may be taken as evenly spread.
         given = {"size": max(self.size, 2)} if isinstance(self.size, int) else {}
         intervals = Intervals(counts, **given) if len(axes) == 1 else Marginals(counts)
-        return CellDensity(edges, masses, tuple(axes), facts, intervals)
+        return CellDensity(edges, masses, names=tuple(axes), facts=facts, intervals=intervals)
 
     def _cells(self, lattice: Lattice, detail: float, columns: int) -> int:
         if isinstance(self.size, int):

@@ -117,10 +117,11 @@ class LinearRegression:
             float(estimate[0]),
             tuple(slope.tolist()),
             partial(np.asarray, errors),
-            tuple(low.tolist()),
-            tuple(high.tolist()),
-            names(summary),
-            facts("linear regression", given, self.response) | {"floored_variance": bool(doubt)},
+            low=tuple(low.tolist()),
+            high=tuple(high.tolist()),
+            names=names(summary),
+            facts=facts("linear regression", given, self.response)
+            | {"floored_variance": bool(doubt)},
         )
 
 
@@ -323,10 +324,10 @@ class LogisticRegression:
             float(final[0]),
             tuple(final[1:].tolist()),
             _Resamples(law, masses, np.stack(parts), design, estimate, back),
-            tuple(low.tolist()),
-            tuple(high.tolist()),
-            names(summary),
-            facts("logistic regression", given, self.response),
+            low=tuple(low.tolist()),
+            high=tuple(high.tolist()),
+            names=names(summary),
+            facts=facts("logistic regression", given, self.response),
         )
 
 

@@ -166,9 +166,9 @@ class PartitionRegression:
         return CellRegression(
             cells.edges,
             np.clip(values, -limit, limit).reshape(cells.shape),
-            _names(cells),
-            facts,
-            RatioBand(sums),
+            names=_names(cells),
+            facts=facts,
+            band=RatioBand(sums),
             joined=False,
             outside=0.0,
         )
@@ -224,9 +224,9 @@ class PartitionClassification:
         score = CellRegression(
             cells.edges,
             sums.nu.reshape(cells.shape),
-            _names(cells),
-            _facts("partitioning, sign", sums),
-            ScoreBand(sums),
+            names=_names(cells),
+            facts=_facts("partitioning, sign", sums),
+            band=ScoreBand(sums),
             joined=False,
             outside=0.0,
         )
@@ -295,7 +295,12 @@ def partitioning(points: Any, responses: Any, *, cells: Cells) -> CellRegression
     values = np.where(kept, sums / np.maximum(counts, 1), 0.0)
     facts = {"method": "partitioning, not private", "n": int(y.size)}
     return CellRegression(
-        cells.edges, values.reshape(cells.shape), _names(cells), facts, joined=False, outside=0.0
+        cells.edges,
+        values.reshape(cells.shape),
+        names=_names(cells),
+        facts=facts,
+        joined=False,
+        outside=0.0,
     )
 
 
@@ -343,6 +348,7 @@ def _facts(method: str, sums: CellSums) -> dict[str, Any]:
         "epsilon": partition.spend.epsilon,
         "cells": list(partition.cells.shape),
         "simulated": sums.simulated,
+        "summary": sums.fingerprint,
     }
 
 

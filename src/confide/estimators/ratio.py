@@ -226,8 +226,10 @@ class RatioRegression:
         if not lattices:
             (categories,) = axes.values()
             assert isinstance(categories, Categories)
-            return CategoryMeans(categories, values, tuple(axes), facts, band)
-        return CellRegression(edges, values, tuple(axes), facts, band, baseline(plain))
+            return CategoryMeans(categories, values, names=tuple(axes), facts=facts, band=band)
+        return CellRegression(
+            edges, values, names=tuple(axes), facts=facts, band=band, baseline=baseline(plain)
+        )
 
     def _plain(self, counts: Counts) -> tuple[Counts, float]:
         """Counts of the covariates with a response, and how much of that is not noise."""

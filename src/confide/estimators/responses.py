@@ -100,9 +100,8 @@ def names(summary: Counts | Spectrum) -> tuple[str, ...]:
 
 def facts(method: str, summary: Counts | Spectrum, response: str | None) -> dict[str, Any]:
     """How a fit came about; ``summary`` is the one that was handed in."""
-    source = summary.facts if isinstance(summary, Counts) else {"n": summary.n}
     kind = "public" if response is None else "private"
-    return {"method": method, **source, "response": kind}
+    return {"method": method, **summary.facts, "response": kind}
 
 
 def unbiased_response(counts: Counts, name: str) -> Counts:

@@ -76,7 +76,7 @@ class CategoryShares:
             some = (reports > 0) & (reports < 1)
             n[some] = (reports * (1 - reports))[some] / variance[some]
         intervals = ReportIntervals(*scores_of(law), reports, n)
-        return Proportions(axes[0].labels, shares / shares.sum(), facts, intervals)
+        return Proportions(axes[0].labels, shares / shares.sum(), facts=facts, intervals=intervals)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self, TypeGuard
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats, Waves
+from confide.curves.forms import fingerprint
 from confide.errors import InvalidInput, Mismatch
 from confide.foreign import noise as laws
 from confide.foreign.noise import Gaussian, Noise
@@ -116,6 +118,19 @@ class Spectrum:
     def axes(self) -> int:
         """Number of axes."""
         return int(self.values.shape[1])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What an estimate should say about where it came from."""
+        return {"n": self.n, "summary": self.fingerprint}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name of exactly this summary, by which curves say what they were made from."""
+        bounds = {"low": self.low, "high": self.high}
+        public = {"confide": "spectrum", "noise": [law.to_dict() for law in self.noise], **bounds}
+        response = {} if self.response is None else {"response": self.response}
+        return fingerprint(public, {"values": self.values, **response})
 
     def __add__(self, other: Spectrum) -> Spectrum:
         """Concatenate."""

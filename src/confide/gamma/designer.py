@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from scipy.special import gammainc
 from confide import _checks
 from confide._types import Floats
 from confide.accounting import odds, rounded_up
-from confide.displays import ESTIMATE, NAIVE, TRUTH, commas, new_axes
+from confide.displays import ESTIMATE, NAIVE, TRUTH, commas, new_axes, next_color, once
 from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import Deconvolution
 from confide.foreign.noise import TwoSidedGamma
@@ -54,18 +54,24 @@ class PairsDisplay:
     floor: float = 0.0
     ax_: Any = field(default=None, init=False)
 
-    def plot(self, ax: Any = None) -> PairsDisplay:
-        """Draw into the given axes, or new ones."""
+    def plot(
+        self, ax: Any = None, *, label: str = "smallest scale", color: str | None = None
+    ) -> PairsDisplay:
+        """Draw into the given axes, or new ones; `color` is by default the next of their cycle."""
         self.ax_ = ax = new_axes(6.0, 4.0) if ax is None else ax
+        color = next_color(ax) if color is None else color
         top = 1.6 * max(float(np.median(self.scales)), self.chosen[1])
         above = np.maximum(self.scales, top)
-        ax.fill_between(self.shapes, self.scales, above, color=ESTIMATE, alpha=0.15, lw=0)
-        ax.plot(self.shapes, self.scales, color=ESTIMATE, lw=1.8, label="smallest scale")
-        ax.plot(*self.chosen, "o", color=TRUTH, label="taken")
-        ax.axvline(self.smallest, color=NAIVE, lw=1.2, ls="--", label="no scale protects left of")
+        ax.fill_between(self.shapes, self.scales, above, color=color, alpha=0.15, lw=0)
+        ax.plot(self.shapes, self.scales, color=color, lw=1.8, label=label)
+        ax.plot(*self.chosen, "o", color=TRUTH, label=once(ax, "taken"))
+        words = once(ax, "no scale protects left of")
+        ax.axvline(self.smallest, color=NAIVE, lw=1.2, ls="--", label=words)
         if self.floor:
-            ax.axvline(self.floor, color="grey", lw=0.8, ls=":", label="floor")
-        ax.set(xlim=(0, 1.02), ylim=(0, top), xlabel="shape", ylabel="scale")
+            ax.axvline(self.floor, color="grey", lw=0.8, ls=":", label=once(ax, "floor"))
+        # Axes that hold another design already stay as high as that one needs.
+        held = ax.get_ylim()[1] if ax.get_xlabel() else 0.0
+        ax.set(xlim=(0, 1.02), ylim=(0, max(top, held)), xlabel="shape", ylabel="scale")
         commas(ax.yaxis)
         ax.legend(frameon=False, fontsize=8)
         return self
@@ -310,6 +316,8 @@ class GammaDesign:
             "error": self.error,
             "gain": self.gain,
             "laplace_scale": self.laplace.scale,
+            "laplace_error": self.laplace.error,
+            "laplace_variance": self.laplace.variance,
             "near": self.near,
             "reidentification": self.reidentification,
             "laplace_reidentification": self.laplace_reidentification,
@@ -318,18 +326,51 @@ class GammaDesign:
             "follow": self.follow,
             "constant": self.constant,
             "eligible": [[pair.shape, pair.scale, pair.error] for pair in self.eligible],
+            "eligible_variances": [pair.variance for pair in self.eligible],
             "words": list(self.words()),
         }
 
-    def plot(self, ax: Any = None) -> PairsDisplay:
-        """The eligible pairs and the one taken (figure 2 of the paper)."""
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`."""
+        try:
+            given = dict(fields)
+            laplace = [given.pop(f"laplace_{name}") for name in ("scale", "error", "variance")]
+            pairs = zip(given["eligible"], given.pop("eligible_variances"), strict=True)
+            ends = given["interval"]
+            given |= {
+                "laplace": Pair(1.0, *map(float, laplace)),
+                "eligible": tuple(Pair(*map(float, (*row, v))) for row, v in pairs),
+                "delta_at": tuple((float(e), float(d)) for e, d in given["delta_at"]),
+                "interval": None if ends is None else (_end(ends[0]), _end(ends[1])),
+            }
+            for name in ("gain", "words"):
+                del given[name]
+            return cls(**given)
+        except (TypeError, KeyError, ValueError, IndexError):
+            raise InvalidInput("a design, as its to_dict gives it", "another document") from None
+
+    def plot(
+        self, ax: Any = None, *, label: str = "smallest scale", color: str | None = None
+    ) -> PairsDisplay:
+        """Draw the eligible pairs and the one taken (figure 2 of the paper).
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold another design already; by default new ones.
+        label
+            Name of the pairs in the legend.
+        color
+            Of the pairs; by default the next one of the axes' cycle.
+        """
         return PairsDisplay(
             np.array([pair.shape for pair in self.eligible]),
             np.array([pair.scale for pair in self.eligible]),
             (self.shape, self.scale),
             self.smallest_feasible_shape,
             self.floor,
-        ).plot(ax)
+        ).plot(ax, label=label, color=color)
 
     def plot_distribution(
         self, values: npt.ArrayLike, *, seed: int, ax: Any = None
@@ -355,6 +396,10 @@ class GammaDesign:
         at = np.linspace(x[0], x[-1], 257)
         true = np.searchsorted(x, at, side="right") / x.size
         return CurvesDisplay(at, {"values": true, "recovered": curve.cdf(at)}).plot(ax)
+
+
+def _end(value: float | None) -> float:
+    return math.inf if value is None else float(value)
 
 
 def percent(share: float) -> str:

@@ -12,7 +12,7 @@ from confide._types import Floats
 from confide.errors import Unsupported
 from confide.estimators.bandwidths import named
 from confide.foreign.noise import Noise, TwoSidedGamma
-from confide.foreign.waves import nodes
+from confide.foreign.quadrature import nodes
 
 CONSTANT = 36.0
 """Squared second moment of the kernel; the paper prints 11520."""

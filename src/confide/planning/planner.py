@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from confide import _checks
 from confide.accounting import checked_epsilon
 from confide.displays import ESTIMATE, NAIVE, TRUTH, commas, new_axes
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.planning.bounds import BoundsRow, bounds_table, candidates
 from confide.planning.metrics import QUANTILES, Truth
@@ -30,6 +30,8 @@ from confide.planning.scenario import (
 from confide.planning.simulation import ResponseCurve, score_deviation
 
 COLORS = {"square-wave": ESTIMATE, "laplace": NAIVE, "two-sided-gamma": "#7a5195"}
+LINES = dict(zip(COLORS, ("-", "--", ":"), strict=True))
+"""Lines of the mechanisms where they have one color."""
 LABELS = {"n": "respondents", "epsilon": "epsilon"}
 
 
@@ -49,37 +51,51 @@ class PlanDisplay:
     planned: tuple[int, float]
     ax_: Any = field(default=None, init=False)
 
-    def plot(self, axes: Sequence[Any] | None = None) -> PlanDisplay:
-        """Draw into two axes, or new ones."""
+    def plot(
+        self, ax: Sequence[Any] | None = None, *, label: str = "", color: str | None = None
+    ) -> PlanDisplay:
+        """Draw into two axes, or new ones.
+
+        Parameters
+        ----------
+        ax
+            Two axes of matplotlib.
+        label
+            Put before the names of the mechanisms in the legend, to tell plans apart.
+        color
+            Of all curves; by default each mechanism has its own.
+        """
         from matplotlib.ticker import LogLocator
 
-        if axes is None:
+        if ax is None:
             first = new_axes(9.0, 3.8)
             figure = first.figure
             first.remove()
-            axes = figure.subplots(1, 2, sharey=True)
-        self.ax_ = axes[0]
-        for ax, along, here in zip(axes, LABELS, self.planned, strict=True):
+            ax = figure.subplots(1, 2, sharey=True)
+        self.ax_ = ax[0]
+        for one, along, here in zip(ax, LABELS, self.planned, strict=True):
             for curve in self.curves:
                 if curve.along == along:
-                    self._draw(ax, curve)
-            ax.axvline(here, color=TRUTH, lw=0.8, ls=":")
-            ax.set_xscale("log")
-            ax.set_yscale("log")
-            ax.set_xlabel(LABELS[along])
-            ax.set_xticks(next(curve.x for curve in self.curves if curve.along == along))
-            ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            for axis in (ax.xaxis, ax.yaxis):
+                    self._draw(one, curve, label, color)
+            one.axvline(here, color=TRUTH, lw=0.8, ls=":")
+            one.set_xscale("log")
+            one.set_yscale("log")
+            one.set_xlabel(LABELS[along])
+            one.set_xticks(next(curve.x for curve in self.curves if curve.along == along))
+            one.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            for axis in (one.xaxis, one.yaxis):
                 commas(axis)
                 axis.set_minor_formatter("")
-        axes[0].set_ylabel(f"expected error ({self.curves[0].metric})")
-        axes[0].legend(frameon=False)
+        ax[0].set_ylabel(f"expected error ({self.curves[0].metric})")
+        ax[0].legend(frameon=False)
         return self
 
-    def _draw(self, ax: Any, curve: ErrorCurve) -> None:
-        color = COLORS.get(curve.mechanism, TRUTH)
+    def _draw(self, ax: Any, curve: ErrorCurve, label: str, color: str | None) -> None:
+        line = "-" if color is None else LINES.get(curve.mechanism, "-.")
+        color = COLORS.get(curve.mechanism, TRUTH) if color is None else color
         x = np.geomspace(curve.x[0], curve.x[-1], 101)
-        ax.plot(x, curve.at(x), color=color, lw=1.6, label=curve.mechanism)
+        name = f"{label}: {curve.mechanism}" if label else curve.mechanism
+        ax.plot(x, curve.at(x), color=color, lw=1.6, ls=line, label=name)
         ax.errorbar(
             curve.x, curve.error, 2 * curve.standard_error, fmt="o", ms=4, color=color, capsize=2
         )
@@ -143,7 +159,7 @@ class Answer:
     epsilon: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Plan:
     """Expected errors of a survey before anybody is asked. It comes from `plan`.
 
@@ -151,19 +167,41 @@ class Plan:
     ----------
     n, epsilon
         Respondents, and the privacy loss of each report.
-    population
-        The guess that the errors are for.
+    lattice
+        Where values are collected.
+    name
+        What the guess that the errors are for is called.
+    outside
+        Share of that population beyond the bounds.
+    level
+        Confidence level of half-widths.
     rows
         Each mechanism with its best estimator, by metric.
     price
         What privacy costs a mean.
+    simulated
+        What further errors are simulated with; None in a plan that was read from JSON.
     """
 
     n: int
     epsilon: float
-    scenario: Scenario
+    lattice: Lattice
+    name: str
+    outside: float
+    level: float
     rows: tuple[Row, ...]
     price: Price
+    simulated: Scenario | None = None
+
+    @property
+    def scenario(self) -> Scenario:
+        """What further errors are simulated with."""
+        if self.simulated is None:
+            raise Unsupported(
+                "A plan that was read from JSON holds the errors that were simulated then: call "
+                "plan() again for others."
+            )
+        return self.simulated
 
     @property
     def population(self) -> Population:
@@ -173,7 +211,7 @@ class Plan:
     @property
     def metrics(self) -> tuple[str, ...]:
         """All metrics of the plan."""
-        return tuple(self.scenario.metrics)
+        return tuple(dict.fromkeys(row.metric for row in self.rows))
 
     def best(self, metric: str = "w1") -> Row:
         """The mechanism with the least error by a metric, epsilon being equal."""
@@ -183,8 +221,8 @@ class Plan:
     def row(self, mechanism: str, metric: str = "w1") -> Row:
         """The row of a mechanism and a metric."""
         metric = _checks.one_of(self.metrics, metric=metric)
-        mechanism = _checks.one_of(self.scenario.names(metric), mechanism=mechanism)
-        return next(r for r in self.rows if (r.mechanism, r.metric) == (mechanism, metric))
+        rows = {row.mechanism: row for row in self.rows if row.metric == metric}
+        return rows[_checks.one_of(tuple(rows), mechanism=mechanism)]
 
     def n_for(self, target: float, *, metric: str = "w1", mechanism: str | None = None) -> Answer:
         """Respondents that bring the error down to a target, at the plan's epsilon.
@@ -309,38 +347,79 @@ class Plan:
 
     def plot(
         self,
-        axes: Sequence[Any] | None = None,
+        ax: Sequence[Any] | None = None,
         *,
         metric: str = "w1",
+        label: str = "",
+        color: str | None = None,
         told: Callable[[float], None] = lambda share: None,
     ) -> PlanDisplay:
-        """Draw the error of every mechanism against n and against epsilon."""
+        """Draw the error of every mechanism against n and against epsilon.
+
+        Parameters
+        ----------
+        ax
+            Two axes of matplotlib, which may hold another plan already; by default new ones.
+        metric
+            Which error.
+        label
+            Put before the names of the mechanisms in the legend, to tell plans apart.
+        color
+            Of all curves; by default each mechanism has its own.
+        told
+            Called with the share of the work that is done.
+        """
         names = self.scenario.names(_checks.one_of(self.metrics, metric=metric))
         jobs = [(along, name) for along in ALONG for name in names]
         curves = []
         for number, (along, name) in enumerate(jobs):
             curves.append(self.curve(along, metric=metric, mechanism=name))
             told((number + 1) / len(jobs))
-        return PlanDisplay(tuple(curves), (self.n, self.epsilon)).plot(axes)
+        return PlanDisplay(tuple(curves), (self.n, self.epsilon)).plot(ax, label=label, color=color)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        lattice = self.scenario.truth.lattice
+        """Plain values for JSON: the errors that were simulated, not the population."""
         return {
             "n": self.n,
             "epsilon": self.epsilon,
-            **lattice.to_dict(),
-            "population": self.population.name,
-            "level": self.scenario.level,
-            "outside": self.population.outside(lattice.low, lattice.high),
+            **self.lattice.to_dict(),
+            "population": self.name,
+            "level": self.level,
+            "outside": self.outside,
             "rows": [vars(row).copy() for row in self.rows],
             "price": vars(self.price).copy(),
         }
 
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`. What was not simulated then, `plan` must simulate again."""
+        try:
+            rows = tuple(Row(**row) for row in fields["rows"])
+            price, name = Price(**fields["price"]), fields["population"]
+            lattice = Lattice(**{key: fields[key] for key in ("low", "high", "size", "scale")})
+            numbers = [float(row.error) + float(row.standard_error) for row in rows]
+            numbers += map(float, vars(price).values())
+            outside = _checks.within(0, 1, outside=fields["outside"])
+            n, epsilon, level = fields["n"], fields["epsilon"], fields["level"]
+        except (TypeError, KeyError, ValueError):
+            raise InvalidInput("a plan, as its to_dict gives it", "another document") from None
+        if not isinstance(name, str) or not rows or not np.isfinite(numbers).all():
+            raise InvalidInput("a plan, as its to_dict gives it", "another document")
+        return cls(
+            n=checked_n(n),
+            epsilon=checked_epsilon(epsilon),
+            lattice=lattice,
+            name=name,
+            outside=outside,
+            level=_checks.level(level),
+            rows=rows,
+            price=price,
+        )
+
     def __repr__(self) -> str:
         row = self.best()
         return (
-            f"<Plan n={self.n:,}, epsilon={self.epsilon:g}, {self.population.name}: "
+            f"<Plan n={self.n:,}, epsilon={self.epsilon:g}, {self.name}: "
             f"w1 {row.error:.3g} by {row.mechanism}>"
         )
 
@@ -469,7 +548,17 @@ def plan(
 
         scenario.best(name, metric, n, epsilon, told=tell)
     rows = tuple(scenario.best(name, metric, n, epsilon) for metric, name in jobs)
-    return Plan(n, epsilon, scenario, rows, _price(scenario, n, epsilon))
+    return Plan(
+        n=n,
+        epsilon=epsilon,
+        lattice=lattice,
+        name=chosen.name,
+        outside=chosen.outside(lattice.low, lattice.high),
+        level=scenario.level,
+        rows=rows,
+        price=_price(scenario, n, epsilon),
+        simulated=scenario,
+    )
 
 
 def _price(scenario: Scenario, n: int, epsilon: float) -> Price:

@@ -83,4 +83,4 @@ def cell_density(
         for line in edges:
             kept = np.multiply.outer(kept, np.diff(line) / (line[-1] - line[0]))
         total = kept.sum()
-    return CellDensity(tuple(edges), kept / total, tuple(named(lattice)), facts)
+    return CellDensity(tuple(edges), kept / total, names=tuple(named(lattice)), facts=facts)

@@ -168,7 +168,7 @@ class MBDE(Sampler):
             "mechanism": self.name,
             "reference": self.reference.to_dict(),
             "epsilon": self.epsilon,
-            "learner": "network" if self.learner is None else type(self.learner).__name__,
+            "learner": "network" if self.learner is None else _name(self.learner),
             "rounds": self.rounds,
             "schedule": self.schedule,
             "proposals": self.proposals,
@@ -212,6 +212,10 @@ class MBDE(Sampler):
             # Every number is read: which proposal it was must not show.
             parts.append((numbers * (np.arange(count + 1) == place)).sum(axis=1))
         return np.concatenate(parts)
+
+
+def _name(learner: Any) -> str:
+    return str(getattr(learner, "name", None) or type(learner).__name__)
 
 
 def _uniforms(numbers: Numbers, draws: int) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats, Integers
+from confide.curves.forms import fingerprint
 from confide.errors import InvalidInput, Mismatch
 from confide.exact.entropy import STREAM, SeededEntropy
 from confide.mechanisms.laws import Clamped
@@ -253,6 +255,11 @@ class CellSums:
                 raise InvalidInput(f"the key {key!r} in sums", "none")
         mechanism = Partition.from_dict(header["mechanism"])
         return cls(mechanism, header["n"], arrays["counts"], arrays["tallies"], header["simulated"])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name of exactly this summary, by which curves say what they were made from."""
+        return fingerprint(self._header(), {"counts": self.counts, "tallies": self.tallies})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

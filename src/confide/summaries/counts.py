@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
+from confide.curves.forms import fingerprint
 from confide.errors import InvalidInput, Mismatch
 from confide.foreign.noise import Noise
 from confide.foreign.noised import Noised
@@ -303,7 +305,12 @@ class Counts:
         if isinstance(self.mechanism, Mechanism):
             epsilon = self.mechanism.spend.epsilon
             facts["epsilon"] = None if math.isinf(epsilon) else epsilon
-        return facts
+        return {**facts, "summary": self.fingerprint}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name of exactly this summary, by which curves say what they were made from."""
+        return fingerprint(self._header(), self._arrays())
 
     def __add__(self, other: Counts) -> Counts:
         """Merge."""

@@ -14,6 +14,8 @@ from confide.curves import (
     CellRegression,
     Line,
     Proportions,
+    WaveDensity,
+    WaveRegression,
 )
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators import (
@@ -23,7 +25,6 @@ from confide.estimators import (
     PartitionRegression,
     RatioRegression,
 )
-from confide.foreign.waves import WaveDensity, WaveRegression
 from confide.lattice import Cells
 from confide.mechanisms import Partition
 from confide.summaries import CellSums, Counts
@@ -36,7 +37,7 @@ def joint() -> CellDensity:
     generator = np.random.default_rng(1)
     masses = generator.random((3, 4, 2))
     edges = (np.array([0, 1, 2, 4.0]), np.linspace(0, 1, 5), np.array([-1.0, 0, 3]))
-    return CellDensity(edges, masses / masses.sum(), ("a", "b", "c"))
+    return CellDensity(edges, masses / masses.sum(), names=("a", "b", "c"))
 
 
 def test_a_fine_histogram_is_its_distribution() -> None:
@@ -60,7 +61,7 @@ def curves(columns: int) -> dict[str, Callable[[npt.ArrayLike], object]]:
     names = ("x", "y", "z")[:columns] if columns > 1 else ("",)
     masses = np.random.default_rng(1).random(shape)
     waves = np.random.default_rng(2).normal(size=(3, columns))
-    ones, ends = np.ones((2, 3)), ((0.0,) * columns, (1.0,) * columns)
+    ones, ends = np.ones((2, 3)), {"low": (0.0,) * columns, "high": (1.0,) * columns}
     cells = Cells(low=[0] * columns, high=[1] * columns, shape=shape)
     x = np.random.default_rng(3).random((400, columns))
     sums = CellSums.simulate(Partition(cells, bound=1.0, epsilon=4.0), x, x[:, 0], seed=4)
@@ -68,15 +69,24 @@ def curves(columns: int) -> dict[str, Callable[[npt.ArrayLike], object]]:
     signs = CellSums.simulate(labels, x, np.where(x[:, 0] > 0.5, 1, -1), seed=5)
     partition = PartitionRegression().fit(sums)
     classes = PartitionClassification().fit(signs)
-    line = Line(0.0, (1.0,) * columns, lambda: np.eye(columns + 1), *ends, names)
-    wave = WaveRegression(waves, ones, ones, *ends, floor=0.1, reach=ends[0], names=names)
-    density = CellDensity(edges, masses / masses.sum(), names)
+    line = Line(0.0, (1.0,) * columns, lambda: np.eye(columns + 1), **ends, names=names)
+    wave = WaveRegression(
+        waves, ones, ones, **ends, floor=0.1, bounds=None, reach=ends["low"], names=names
+    )
+    density = CellDensity(edges, masses / masses.sum(), names=names)
     half = np.zeros(columns)
     linear = WaveDensity(
-        waves, ones[0], ones[0], half, half + 1, (half, half), half, names, {}, None
+        waves,
+        ones[0],
+        ones[0],
+        low=half,
+        high=half + 1,
+        moments=(half, half),
+        reach=half,
+        names=names,
     )
     found: dict[str, Callable[[npt.ArrayLike], object]] = {
-        "cell regression": CellRegression(edges, masses, names).predict,
+        "cell regression": CellRegression(edges, masses, names=names).predict,
         "partition": partition.predict,
         "partition's interval": lambda at: partition.interval(at)[0],
         "classes": classes.predict,
@@ -170,9 +180,14 @@ def wave() -> WaveDensity:
     t = (nodes + 1) * 4.5
     size = weights * 4.5 * np.exp(-t * t / 2) / np.pi
     return WaveDensity(
-        t[:, None], size * np.cos(t), size * np.sin(t), np.array([-5.0]), np.array([7.0]),
-        (np.array([1.0]), np.array([1.0])), np.array([10.0]),
-    )  # fmt: skip
+        t[:, None],
+        size * np.cos(t),
+        size * np.sin(t),
+        low=np.array([-5.0]),
+        high=np.array([7.0]),
+        moments=(np.array([1.0]), np.array([1.0])),
+        reach=np.array([10.0]),
+    )
 
 
 def test_waves() -> None:
@@ -235,8 +250,10 @@ def test_intervals_come_from_the_estimator() -> None:
     for what, at in (("mean", None), ("quantile", 0.5), ("cdf", np.float64(0.5))):
         assert [type(end) for end in density.interval(what, at)] == [float, float]
     assert density.interval("quantile", [0.5])[0].shape == (1,)
-    with pytest.raises(InvalidInput, match="quantile"):
-        density.interval("median")
+    assert density.interval("median", level=0.5) == (density.median(), 0.55)
+    for what in ("mean", "median"):
+        with pytest.raises(InvalidInput, match="no place"):
+            density.interval(what, 0.5)
     with pytest.raises(InvalidInput, match="place"):
         density.interval("cdf")
     with pytest.raises(InvalidInput, match="level"):
@@ -254,7 +271,7 @@ def test_pictures() -> None:
     assert len(display.ax_.lines) >= 2
     assert wave().plot().ax_.get_ylabel() == "density"
     flat = joint()
-    two = CellDensity(flat.edges[:2], flat.masses.sum(2), ("a", "b"))
+    two = CellDensity(flat.edges[:2], flat.masses.sum(2), names=("a", "b"))
     assert two.plot().ax_.get_ylabel() == "b"
     with pytest.raises(Unsupported, match="marginal"):
         flat.plot()

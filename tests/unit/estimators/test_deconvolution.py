@@ -13,7 +13,7 @@ from confide.estimators.bands import WaveBand, search, stretch
 from confide.estimators.bandwidths import KERNELS, named
 from confide.estimators.deconvolution import Deconvolution
 from confide.estimators.inverting import inverses
-from confide.foreign import Spectrum, noise, waves
+from confide.foreign import Spectrum, noise, quadrature
 from confide.lattice import Lattice
 from confide.mechanisms import Joint, Laplace, RandomizedResponse, SquareWave, TwoSidedGamma
 from confide.summaries import Counts
@@ -456,10 +456,10 @@ class TestWideRanges:
 
     def test_sizes_are_known_before_they_are_allocated(self):
         for top, window in ((3.0, 10.0), (7.0, 1234.5), (1e-9, 0.0)):
-            assert waves.count(top, window) == waves.nodes(top, window)[0].size
+            assert quadrature.count(top, window) == quadrature.nodes(top, window)[0].size
         for window in (1e12, math.inf):
             with pytest.raises(InvalidInput, match="remove outliers"):
-                waves.nodes(1.0, window)
+                quadrature.nodes(1.0, window)
 
     def test_cross_validation_on_a_long_grid(self):
         axis = bandwidths.Axis(1e9, 1.0, 1e9, np.ones_like, np.ones_like)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave, TwoSidedGamma
+from confide.curves import WaveRegression
 from confide.curves.regression import CellRegression, Line, Logistic
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators import regression_bandwidths
@@ -15,7 +16,6 @@ from confide.estimators.inverting import inverses
 from confide.estimators.kernel import KernelRegression
 from confide.estimators.regression_bandwidths import Oracle
 from confide.foreign import Spectrum, noise
-from confide.foreign.waves import WaveRegression
 from confide.summaries import Counts
 
 guess = pytest.mark.filterwarnings("ignore:The estimated density")

@@ -1,66 +1,20 @@
-"""Integrals of waves."""
+"""Curves that are sums of waves: what deconvolution gives for numbers noised elsewhere."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from confide import _checks
 from confide._types import Floats
-from confide.curves.density import CellDensity, Density, Intervals, keyed, points
-from confide.curves.regression import Band, Regression
+from confide.curves import forms
+from confide.curves.density import CellDensity, Density, Intervals, points
+from confide.curves.regression import Band, Regression, regression_or_none
 from confide.errors import InvalidInput, Unsupported
-
-PHASE = 160.0
-"""Phase that one panel covers; large rules cost more to make than to use."""
-EXTRA = 20
-MAX_NODES = 2**22
-
-
-def count(top: float, window: float) -> float:
-    """How many nodes `nodes` will make; a float, for windows beyond all integers."""
-    phase = top * window
-    if not math.isfinite(phase):
-        return math.inf
-    panels = max(1, math.ceil(phase / PHASE))
-    return float(panels * (math.ceil(phase / panels / 2) + EXTRA))
-
-
-def nodes(top: float, window: float) -> tuple[Floats, Floats]:
-    """Nodes and weights on [0, top] for smooth functions times cos(t x), |x| <= window.
-
-    Gauss-Legendre needs about top window/2 nodes for the waves, and 20 more for the rest: measured
-    on deconvolution estimates, it is exact then to about 14 digits.
-
-    Examples
-    --------
-    >>> t, weights = nodes(3.0, 10.0)
-    >>> bool(abs(weights @ np.cos(10 * t) - np.sin(30) / 10) < 1e-14)
-    True
-    """
-    if not count(top, window) <= MAX_NODES:
-        raise InvalidInput(
-            "a bandwidth within reach of the numbers' range",
-            f"a range of {top * window:.2g} bandwidths",
-            "Give low= and high=, remove outliers, or take a larger bandwidth.",
-        )
-    panels = max(1, math.ceil(top * window / PHASE))
-    x, w = _rule(math.ceil(top * window / panels / 2) + EXTRA)
-    width = top / panels
-    t: Floats = (width * (np.arange(panels)[:, None] + x)).ravel()
-    return t, np.tile(width * w, panels)
-
-
-@cache
-def _rule(size: int) -> tuple[Floats, Floats]:
-    x, w = np.polynomial.legendre.leggauss(size)
-    return (x + 1) / 2, w / 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +41,7 @@ class WaveDensity(Density):
     frequencies: Floats
     cosines: Floats
     sines: Floats
+    _: KW_ONLY
     low: Floats
     high: Floats
     moments: tuple[Floats, Floats]
@@ -133,7 +88,13 @@ class WaveDensity(Density):
         centers = [(edge[:-1] + edge[1:]) / 2 for edge in edges]
         grid = np.stack(np.meshgrid(*centers, indexing="ij"), axis=-1)
         kept = np.maximum(self.pdf(grid[..., 0] if d == 1 else grid), 0)
-        return CellDensity(edges, kept / kept.sum(), self.names, self.facts, self.intervals)
+        return CellDensity(
+            edges,
+            kept / kept.sum(),
+            names=self.names,
+            facts=self.facts,
+            intervals=self.intervals,
+        )
 
     def mean(self) -> Any:
         """Mean of the noised values, which the noise leaves unbiased."""
@@ -164,28 +125,26 @@ class WaveDensity(Density):
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`, without the intervals."""
         keys = ("names", "frequencies", "cosines", "sines", "low", "high", "reach", "moments")
-        checked = keyed(fields, "wave-density", (*keys, "facts"))
-        arrays = {key: _checks.array(**{key: checked[key]}) for key in keys[1:]}
-        waves, d = arrays["cosines"].size, len(checked["names"])
-        shapes = {"frequencies": (waves, d), "cosines": (waves,), "sines": (waves,)}
-        shapes |= {"moments": (2, d), "low": (d,), "high": (d,), "reach": (d,)}
-        for key, shape in shapes.items():
-            table = arrays[key]
-            if table.shape != shape or table.dtype.kind not in "iuf":
-                raise InvalidInput(f"{key} of shape {shape} in a wave-density", str(table.shape))
-            arrays[key] = table.astype(np.float64)
-        moments = arrays.pop("moments")
+        checked = forms.keyed(fields, "wave-density", (*keys, "facts"))
+        waves, d = _size(checked, "cosines"), _size(checked, "low")
+        means, deviations = forms.numbers(checked, "moments", (2, d))
         return cls(
-            arrays["frequencies"],
-            arrays["cosines"],
-            arrays["sines"],
-            arrays["low"],
-            arrays["high"],
-            (moments[0], moments[1]),
-            arrays["reach"],
-            names=tuple(checked["names"]),
+            forms.numbers(checked, "frequencies", (waves, d)),
+            forms.numbers(checked, "cosines", (waves,)),
+            forms.numbers(checked, "sines", (waves,)),
+            low=forms.numbers(checked, "low", (d,)),
+            high=forms.numbers(checked, "high", (d,)),
+            moments=(means, deviations),
+            reach=forms.numbers(checked, "reach", (d,)),
+            names=forms.names(checked, d),
             facts=dict(checked["facts"]),
         )
+
+
+def _size(fields: Mapping[str, Any], key: str) -> int:
+    if not isinstance(fields[key], list) or not fields[key]:
+        raise InvalidInput(f"a list of {key} in a {fields['curve']}", "something else")
+    return len(fields[key])
 
 
 CHUNK = 2**22
@@ -220,7 +179,8 @@ class WaveRegression(Regression):
     Examples
     --------
     >>> flat = np.array([[1.0], [0.0]])
-    >>> curve = WaveRegression(np.zeros((1, 1)), flat, 3 * flat, (0.0,), (1.0,), floor=0.1)
+    >>> waves = {"low": (0.0,), "high": (1.0,), "floor": 0.1, "bounds": None}
+    >>> curve = WaveRegression(np.zeros((1, 1)), flat, 3 * flat, **waves)
     >>> curve.predict([0.2, 0.8])
     array([3., 3.])
     """
@@ -228,11 +188,12 @@ class WaveRegression(Regression):
     frequencies: Floats
     density: Floats
     product: Floats
+    _: KW_ONLY
     low: tuple[float, ...]
     high: tuple[float, ...]
-    floor: float = field(kw_only=True)
+    floor: float
     center: float = 0.0
-    bounds: tuple[float, float] | None = None
+    bounds: tuple[float, float] | None
     reach: tuple[float, ...] = (0.0,)
     names: tuple[str, ...] = ("",)
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -280,3 +241,29 @@ class WaveRegression(Regression):
             "facts": dict(self.facts),
             "baseline": None if self.baseline is None else self.baseline.to_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, without the band."""
+        keys = ("names", "frequencies", "density", "product", "low", "high", "floor", "center")
+        more = ("bounds", "reach", "facts", "baseline")
+        checked = forms.keyed(fields, "wave-regression", (*keys, *more))
+        waves, d = _size(checked, "frequencies"), _size(checked, "low")
+        bounds = checked["bounds"]
+        if bounds is not None:
+            low, high = forms.numbers(checked, "bounds", (2,)).tolist()
+            bounds = (low, high)
+        return cls(
+            forms.numbers(checked, "frequencies", (waves, d)),
+            forms.numbers(checked, "density", (2, waves)),
+            forms.numbers(checked, "product", (2, waves)),
+            low=tuple(forms.numbers(checked, "low", (d,)).tolist()),
+            high=tuple(forms.numbers(checked, "high", (d,)).tolist()),
+            floor=forms.finite(checked, "floor"),
+            center=forms.finite(checked, "center"),
+            bounds=bounds,
+            reach=tuple(forms.numbers(checked, "reach", (d,)).tolist()),
+            names=forms.names(checked, d),
+            facts=dict(checked["facts"]),
+            baseline=regression_or_none(checked, "baseline"),
+        )

@@ -1,0 +1,288 @@
+"""Every curve, release, plan, design, finding and sample comes back from its JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import confide as cf
+from confide import audits, curves, gamma, planning, releases, sampling
+from confide.curves import KINDS, CellDensity, Proportions, difference
+from confide.errors import InvalidInput, Unsupported
+from confide.estimators import (
+    CategoryShares,
+    Deconvolution,
+    KernelRegression,
+    Likelihood,
+    LinearRegression,
+    LogisticRegression,
+    PartitionClassification,
+    PartitionRegression,
+    RatioRegression,
+)
+from confide.foreign import Laplace as LaplaceNoise
+from confide.lattice import Categories, Cells, Lattice
+from confide.mechanisms import Joint, Laplace, Partition, RandomizedResponse, SquareWave
+from confide.releases import Release
+from confide.sampling import MBDE, FiniteMollifier, Gaussian, Mollifier, NaiveSampler, Samples
+from confide.summaries import CellSums, Counts
+
+X = np.random.default_rng(1).beta(2, 5, 2000)
+AXIS = Lattice(low=0, high=1, size=32)
+ANSWERS = np.where(X > 0.3, "yes", "no")
+
+
+def counts(**more: Any) -> Counts:
+    return Counts.of(Laplace(AXIS, epsilon=4.0).simulate(X, seed=1), **more)
+
+
+def joint() -> Counts:
+    parts = {"pay": SquareWave(AXIS, epsilon=3.0), "age": SquareWave(AXIS, epsilon=3.0)}
+    return Counts.of(Joint(parts).simulate({"pay": X, "age": X[::-1]}, seed=1))
+
+
+def sums(*, classify: bool) -> CellSums:
+    cells = Cells(low=[0], high=[1], shape=[8])
+    if classify:
+        signs = Partition(cells, epsilon=4.0, classify=True)
+        return CellSums.simulate(signs, X[:, None], np.where(X > 0.3, 1, -1), seed=1)
+    return CellSums.simulate(Partition(cells, bound=1.0, epsilon=4.0), X[:, None], X, seed=1)
+
+
+def spectrum() -> cf.Spectrum:
+    noise = LaplaceNoise(scale=0.05)
+    return cf.Spectrum.of(X[:300], noise=noise, response=X[:300], low=0, high=1)
+
+
+def shares() -> Proportions:
+    mechanism = RandomizedResponse(["no", "yes"], epsilon=2.0)
+    return CategoryShares().fit(Counts.of(mechanism.simulate(ANSWERS, seed=1)))
+
+
+def means() -> Any:
+    mechanism = RandomizedResponse(["no", "yes"], epsilon=2.0)
+    return RatioRegression().fit(Counts.of(mechanism.simulate(ANSWERS, seed=1), response=X))
+
+
+CURVES: dict[str, Callable[[], Any]] = {
+    "likelihood": lambda: Likelihood().fit(counts()),
+    "joint likelihood": lambda: Likelihood(size=8, smoothing=0.1).fit(joint()),
+    "deconvolution": lambda: Deconvolution().fit(counts()),
+    "linear deconvolution": lambda: Deconvolution(positive=False).fit(counts()),
+    "waves": lambda: Deconvolution(positive=False).fit(spectrum()),
+    "ratio": lambda: RatioRegression().fit(counts(response=X)),
+    "kernel": lambda: KernelRegression().fit(counts(response=X)),
+    "wave regression": lambda: KernelRegression().fit(spectrum()),
+    "line": lambda: LinearRegression().fit(counts(response=X)),
+    "plane": lambda: LinearRegression(response="age").fit(joint()),
+    "logistic": lambda: LogisticRegression().fit(counts(response=(X > 0.3).astype(float))),
+    "means": means,
+    "partition": lambda: PartitionRegression().fit(sums(classify=False)),
+    "classes": lambda: PartitionClassification(labels=("a", "b")).fit(sums(classify=True)),
+    "shares": shares,
+    "difference of shares": lambda: difference(shares(), shares(), "share", "yes"),
+    "difference": lambda: difference(CURVES["likelihood"](), CURVES["likelihood"](), "mean"),
+    "released": lambda: releases.Histogram(AXIS, epsilon=1.0).simulate(X, seed=1).curve,
+}
+
+
+@cache
+def curve(name: str) -> Any:
+    return CURVES[name]()
+
+
+def through(document: dict[str, Any]) -> Any:
+    return json.loads(json.dumps(document, allow_nan=False))
+
+
+@pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")
+@pytest.mark.parametrize("name", CURVES)
+def test_every_curve_comes_back_with_equal_answers(name: str) -> None:
+    first = curve(name)
+    again = curves.from_dict(through(first.to_dict()))
+    assert type(again) is type(first)
+    assert again.to_dict() == first.to_dict()
+    assert repr(again) == repr(first)
+    joint_ = len(getattr(first, "names", ("",))) > 1
+    x: Any = [[0.2, 0.3], [0.7, 0.8]] if joint_ else [0.2, 0.7]
+    x = ["yes", "no"] if name == "means" else x
+    for ask in ("predict", "pdf", "cdf", "probability"):
+        if hasattr(first, ask):
+            np.testing.assert_array_equal(getattr(again, ask)(x), getattr(first, ask)(x))
+    for ask in ("mean", "std"):
+        if hasattr(first, ask):
+            np.testing.assert_array_equal(getattr(again, ask)(), getattr(first, ask)())
+    if hasattr(first, "sample"):
+        np.testing.assert_array_equal(again.sample(5, seed=1), first.sample(5, seed=1))
+
+
+@pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")
+def test_the_cases_hold_every_kind_of_curve() -> None:
+    assert {curve(name).to_dict()["curve"] for name in CURVES} == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "summary"),
+    [
+        ("likelihood", ("mean",), counts),
+        ("waves", ("mean",), spectrum),
+        ("ratio", (0.5,), lambda: counts(response=X)),
+        ("shares", ("yes",), None),
+        ("partition", (0.5,), lambda: sums(classify=False)),
+        ("means", (["yes"],), None),
+    ],
+)
+def test_intervals_of_a_curve_from_json_name_the_summary(
+    name: str, what: tuple[Any, ...], summary: Callable[[], Any] | None
+) -> None:
+    first = curve(name)
+    first.interval(*what)
+    again = curves.from_dict(through(first.to_dict()))
+    source = first.facts["summary"]
+    with pytest.raises(Unsupported, match=f"fit it again from the summary with .* {source}"):
+        again.interval(*what)
+    assert source not in repr(first)
+    if summary is not None:
+        made = summary()
+        assert made.fingerprint == source
+        assert type(made).from_dict(through(made.to_dict())).fingerprint == source
+        assert (made + made).fingerprint != source
+    with pytest.raises(Unsupported, match="not made from a summary"):
+        CellDensity((np.array([0.0, 1.0]),), np.array([1.0])).interval("mean")
+
+
+def test_lines_keep_their_intervals() -> None:
+    for name, x in (("line", [0.2, 0.7]), ("plane", [0.2]), ("logistic", [0.2])):
+        first = curve(name)
+        again = curves.from_dict(through(first.to_dict()))
+        np.testing.assert_array_equal(again.interval(x), first.interval(x))
+        assert again.slope_error == first.slope_error
+    from confide.curves import Line
+
+    unknown = Line(1.0, (2.0,), lambda: np.full((2, 2), np.inf), low=(0.0,), high=(1.0,))
+    assert curves.from_dict(through(unknown.to_dict())).interval(0.5) == (-np.inf, np.inf)
+
+
+def damaged(document: dict[str, Any]) -> list[Any]:
+    """The document with each of its keys gone, and with each of its values replaced."""
+    found: list[Any] = [[], None, {}, {**document, "curve": "spline"}, {**document, "odd": 1}]
+    for key in document:
+        found.append({name: value for name, value in document.items() if name != key})
+        for wrong in ([], "x", {}, [["x"]], [[[1.0]]], True):
+            found.append({**document, key: wrong})
+    return found
+
+
+@pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")
+@pytest.mark.parametrize("name", CURVES)
+def test_anything_else_is_refused_in_our_words(name: str) -> None:
+    document = through(curve(name).to_dict())
+    refused = 0
+    for wrong in damaged(document):
+        try:
+            curves.from_dict(wrong)
+        except InvalidInput:
+            refused += 1
+    assert refused >= 2 * len(document)
+
+
+RELEASES: dict[str, Callable[[], Release]] = {
+    "query": lambda: releases.Query("mean", AXIS, epsilon=1.0).simulate(X, seed=1),
+    "histogram": lambda: releases.Histogram(AXIS, epsilon=1.0).simulate(X, seed=1),
+    "series": lambda: releases.Series(AXIS, epsilon=1.0).simulate(X, seed=1),
+    "bernstein": lambda: releases.Bernstein(AXIS, epsilon=1.0).simulate(X, seed=1),
+    "kolmogorov": lambda: releases.KolmogorovSmirnov(AXIS, epsilon=1.0).simulate(X, seed=1),
+    "process": lambda: releases.GaussianProcess(AXIS, epsilon=1.0, delta=1e-6).simulate(X, seed=1),
+    "choice": lambda: releases.Choice(
+        [releases.Histogram(AXIS, epsilon=0.5, cells=cells) for cells in (4, 8)], epsilon=1.0
+    ).simulate(X, seed=1),
+}
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_release_comes_back(name: str) -> None:
+    first = RELEASES[name]()
+    again = Release.from_dict(through(first.to_dict()))
+    assert again.to_dict() == first.to_dict()
+    assert again.words() == first.words()
+    assert repr(again) == repr(first)
+
+
+def test_a_plan_comes_back_with_what_was_simulated() -> None:
+    first = planning.plan(n=500, epsilon=1.0, low=0, high=9, surveys=4, size=32, response="line")
+    again = planning.Plan.from_dict(through(first.to_dict()))
+    assert again.to_dict() == first.to_dict()
+    assert repr(again) == repr(first)
+    assert again.best("ks") == first.best("ks")
+    assert again.metrics == first.metrics == first.scenario.metrics
+    with pytest.raises(Unsupported, match=r"call plan\(\) again"):
+        again.n_for(0.1)
+    for wrong in damaged(through(first.to_dict())):
+        known = wrong and "odd" not in wrong and "curve" not in wrong
+        if known and wrong.get("population") != "x":
+            with pytest.raises(InvalidInput):
+                planning.Plan.from_dict(wrong)
+
+
+def test_a_design_comes_back() -> None:
+    first = gamma.optimal_gamma(X[:200], protection=0.3, replicates=0)
+    again = gamma.GammaDesign.from_dict(through(first.to_dict()))
+    assert again.to_dict() == first.to_dict()
+    assert again == first
+    with pytest.raises(InvalidInput, match="a design"):
+        gamma.GammaDesign.from_dict({})
+
+
+def test_a_finding_comes_back() -> None:
+    from confide.mechanisms import TwoSidedGamma
+
+    for mechanism in (Laplace(AXIS, epsilon=1.0), TwoSidedGamma(AXIS, shape=0.5, scale=0.2)):
+        for first in (audits.exact(mechanism), audits.grid(mechanism)):
+            again = audits.Finding.from_dict(through(first.to_dict()))
+            assert again.to_dict() == first.to_dict()
+            assert again.words() == first.words()
+    for wrong in ({}, [], {**first.to_dict(), "holds": 1}, {**first.to_dict(), "claimed": None}):
+        with pytest.raises(InvalidInput):
+            audits.Finding.from_dict(wrong)
+
+
+def test_samples_come_back_from_every_sampler() -> None:
+    table = X[:50, None]
+    columns = {"smokes": Categories(("no", "yes")), "age": AXIS}
+    samplers: list[tuple[sampling.Sampler, Any]] = [
+        (Mollifier(reference=Gaussian(dim=1), epsilon=1.0), table),
+        (
+            Mollifier(
+                reference=Gaussian(dim=1), epsilon=1.0, ratio=lambda x, q: lambda at: at[:, 0]
+            ),
+            table,
+        ),
+        (FiniteMollifier(columns, epsilon=1.0), {"smokes": ANSWERS[:50], "age": X[:50]}),
+        (NaiveSampler(Laplace(AXIS, epsilon=1.0)), X[:50]),
+    ]
+    for sampler, records in samplers:
+        first = sampler.simulate(records, 3, seed=1)
+        again = Samples.from_dict(through(first.to_dict()))
+        assert again.to_dict() == first.to_dict()
+        assert repr(again) == repr(first)
+        assert again.spend == first.spend
+    read = Samples.from_dict(through(samplers[0][0].simulate(table, seed=1).to_dict()))
+    with pytest.raises(Unsupported, match="where the records are"):
+        read.mechanism.simulate(table, seed=2)
+    linear = pytest.importorskip("sklearn.linear_model")
+    sampler = MBDE(reference=Gaussian(), epsilon=1.0, learner=linear.LogisticRegression())
+    first = sampler.simulate(table, seed=1)
+    assert Samples.from_dict(through(first.to_dict())).to_dict() == first.to_dict()
+    for wrong in (
+        [],
+        {**first.to_dict(), "mechanism": 3},
+        {**first.to_dict(), "numbers": ["x"]},
+        {**first.to_dict(), "odd": 1},
+    ):
+        with pytest.raises(InvalidInput):
+            Samples.from_dict(wrong)
