@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from confide.accounting import Spend
     from confide.curves import Classification, Density, Proportions, Regression
+    from confide.estimators import density
     from confide.foreign import Spectrum
     from confide.lattice import Categories, Cells, Lattice
     from confide.ledger import Ledger
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
     )
     from confide.questions import Question
     from confide.sampling import FiniteMollifier, Mollifier
-    from confide.summaries import CellSums, Counts, Groups
+    from confide.summaries import CellSums, Counts, Groups, Summaries, read
     from confide.survey import Survey
+    from confide.tables import summarize
 
 __version__ = "0.1.0"
 
@@ -70,8 +72,12 @@ _HOMES = {
     "Spectrum": "foreign",
     "Spend": "accounting",
     "SquareWave": "mechanisms",
+    "Summaries": "summaries",
     "Survey": "survey",
     "TwoSidedGamma": "mechanisms",
+    "density": "estimators",
+    "read": "summaries",
+    "summarize": "tables",
 }
 """The module of each public name."""
 _MODULES = (
@@ -136,11 +142,13 @@ __all__ = [
     "Spectrum",
     "Spend",
     "SquareWave",
+    "Summaries",
     "Survey",
     "TwoSidedGamma",
     "accounting",
     "audits",
     "datasets",
+    "density",
     "displays",
     "errors",
     "estimators",
@@ -148,10 +156,12 @@ __all__ = [
     "gamma",
     "mechanisms",
     "planning",
+    "read",
     "releases",
     "reports",
     "sampling",
     "sklearn",
     "streams",
+    "summarize",
     "tables",
 ]

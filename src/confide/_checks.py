@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide._types import Floats
-from confide.errors import InvalidInput, unquoted
+from confide.errors import InvalidInput, Unnamed, unquoted
 
 steady = np.errstate(all="ignore")
 """For functions that take private values: they do the same whatever numpy's error state is.
@@ -122,6 +122,26 @@ def one_of(known: Sequence[str], **named: Any) -> str:
     if not isinstance(value, str) or value not in known:
         raise InvalidInput(f"a known {name}", f"{name}={shown(value)}", nearest(value, known))
     return value
+
+
+def only(names: Sequence[str], **named: str | None) -> str:
+    """The name that an argument gives, or the only one there is.
+
+    Parameters
+    ----------
+    names
+        What the argument can be.
+    **named
+        The argument, None where it is not given.
+    """
+    ((parameter, given),) = named.items()
+    if given is not None:
+        return one_of(tuple(names), **named)
+    if not names:
+        raise InvalidInput(f"a question or column for {parameter}", "none")
+    if len(names) > 1:
+        raise Unnamed(parameter, names)
+    return names[0]
 
 
 def known_keys(given: Iterable[str], known: Sequence[str], where: str) -> None:

@@ -6,6 +6,7 @@
     ├── InvalidInput     a parameter, a value or a file is not what it must be (also a ValueError)
     │   ├── Mismatch     two things that do not belong together (summaries, a file and its survey)
     │   ├── BudgetExhausted    a charge would exceed what may be spent; nothing was charged
+    │   ├── Unnamed      several could be meant, and none was named
     │   └── ColumnFault        one column of a table is not what it must be
     │       ├── MissingColumn      it is not there
     │       ├── BadType            its type cannot hold what is wanted
@@ -23,6 +24,7 @@ second that says what to do.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from contextlib import ContextDecorator
 from types import ModuleType, TracebackType
 from typing import Any
@@ -73,6 +75,37 @@ class Mismatch(InvalidInput):
 
 class BudgetExhausted(InvalidInput):
     """A charge would exceed the budget; nothing was drawn and nothing was charged."""
+
+
+class Unnamed(InvalidInput):
+    """Several questions or columns could be meant, and none was named.
+
+    Parameters
+    ----------
+    parameter
+        The argument that names one; on the command line the option of the same name.
+    names
+        What it can be.
+    """
+
+    LISTED = 20
+    """Names in a message, at most."""
+
+    def __init__(self, parameter: str, names: Sequence[str]) -> None:
+        self.parameter = parameter
+        self.names = tuple(names)
+        example = f"For example: {parameter}={self.names[0]!r}."
+        super().__init__(f"{parameter}= to name one of {self.listed}", f"no {parameter}=", example)
+
+    @property
+    def listed(self) -> str:
+        """The names for a message."""
+        shown = ", ".join(map(repr, self.names[: self.LISTED]))
+        return shown + (", ..." if self.names[self.LISTED :] else "")
+
+    def __reduce__(self) -> Any:
+        """Pickle by the parts."""
+        return type(self), (self.parameter, self.names)
 
 
 class ColumnFault(InvalidInput):

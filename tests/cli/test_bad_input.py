@@ -577,13 +577,13 @@ def test_commands(command: str, folder: Path, capsys: pytest.CaptureFixture[str]
 PAIR = "survey.toml pairs.parquet"
 RELATIONS = {
     "no-files": ("regress --x pay --y rate", "Expected reports"),
-    "no-response": (f"regress {PAIR} --x pay", "Expected --y"),
+    "no-response": (f"regress {PAIR} --x pay", "Expected y, the response"),
     "no-covariate": (f"regress {PAIR} --y rate", "--x to name one"),
     "covariate": (f"regress {PAIR} --x pya --y rate", "Did you mean 'pay'?"),
-    "covariate-public": (f"regress {PAIR} --x rate --y word", "a known question"),
+    "covariate-public": (f"regress {PAIR} --x rate --y word", "Expected a known x"),
     "response": (f"regress {PAIR} --x pay --y rat", "Did you mean 'rate'?"),
-    "same": (f"regress {PAIR} --x pay --y pay", "--x and --y that differ"),
-    "same-class": (f"classify {PAIR} --x smokes --y smokes", "--x and --y that differ"),
+    "same": (f"regress {PAIR} --x pay --y pay", "Expected x and y that differ"),
+    "same-class": (f"classify {PAIR} --x smokes --y smokes", "Expected x and y that differ"),
     "words": (f"regress {PAIR} --x pay --y word", "numbers in column 'word'"),
     "gap": (f"regress {PAIR} --x pay --y gap", "none in row 3 of 'pairs.parquet'"),
     "outside": (f"regress {PAIR} --x pay --y rate --bounds 0 1", "responses from 0 to 1"),

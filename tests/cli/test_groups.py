@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from confide.cli import counting, engines
 from confide.cli.app import run
 from confide.reports import Reports
 from confide.summaries import Counts, Groups
 from confide.survey import Survey
+from confide.tables import engines, jobs
 
 TOML = """
 [questions.pay]
@@ -111,8 +111,8 @@ def test_duckdb_counts_as_the_stream_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     streamed: list[object] = []
-    stream = counting._streamed
-    monkeypatch.setattr(counting, "_streamed", lambda *a: [streamed.append(a), stream(*a)][1])
+    stream = jobs._streamed
+    monkeypatch.setattr(jobs, "_streamed", lambda *a: [streamed.append(a), stream(*a)][1])
     ran(f"summarize *.parquet -o fast.json {public}", capsys)
     monkeypatch.setattr(engines, "ROWS", 1)
     ran(f"summarize *.parquet -o parts.json {public}", capsys)
@@ -121,7 +121,7 @@ def test_duckdb_counts_as_the_stream_does(
     ran(f"summarize *.parquet -o slow.json {public}", capsys)
     monkeypatch.undo()
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(counting, "_streamed", lambda *a: [streamed.append(a), stream(*a)][1])
+    monkeypatch.setattr(jobs, "_streamed", lambda *a: [streamed.append(a), stream(*a)][1])
     ran(f"summarize *.parquet -o few.json {public}", capsys)
     assert len(streamed) == 2
     fast, parts, slow = (
@@ -371,9 +371,27 @@ def test_damaged_groups(prepared: Path, capsys: pytest.CaptureFixture[str]) -> N
     path.unlink()
 
 
-def test_by_needs_its_extra(
+def test_by_needs_no_database(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ibis", None)
-    said = refused("summarize a.parquet -o out.json --by region", capsys)
-    assert "pip install 'confide[tables]'" in said
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    found = machine("summarize a.parquet -o out.json --by region", capsys)
+    assert found["groups"] == 2
+
+
+@pytest.mark.usefixtures("duckdb")
+@pytest.mark.parametrize("by", ["region", "year", "year region"])
+@pytest.mark.parametrize("public", PUBLIC)
+def test_duckdb_groups_as_the_stream_does(
+    by: str,
+    public: str,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = " ".join(f"--by {name}" for name in by.split())
+    ran(f"summarize *.parquet -o fast.json {columns} {public}", capsys)
+    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    ran(f"summarize *.parquet -o slow.json {columns} {public}", capsys)
+    close(*(json.loads(Path(f"{name}.json").read_text()) for name in ("fast", "slow")))

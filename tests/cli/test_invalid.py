@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide as cf
-from confide.cli import engines
 from confide.cli.app import run
-from confide.tables import LeftOut, counts
+from confide.tables import LeftOut, counts, engines
 
 SURVEY = """[questions.pay]
 low = 0

@@ -186,7 +186,7 @@ SENTENCES = {
     ),
     "no-question": (
         "regress one.toml raw.csv --y age",
-        "Expected a question or column for --x, got none.\n",
+        "Expected a question or column for x, got none.\n",
     ),
     "kind": (
         "release count raw.csv --low 0 --high 1 --epsilon 1",

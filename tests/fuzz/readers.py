@@ -48,13 +48,12 @@ from tests.fuzz.files import (
 
 import confide as cf
 from confide import accounting, reports
-from confide.cli import documents
 from confide.cli.app import run
 from confide.errors import ConfideError
 from confide.files import arrow
 from confide.files.paths import load_json
 from confide.foreign import Spectrum
-from confide.summaries import CellSums, Counts, Groups
+from confide.summaries import CellSums, Counts, Groups, files
 
 
 @dataclass(frozen=True)
@@ -162,7 +161,7 @@ def read_values(path: Path) -> None:
 
 
 def read_summary(path: Path) -> None:
-    for summary in documents.load(path).values():
+    for summary in files.load(path).questions.values():
         if isinstance(summary, Groups):
             assert Groups[Counts].from_dict(summary.to_dict()).n == summary.n
         else:

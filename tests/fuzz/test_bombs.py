@@ -23,7 +23,6 @@ from tests.fuzz.study import unclear
 
 import confide as cf
 from confide import _limits, reports, tables
-from confide.cli import documents
 from confide.errors import ConfideError, InvalidInput, Unsupported
 from confide.estimators import CategoryShares
 from confide.estimators.profile import maximize
@@ -31,7 +30,7 @@ from confide.estimators.shares import _most_likely, scores_of
 from confide.files import arrow, pages
 from confide.foreign.noise import Gaussian
 from confide.mechanisms.laws import Band
-from confide.summaries import Counts
+from confide.summaries import Counts, files
 
 LITTLE = 2**28
 """Bytes that a refusal may take beside what was there before."""
@@ -61,7 +60,7 @@ def refusal(read: Callable[[], Any]) -> str:
 
 
 def loaded(path: Path) -> Any:
-    return documents.load(path)
+    return files.load(path)
 
 
 def survey_of(path: Path) -> Any:

@@ -37,10 +37,9 @@ from tests.fuzz.study import unclear
 import confide as cf
 from confide import reports
 from confide.accounting import Spend
-from confide.cli import documents
 from confide.errors import ConfideError
 from confide.foreign import Spectrum
-from confide.summaries import CellSums, Counts, forms
+from confide.summaries import CellSums, Counts, files, forms
 
 Case = tuple[bytes, str]
 REPORT = b"pay\n1\n2\n"
@@ -307,7 +306,7 @@ SUMMARIES: dict[str, Case] = {
 def test_summaries(data: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "summary.json"
     path.write_bytes(data)
-    assert words in said(lambda: documents.load(path))
+    assert words in said(lambda: files.load(path))
 
 
 def bomb() -> bytes:

@@ -17,11 +17,10 @@ from tests.fuzz.readers import READERS, Reader
 import confide as cf
 from confide import reports
 from confide.accounting import Spend
-from confide.cli import documents
 from confide.errors import InvalidInput
 from confide.mechanisms import Mechanism
 from confide.reports import Reports
-from confide.summaries import Counts
+from confide.summaries import Counts, Summaries, files
 
 QUICK = settings(
     max_examples=60,
@@ -135,8 +134,8 @@ def test_reports_and_summaries_come_back(
     weights = np.linspace(0.5, 2, 30)
     summary = Counts.of(again, weights=weights, response=weights - 1)
     for name in ("counts.json", "counts.npz"):
-        documents.save(tmp_path / name, {"x": summary})
-        ((question, read),) = documents.load(tmp_path / name).items()
+        Summaries({"x": summary}).save(tmp_path / name)
+        ((question, read),) = files.load(tmp_path / name).questions.items()
         assert question == "x"
         assert isinstance(read, Counts)
         assert read.to_dict() == summary.to_dict()

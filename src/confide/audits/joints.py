@@ -17,7 +17,7 @@ from confide.audits.runs import Outputs, Pairs, Runs, column, joined, pairs_of, 
 from confide.errors import InvalidInput
 from confide.files import arrow
 from confide.mechanisms import Joint, Mechanism
-from confide.survey import Survey
+from confide.questions import Questionnaire
 
 GROUPS = 8
 """Reports are put into so many groups to see whether two of them go together."""
@@ -69,7 +69,7 @@ def seen_together(
 ) -> Finding:
     """The same, with an alpha that may be a share of one that was given."""
     several: _Mechanism
-    if isinstance(subject, Survey):
+    if isinstance(subject, Questionnaire):
         several = _Questions(subject)
     elif isinstance(subject, Mechanism):
         several = _Mechanism(subject)
@@ -164,7 +164,7 @@ class _Mechanism:
 class _Questions(_Mechanism):
     """All questions of a survey, by the survey's own code."""
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: Questionnaire) -> None:
         self.survey = survey
         self.parts = dict(survey.mechanisms)
         self.times = 1

@@ -17,7 +17,7 @@ from confide.audits.indices import index
 from confide.audits.joints import seen_together
 from confide.audits.losses import exact
 from confide.errors import InvalidInput
-from confide.survey import Survey
+from confide.questions import Questionnaire
 
 CARRYING = ("exact", "grid", "index")
 """Checks that carry a claim: where one of them has nothing to look at, it is not carried."""
@@ -124,7 +124,7 @@ def _sentence(name: str, finding: Finding) -> str:
 
 
 def survey(
-    questions: Survey,
+    questions: Questionnaire,
     *,
     n: int = 100_000,
     alpha: float = ALPHA,
@@ -154,7 +154,7 @@ def survey(
     >>> found.holds
     True
     """
-    if not isinstance(questions, Survey):
+    if not isinstance(questions, Questionnaire):
         raise InvalidInput("a Survey", _checks.shown(questions))
     alpha = checked_alpha(alpha)
     mechanisms = questions.mechanisms

@@ -6,6 +6,7 @@ import importlib
 import io
 import os
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ import typer
 
 from confide import __version__
 from confide.cli import commands
-from confide.errors import ConfideError, ConfideWarning, Implausible, InvalidInput
+from confide.errors import ConfideError, ConfideWarning, Implausible, InvalidInput, Unnamed
 
 VERBS = {
     "demo": (
@@ -172,7 +173,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             where = f" {str(error.filename)!r}" if error.filename else ""
             return _refuse(f"Expected to read or write{where}, got: {error.strerror or error}.")
         except _told_errors() as error:
-            return _refuse(str(error))
+            return _refuse(_unnamed(error) if isinstance(error, Unnamed) else str(error))
     return result if isinstance(result, int) else 0
 
 
@@ -181,6 +182,13 @@ def _told_errors() -> tuple[type[Exception], ...]:
     ours = (ConfideError, Implausible, UnicodeDecodeError)
     loaded = sys.modules.get("pyarrow")
     return ours if loaded is None else (*ours, loaded.ArrowException)
+
+
+def _unnamed(error: Unnamed) -> str:
+    """Which option names one of several, and how."""
+    option = f"--{error.parameter}"
+    example = f"For example: {option} {shlex.quote(error.names[0])}."
+    return str(InvalidInput(f"{option} to name one of {error.listed}", f"no {option}", example))
 
 
 def _usage(error: Any) -> str:

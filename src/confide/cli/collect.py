@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from confide.cli import counting, documents, inputs, output
-from confide.cli.public import Public
+from confide import _checks
+from confide.cli import inputs, output
 from confide.errors import Mismatch
 from confide.files.paths import counted, expand, writable
-from confide.summaries import Groups
+from confide.summaries import Groups, Summaries, read
+from confide.summaries.files import ALONE, SUFFIXES
+from confide.tables.jobs import Job, LeftOuts, tell
+from confide.tables.public import Public
 
 FilesArgument = Annotated[
     list[Path], typer.Argument(metavar="FILES", help="Summaries, .json or .npz.")
@@ -67,29 +69,29 @@ def summarize(
     as_json: JsonOption = False,
 ) -> None:
     """Count reports: all that an estimate needs, in a file that no longer grows with them."""
-    inputs.one_choice(invalid)
     survey, path, rest = inputs.split(files)
-    public = Public(weights, response, bounds)
-    chosen = None if question is None else [question]
-    groups = list(dict.fromkeys(by or ()))
-    opened = inputs.open_reports(survey, rest, chosen, [*public.columns, *groups])
-    if opened.simulated and not simulated:
+    job = Job.open(
+        rest,
+        survey=survey,
+        question=question,
+        by=list(dict.fromkeys(by or ())) or None,
+        public=Public(weights, response, bounds),
+        invalid=invalid,
+    )
+    if job.files.simulated and not simulated:
         raise Mismatch(
             "private reports",
             "simulated ones",
             "They are not private and must not mix with those that are; --simulated takes them.",
         )
-    given = [source.path for source in opened.sources] + ([path] if path else [])
-    writable(to, documents.SUFFIXES[:1] if groups else documents.SUFFIXES, given)
+    given = [source.path for source in job.files.sources] + ([path] if path else [])
+    writable(to, SUFFIXES[:1] if job.by else SUFFIXES, given)
     if to.suffix == ".npz":
-        inputs.only(tuple(opened.mechanisms), None)
-    counts: Mapping[str, documents.Summary]
-    if groups:
-        counts, left = counting.tally_groups(opened, public, groups, invalid)
-    else:
-        counts, left = counting.tally(opened, public, invalid)
-    documents.save(to, counts)
-    counting.tell(left)
+        _checks.only(tuple(job.files.mechanisms), question=None)
+    with output.counter("Counting reports") as advance:
+        counts, left = job.run(advance)
+    counts.save(to)
+    tell(left)
     _written(counts, to, as_json, left)
 
 
@@ -101,42 +103,34 @@ def merge(
     as_json: JsonOption = False,
 ) -> None:
     """Add up summaries of the same questions by the same mechanisms."""
-    found = expand(files, documents.SUFFIXES)
-    writable(to, documents.SUFFIXES, found)
-    counts = documents.gather(found)
-    documents.save(to, counts)
+    found = expand(files, SUFFIXES)
+    writable(to, SUFFIXES, found)
+    counts = read(found)
+    counts.save(to)
     _written(counts, to, as_json)
 
 
-def _written(
-    counts: Mapping[str, documents.Summary],
-    to: Path,
-    as_json: bool,
-    left: counting.LeftOuts | None = None,
-) -> None:
-    first = next(iter(counts.values()))
-    by = list(first.by) if isinstance(first, Groups) else []
-    many = [len(one) if isinstance(one, Groups) else 1 for one in counts.values()]
+def _written(counts: Summaries, to: Path, as_json: bool, left: LeftOuts | None = None) -> None:
+    groups = [len(one) if isinstance(one, Groups) else 1 for one in counts.questions.values()]
     if as_json:
-        some = documents.some(first)
+        first = next(iter(counts.values()))
         output.machine(
             {
-                "n": max(one.n for one in counts.values()),
-                "effective_n": inputs.chosen(first, None).effective_n,
-                "by": by,
-                "groups": max(many),
-                "questions": sorted(set(counts) - {documents.ALONE}),
-                "weights": some.weights is not None,
-                "response": some.response is not None,
+                "n": counts.n,
+                "effective_n": first.effective_n,
+                "by": list(counts.by),
+                "groups": max(groups),
+                "questions": sorted(set(counts) - {ALONE}),
+                "weights": first.weights is not None,
+                "response": first.response is not None,
                 **({} if left is None else {"left_out": left}),
                 "output": str(to),
             }
         )
         return
-    kinds = [documents.some(one).mechanism.name for one in counts.values()]
     rows = [
-        (name or "-", kind, f"{counts[name].n:,}") for name, kind in zip(counts, kinds, strict=True)
+        (name or "-", counts.mechanism(name).name, f"{own.n:,}") for name, own in counts.items()
     ]
     output.table(f"Summary in {to}", ("question", "mechanism", "reports"), rows, words=2)
-    if by:
-        output.say(f"{counted(max(many), 'group')} by {', '.join(by)}.")
+    if counts.by:
+        output.say(f"{counted(max(groups), 'group')} by {', '.join(counts.by)}.")

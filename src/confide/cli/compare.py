@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from confide import _checks
-from confide.cli import documents, inputs, output
+from confide.cli import inputs, output
 from confide.cli.collect import JsonOption, QuestionOption
 from confide.cli.commands import harmless
 from confide.cli.estimate import LevelOption
@@ -16,8 +16,8 @@ from confide.cli.results import Subject
 from confide.curves import Density, Difference, Proportions, difference
 from confide.errors import InvalidInput
 from confide.estimators import CategoryShares, Likelihood
-from confide.files.paths import expand
 from confide.lattice import Categories
+from confide.summaries.files import SUFFIXES
 
 WHAT = ("mean", "median", "quantile", "cdf", "share")
 
@@ -45,14 +45,9 @@ def compare(
     """Compare two groups of respondents, with an interval for the difference."""
     level = _checks.level(level)
     files, names = _split(given)
-    survey, _, rest = inputs.split(files)
-    found = documents.gather(expand(rest, documents.SUFFIXES))
-    pairs: list[Subject] = []
-    for group in names:
-        chosen = {name: inputs.chosen(summary, group) for name, summary in found.items()}
-        name, counts, missing = inputs.summary_of(survey, chosen, question, rest[0])
-        pairs.append(Subject(name, counts, missing))
-        axis = counts.mechanism.axes.get("")
+    found = inputs.question_of(files, question)
+    pairs = [Subject.of(found.group(group)) for group in names]
+    axis = found.counts.mechanism.axes.get("")
     labels = axis.labels if isinstance(axis, Categories) else None
     wanted = _wanted(what, at, labels)
     estimator: Any = Likelihood() if labels is None else CategoryShares()
@@ -73,7 +68,7 @@ def compare(
 
 def _split(given: list[str]) -> tuple[list[Path], list[str]]:
     """Files by their suffix; what is left are the groups."""
-    endings = (*documents.SUFFIXES, ".toml")
+    endings = (*SUFFIXES, ".toml")
     files = [Path(text) for text in given if Path(text).suffix in endings]
     names = [text for text in given if Path(text).suffix not in endings]
     if len(names) != 2 or names[0] == names[1]:
@@ -82,6 +77,8 @@ def _split(given: list[str]) -> tuple[list[Path], list[str]]:
             ", ".join(map(repr, names)) or "none",
             "For example: confide compare counts.json --question pay north south.",
         )
+    if all(path.suffix == ".toml" for path in files):
+        raise InvalidInput(f"at least one {' or '.join(SUFFIXES)} file", "none")
     return files, names
 
 

@@ -18,6 +18,8 @@ from confide.errors import InvalidInput, extra
 from confide.estimators import CategoryShares, Deconvolution, Likelihood
 from confide.files.paths import writable
 from confide.lattice import Categories
+from confide.reports.rows import CHOICES
+from confide.tables.asked import no_reports
 
 METHODS = ("likelihood", "deconvolution")
 
@@ -85,8 +87,8 @@ def density(
             raise InvalidInput("--column to name a column of --noised", "--question")
         if group is not None:
             raise InvalidInput("a summary by group to go with --group", "--noised")
-        if inputs.one_choice(invalid):
-            raise inputs.no_reports("--noised")
+        if _checks.one_of(CHOICES, invalid=invalid) == "drop":
+            raise no_reports("--noised")
         name, summary = foreign.read(
             noised, method, column=column, kind=law, parameters=parameters, bounds=bounds
         )
@@ -95,11 +97,10 @@ def density(
         for option, value in {"column": column, "noise": law, **parameters, **bounds}.items():
             if value is not None:
                 raise InvalidInput(f"--noised to go with --{option}", "none")
-        survey, _, rest = inputs.split(files or [])
-        name, counts, missing, left = inputs.counts_of(survey, rest, question, group, invalid)
-        if isinstance(counts.mechanism.axes.get(""), Categories):
+        found = inputs.question_of(files or [], question, group=group, invalid=invalid)
+        subject = Subject.of(found)
+        if isinstance(found.counts.mechanism.axes.get(""), Categories):
             raise InvalidInput("a question with numbers", "one with categories", "Take shares.")
-        subject = Subject(name, counts, missing, left)
     curve = estimator.fit(subject.summary)
     if plot is not None:
         output.save_plot(curve.plot(level=level), plot, subject.caption(curve), name=subject.name)
@@ -159,22 +160,21 @@ def shares(
     """Recover the shares of categories from randomized response."""
     level = _checks.level(level)
     plottable(plot, files or [])
-    survey, _, rest = inputs.split(files or [])
-    name, counts, missing, left = inputs.counts_of(survey, rest, question, group, invalid)
-    subject = Subject(name, counts, missing, left)
-    if not isinstance(counts.mechanism.axes.get(""), Categories):
+    found = inputs.question_of(files or [], question, group=group, invalid=invalid)
+    subject = Subject.of(found)
+    if not isinstance(found.counts.mechanism.axes.get(""), Categories):
         raise InvalidInput("a question with categories", "one with numbers", "Take density.")
-    curve = CategoryShares().fit(counts)
+    curve = CategoryShares().fit(found.counts)
     if plot is not None:
         output.save_plot(curve.plot(level=level), plot, subject.caption(curve))
     assert curve.intervals is not None
     ends = list(zip(*(end.tolist() for end in curve.intervals.shares(level)), strict=True))
-    found = curve.shares.tolist()
+    values = curve.shares.tolist()
     if as_json:
         output.machine(
             {
                 **subject.facts(curve),
-                "shares": dict(zip(curve.categories, found, strict=True)),
+                "shares": dict(zip(curve.categories, values, strict=True)),
                 "intervals": {
                     "level": level,
                     "shares": dict(zip(curve.categories, map(list, ends), strict=True)),
@@ -184,7 +184,7 @@ def shares(
         return
     rows = [
         (category, f"{share:.3f}", f"{below:.3f}", f"{above:.3f}")
-        for category, share, (below, above) in zip(curve.categories, found, ends, strict=True)
+        for category, share, (below, above) in zip(curve.categories, values, ends, strict=True)
     ]
     head = ("category", "share", f"{output.percent(level)} from", "to")
     output.table(subject.title(), head, rows)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from confide import _checks
-from confide.cli import inputs
 from confide.cli.values import headed
 from confide.errors import InvalidInput
 from confide.files import arrow, parse
@@ -41,7 +40,7 @@ def read(
     sources = [arrow.Source(found) for found in expand([path], arrow.READABLE)]
     for source in sources:
         headed(source)
-    column = column or inputs.only(sources[0].names, None, "--column")
+    column = column or _checks.only(sources[0].names, column=None)
     for source in sources:
         source.require([column])
     total: Any = None

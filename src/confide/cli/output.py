@@ -120,8 +120,23 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 
 @contextlib.contextmanager
+def counter(what: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Like `progress`, for work that tells its total when it begins."""
+    with contextlib.ExitStack() as stack:
+        advance: Callable[[int], None] | None = None
+
+        def tell(rows: int, total: int | None) -> None:
+            nonlocal advance
+            if advance is None:
+                advance = stack.enter_context(progress(what, total))
+            advance(rows)
+
+        yield tell
+
+
+@contextlib.contextmanager
 def shares(what: str) -> Iterator[Callable[[float], None]]:
-    """The same for work that tells the share of it that is done."""
+    """Like `progress`, for work that tells the share of it that is done."""
     done = 0
     with progress(what, STEPS) as advance:
 

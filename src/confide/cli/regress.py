@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from confide import _checks
 from confide.cli import inputs, output, relations
 from confide.cli.collect import InvalidOption, JsonOption
 from confide.cli.estimate import LevelOption, PlotOption, ReportsArgument, plottable, word_or_number
-from confide.cli.pairs import Pair, Wanted
 from confide.errors import InvalidInput
 from confide.estimators import (
     KernelRegression,
@@ -23,7 +20,8 @@ from confide.estimators import (
     LogisticRegression,
     RatioRegression,
 )
-from confide.lattice import Categories, Lattice
+from confide.lattice import Categories
+from confide.tables import Pair, pair
 
 # What each method takes.
 METHODS: dict[str, tuple[str, ...]] = {
@@ -34,10 +32,6 @@ METHODS: dict[str, tuple[str, ...]] = {
 }
 CLASSIFIERS = ("ratio", "kernel", "logistic")
 MAX_POINTS = 100_000
-NARROW = 0.03
-"""Variance below which values that cannot be told apart are as good as one, as a share of that of
-even spread: a standard deviation of 5 % of the range.
-"""
 
 XOption = Annotated[
     str | None, typer.Option("--x", metavar="NAME", help="The private question to regress on.")
@@ -88,7 +82,8 @@ def regress(
     _checks.one_of(tuple(METHODS), method=method)
     options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
     request = _Request(method, options, level, points, plot, as_json)
-    fitted = request.fit(files or [], Wanted(x, y, weights, bounds, invalid=invalid))
+    wanted = {"x": x, "y": y, "weights": weights, "bounds": bounds, "invalid": invalid}
+    fitted = request.fit(files or [], wanted, classes=False)
     request.tell(fitted)
 
 
@@ -113,7 +108,8 @@ def classify(
     _checks.one_of(CLASSIFIERS, method=method)
     options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
     request = _Request(method, options, level, points, plot, as_json)
-    fitted = request.fit(files or [], Wanted(x, y, weights, two=True, invalid=invalid))
+    wanted = {"x": x, "y": y, "weights": weights, "invalid": invalid}
+    fitted = request.fit(files or [], wanted, classes=True)
     request.tell(fitted)
 
 
@@ -128,19 +124,22 @@ class _Request:
     plot: Path | None
     as_json: bool
 
-    def fit(self, files: list[Path], wanted: Wanted) -> relations.Relation:
+    def fit(
+        self, files: list[Path], wanted: dict[str, Any], *, classes: bool
+    ) -> relations.Relation:
         level = _checks.level(self.level)
         if self.points is not None:
             _checks.integer(2, MAX_POINTS, points=self.points)
         build = _estimator(self.method, self.options)
         plottable(self.plot, files)
         survey, _, rest = inputs.split(files)
-        pair = wanted.read(survey, rest)
-        _check_spread(pair)
-        if isinstance(pair.axis, Categories):
+        with output.counter("Counting reports") as tell:
+            found = pair(rest, survey=survey, classes=classes, progress=tell, **wanted)
+        found.check_spread()
+        if isinstance(found.axis, Categories):
             self._fits_categories()
-        curve = build(pair).fit(pair.counts)
-        return relations.of(pair, curve, self.method, level, wanted.two)
+        curve = build(found).fit(found.counts)
+        return relations.of(found, curve, self.method, level, classes)
 
     def tell(self, fitted: relations.Relation) -> None:
         if self.plot is not None:
@@ -182,32 +181,3 @@ def _estimator(method: str, options: Mapping[str, Any]) -> Any:
         return make(**given, response=pair.response)
 
     return build
-
-
-def _check_spread(pair: Pair) -> None:
-    """Refuse reports that are all the same, or that show that all values are.
-
-    Private reports cannot prove that values vary: this refuses only where they cannot be told
-    from a single one although a standard deviation of 5 % of the range would show.
-    """
-    name = f"answers to {pair.x!r}" if pair.x else "answers"
-    counts = pair.counts.marginal(pair.x) if pair.private else pair.counts
-    if np.count_nonzero(counts.counts) < 2:
-        raise InvalidInput(
-            f"{name} that vary", "the same report from all", "There is nothing to regress on."
-        )
-    if not isinstance(pair.axis, Lattice):
-        return
-    first, second = (counts.mechanism.unbiased(power) for power in (1, 2))
-    shares = counts.total / counts.total.sum()
-    mean = float(shares @ first)
-    scores = second - 2 * mean * first
-    error = math.sqrt(float(shares @ (scores - shares @ scores) ** 2) / counts.effective_n)
-    variance = float(shares @ second) - mean**2
-    least = NARROW * (pair.axis.high - pair.axis.low) ** 2 / 12
-    if variance < 4 * error and variance + 2 * error < least:
-        raise InvalidInput(
-            f"{name} that vary",
-            "reports that vary no more than their noise",
-            "There is nothing to regress on.",
-        )

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from confide.cli import output
-from confide.cli.pairs import Pair
 from confide.curves.regression import (
     CategoryMeans,
     CellRegression,
@@ -21,6 +20,8 @@ from confide.curves.regression import (
 )
 from confide.estimators import LogisticRegression
 from confide.lattice import Lattice
+from confide.mechanisms import Joint, Mechanism
+from confide.tables import Pair
 
 POINTS = 41
 ROWS = 9
@@ -140,7 +141,7 @@ class Relation:
             output.say(f"{pair.labels[0]} counts as 0 and {pair.labels[1]} as 1.")
         if self.line is not None:
             output.say(*self._line_words(self.line))
-        pair.say()
+        _say(pair)
 
     def draw(self, path: Path) -> None:
         """Write a picture of the curve, its band and the corrected line."""
@@ -219,3 +220,25 @@ def _coefficients(line: Straight) -> dict[str, Any]:
             result[key] = None
     floored = line.facts.get("floored_variance")
     return result if floored is None else {**result, "floored_variance": floored}
+
+
+def _say(pair: Pair) -> None:
+    """Print what must be known beside the estimate."""
+    for name, value in pair.missing.items():
+        text = value if isinstance(value, str) else output.number(value)
+        output.say(f"Missing answers to {name!r} count as {text}.")
+    mechanism = pair.counts.mechanism
+    if not isinstance(mechanism, Mechanism):
+        return
+    if isinstance(mechanism, Joint):
+        costs = output.costs([part.spend.epsilon for part in mechanism.parts.values()])
+        each = " and ".join(
+            f"{cost} for {name!r}" for name, cost in zip(pair.epsilons, costs, strict=True)
+        )
+        output.say(f"Both are private, and what they cost adds up: epsilon = {each}.")
+        output.say(mechanism.spend.words(answers=2))
+        return
+    output.say(
+        f"{pair.y or 'The response'} is public, {pair.x or 'the question'} is private.",
+        mechanism.spend.words(),
+    )

@@ -13,6 +13,7 @@ from confide.files.paths import counted
 from confide.foreign.spectrum import Spectrum
 from confide.mechanisms import Mechanism
 from confide.summaries import Counts
+from confide.tables.asked import Asked
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 HIDDEN = ("n", "epsilon", "summary")
@@ -39,6 +40,11 @@ class Subject:
     summary: Counts | Spectrum
     missing: float | str | None = None
     left_out: Mapping[str, int] | None = None
+
+    @classmethod
+    def of(cls, asked: Asked) -> Subject:
+        """One question of files, all respondents together."""
+        return cls(asked.question, asked.counts, asked.missing, asked.left_out)
 
     @property
     def mechanism(self) -> Mechanism | None:

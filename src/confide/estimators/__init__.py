@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confide.estimators.deconvolution import Deconvolution
 from confide.estimators.kernel import KernelRegression
-from confide.estimators.likelihood import Likelihood
+from confide.estimators.likelihood import Likelihood, density
 from confide.estimators.linear import LinearRegression, LogisticRegression
 from confide.estimators.partition_regression import (
     PartitionClassification,
@@ -28,6 +28,7 @@ __all__ = [
     "PartitionClassification",
     "PartitionRegression",
     "RatioRegression",
+    "density",
     "partitioning",
     "suggest_cells",
     "truncation",

@@ -167,3 +167,22 @@ def _numeric_axes(counts: Counts) -> dict[str, Lattice]:
             )
         axes[name] = axis
     return axes
+
+
+def density(counts: Counts) -> CellDensity:
+    """The default estimate of a density: `Likelihood` with its defaults.
+
+    Parameters
+    ----------
+    counts
+        Counts of numbers; for categories take `CategoryShares`.
+
+    Examples
+    --------
+    >>> from confide import Laplace, Lattice
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> curve = density(Counts.of(mechanism.simulate([0.2] * 50 + [0.7] * 50, seed=1)))
+    >>> 0 < curve.mean() < 1
+    True
+    """
+    return Likelihood().fit(counts)

@@ -356,6 +356,7 @@ class Files:
         weights: str | None = None,
         response: str | None = None,
         bounds: tuple[float, float] | None = None,
+        by: Sequence[str] = (),
     ) -> Iterator[marks.Marked]:
         """The same with every row marked by what is wrong with it, instead of an error.
 
@@ -365,6 +366,8 @@ class Files:
             Which public columns are weights and responses, if any.
         bounds
             Bounds of the response, if there are any.
+        by
+            Public columns that make groups.
         """
         columns = list(dict.fromkeys([*self.mechanisms, *self.public]))
         for source in self.sources:
@@ -388,7 +391,8 @@ class Files:
                     numbers["response"] = marks.of_responses(
                         batch.column(response), bounds, name=response, plain=plain, where=where
                     )
-                yield marks.Marked(where, reports, numbers)
+                groups = tuple(batch.column(name) for name in by)
+                yield marks.Marked(where, reports, numbers, groups)
                 first += batch.num_rows
             if not first:
                 raise InvalidInput(f"rows in {source.where}", "none")

@@ -73,11 +73,14 @@ class Marked:
         Reports of each question and their kinds; what is no report is 0.
     numbers
         Weights and responses and their kinds; what is no number is 0.
+    groups
+        Arrow columns that make groups.
     """
 
     where: parse.Where
     reports: Mapping[str, tuple[Whole, Kinds]]
     numbers: Mapping[str, tuple[Floats, Kinds]]
+    groups: tuple[Any, ...] = ()
 
     def kinds(self, questions: Sequence[str]) -> Kinds:
         """What is wrong with each row first, for some questions together."""

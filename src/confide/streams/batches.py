@@ -12,8 +12,9 @@ from typing import Any
 
 from confide.errors import InvalidInput
 from confide.files import arrow, parse
+from confide.questions import Questionnaire
+from confide.questions.questionnaire import already
 from confide.reports import Stamp
-from confide.survey import Survey, already
 
 PART = 2**20
 """Rows of a batch of Parquet, about: whole row groups make one."""
@@ -78,7 +79,7 @@ class Job:
         are sorted by the answer, or nearly so, a report's neighbors tell what its noise hides.
     """
 
-    survey: Survey
+    survey: Questionnaire
     paths: Sequence[Path]
     keep: Sequence[str] = ()
     keep_order: bool = field(default=False, kw_only=True)

@@ -225,6 +225,10 @@ class CellSums:
             self.simulated,
         )
 
+    def __radd__(self, other: int) -> Self:
+        """Zero and a summary, with which `sum` starts."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
     def _header(self) -> dict[str, Any]:
         return {
             "confide": "cell-sums",

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -328,6 +329,10 @@ class Counts:
             response = self.response + other.response
         return replace(self, counts=self.counts + other.counts, weights=weights, response=response)
 
+    def __radd__(self, other: int) -> Counts:
+        """Zero and a summary, with which `sum` starts."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
     def marginal(self, question: str) -> Counts:
         """Counts of one question of a joint mechanism."""
         parts = getattr(self.mechanism, "parts", None)
@@ -401,6 +406,20 @@ class Counts:
         """
         named = {"question": question} if question else {}
         return forms.pack(self._header() | named, self._arrays())
+
+    def save(self, path: str | Path, *, question: str = "") -> None:
+        """Write a .json or .npz file that `confide.read` reads.
+
+        Parameters
+        ----------
+        path
+            The file; one that is there is replaced, whole or not at all.
+        question
+            The name of the question, which the file keeps.
+        """
+        from confide.summaries.files import Summaries
+
+        Summaries({question: self}).save(path)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:

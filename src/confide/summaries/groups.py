@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -110,6 +111,51 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
             total = total + one
         return total
 
+    def find(self, name: str) -> Summary:
+        """The summary of the group that people call by this name.
+
+        Parameters
+        ----------
+        name
+            The group; where several columns make the groups, with slashes between their values.
+        """
+        found = [key for key in self if label(key) == name]
+        # Slashes inside of a name need no backslash as long as one group can be meant only.
+        found = found or [key for key in self if label(key, plain=True) == name]
+        if not found:
+            advice = _checks.nearest(name, [label(key) for key in self])
+            raise InvalidInput(f"a group by {', '.join(self.by)}", repr(name), advice)
+        if len(found) > 1:
+            several = list(dict.fromkeys(map(label, found)))
+            advice = f"Write one of {', '.join(several)}." if several[1:] else "Take groups[key]."
+            raise InvalidInput(
+                f"the name of one group by {', '.join(self.by)}",
+                f"{name!r}, which {len(found)} groups have",
+                advice,
+            )
+        return self[found[0]]
+
+    def coarser(self, by: Sequence[str]) -> Self:
+        """The groups by some of the columns, those that differ in the others added up.
+
+        Parameters
+        ----------
+        by
+            Columns among those that make the groups.
+        """
+        columns = tuple(dict.fromkeys(by))
+        for name in columns:
+            _checks.one_of(self.by, by=name)
+        if columns == self.by:
+            return self
+        merged: dict[Key, Summary] = {}
+        for key, one in self.items():
+            parts = dict(zip(self.by, key if isinstance(key, tuple) else (key,), strict=True))
+            own = tuple(parts[name] for name in columns)
+            short: Key = own if len(own) > 1 else own[0]
+            merged[short] = merged[short] + one if short in merged else one
+        return type(self)(columns, dict(sorted(merged.items(), key=_order)))
+
     def fit(self, estimator: Estimator) -> dict[Key, Any]:
         """The curve of each group.
 
@@ -132,6 +178,24 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         for key, one in other.items():
             merged[key] = merged[key] + one if key in merged else one
         return type(self)(self.by, merged)
+
+    def __radd__(self, other: int) -> Self:
+        """Zero and a summary, with which `sum` starts."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def save(self, path: str | Path, *, question: str = "") -> None:
+        """Write a .json file that `confide.read` reads, of counts by group.
+
+        Parameters
+        ----------
+        path
+            The file; one that is there is replaced, whole or not at all.
+        question
+            The name of the question, which the file keeps.
+        """
+        from confide.summaries.files import Summaries
+
+        Summaries({question: self}).save(path)  # type: ignore[dict-item]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -188,6 +252,10 @@ def _belong(first: Any, one: Any) -> None:
     for what in ("weights", "response"):
         if (getattr(one, what, None) is None) != (getattr(first, what, None) is None):
             raise Mismatch(f"groups that all have {what} or all have none", "some of each")
+
+
+def _order(item: tuple[Key, Any]) -> Any:
+    return item[0]
 
 
 def label(key: Key, *, plain: bool = False) -> str:

@@ -1,12 +1,27 @@
-"""Summaries by GROUP BY, wherever a table lives: DuckDB for files, Spark or any engine of Ibis.
+"""Summaries of reports in files and tables, wherever they live.
 
-Only grouped rows come to Python. The same query counts the rows that cannot be used.
+`summarize` counts files of reports, all questions in one run. `counts` and `cell_sums` count with
+one GROUP BY where a table is: DuckDB for files, Spark or any engine of Ibis. Only grouped rows come
+to Python, and the same query counts the rows that cannot be used.
 """
 
 from __future__ import annotations
 
 from confide.reports.rows import LeftOut
+from confide.tables.asked import Asked, asked
 from confide.tables.counting import counts
+from confide.tables.jobs import Job, summarize
+from confide.tables.pairs import Pair, pair
 from confide.tables.vectors import cell_sums
 
-__all__ = ["LeftOut", "cell_sums", "counts"]
+__all__ = [
+    "Asked",
+    "Job",
+    "LeftOut",
+    "Pair",
+    "asked",
+    "cell_sums",
+    "counts",
+    "pair",
+    "summarize",
+]

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from confide.cli import counting, inputs, output
-from confide.cli.labels import Label, coded
-from confide.cli.public import Public
+from confide import _checks
 from confide.errors import InvalidInput, Mismatch
 from confide.files.paths import counted, named
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism
 from confide.mechanisms.protocol import Reports
+from confide.questions import Questionnaire
 from confide.reports import Files
-from confide.summaries import Counts
+from confide.reports.rows import CHOICES
+from confide.summaries import Counts, Summaries, read
 from confide.summaries.counts import Response
-from confide.survey import Survey
+from confide.tables.asked import are_summaries, listed, no_reports, of_survey
+from confide.tables.jobs import Job, Paths, Progress, batches, counted_left, sound, tell
+from confide.tables.labels import Label, coded
+from confide.tables.public import Public
+
+NARROW = 0.03
+"""Variance below which values that cannot be told apart are as good as one, as a share of that of
+even spread: a standard deviation of 5 % of the range.
+"""
 
 
 @dataclass(frozen=True)
@@ -89,154 +97,192 @@ class Pair:
         }
         return {name: None if math.isinf(cost) else cost for name, cost in costs.items()}
 
-    def say(self) -> None:
-        """Print what must be known beside the estimate."""
-        for name, value in self.missing.items():
-            text = value if isinstance(value, str) else output.number(value)
-            output.say(f"Missing answers to {name!r} count as {text}.")
-        mechanism = self.counts.mechanism
-        if not isinstance(mechanism, Mechanism):
-            return
-        if isinstance(mechanism, Joint):
-            costs = output.costs([part.spend.epsilon for part in mechanism.parts.values()])
-            each = " and ".join(
-                f"{cost} for {name!r}" for name, cost in zip(self.epsilons, costs, strict=True)
+    def check_spread(self) -> None:
+        """Refuse reports that are all the same, or that show that all values are.
+
+        Private reports cannot prove that values vary: this refuses only where they cannot be told
+        from a single one although a standard deviation of 5 % of the range would show.
+        """
+        name = f"answers to {self.x!r}" if self.x else "answers"
+        counts = self.counts.marginal(self.x) if self.private else self.counts
+        if np.count_nonzero(counts.counts) < 2:
+            raise InvalidInput(
+                f"{name} that vary", "the same report from all", "There is nothing to regress on."
             )
-            output.say(f"Both are private, and what they cost adds up: epsilon = {each}.")
-            output.say(mechanism.spend.words(answers=2))
+        if not isinstance(self.axis, Lattice):
             return
-        output.say(
-            f"{self.y or 'The response'} is public, {self.x or 'the question'} is private.",
-            mechanism.spend.words(),
-        )
+        first, second = (counts.mechanism.unbiased(power) for power in (1, 2))
+        shares = counts.total / counts.total.sum()
+        mean = float(shares @ first)
+        scores = second - 2 * mean * first
+        error = math.sqrt(float(shares @ (scores - shares @ scores) ** 2) / counts.effective_n)
+        variance = float(shares @ second) - mean**2
+        least = NARROW * (self.axis.high - self.axis.low) ** 2 / 12
+        if variance < 4 * error and variance + 2 * error < least:
+            raise InvalidInput(
+                f"{name} that vary",
+                "reports that vary no more than their noise",
+                "There is nothing to regress on.",
+            )
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What a command asks for.
+def pair(
+    paths: Paths,
+    *,
+    survey: Questionnaire | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    weights: str | None = None,
+    bounds: tuple[float, float] | None = None,
+    classes: bool = False,
+    invalid: str = "refuse",
+    progress: Progress | None = None,
+) -> Pair:
+    """A private question and its response in files of reports or of summaries.
 
     Parameters
     ----------
-    x, y
-        Names of the question and of the response, or None.
+    paths
+        A file, a glob or a folder of reports, or several of them; or files of summaries that were
+        made with a response, or of two questions together.
+    survey
+        As for `summarize`.
+    x
+        The private question to regress on, by default the only one besides ``y``.
+    y
+        The response: a public column, or another question. Reports need it.
     weights
-        Column of survey weights, or None.
+        A public column of survey weights.
     bounds
-        Bounds of a public response, or None for those that are observed.
-    two
-        Whether the response must be one of two classes.
-    invalid
-        What to do about rows that cannot be used: refuse or drop.
+        Public bounds of a public response; by default those observed.
+    classes
+        Whether the response must be one of two classes, which are then counted as 0 and 1.
+    invalid, progress
+        As for `summarize`.
     """
+    wanted = _Wanted(survey, x, y, weights, bounds, classes, invalid, progress)
+    given = listed(paths)
+    return wanted.summary(given) if are_summaries(given) else wanted.reports(given)
 
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The arguments of `pair`."""
+
+    survey: Questionnaire | None
     x: str | None
     y: str | None
-    weights: str | None = None
-    bounds: tuple[float, float] | None = None
-    two: bool = False
-    invalid: str = "refuse"
+    weights: str | None
+    bounds: tuple[float, float] | None
+    classes: bool
+    invalid: str
+    progress: Progress | None
 
     def __post_init__(self) -> None:
-        inputs.one_choice(self.invalid)
+        _checks.one_of(CHOICES, invalid=self.invalid)
         if self.x is not None and self.x == self.y:
-            raise InvalidInput("--x and --y that differ", f"{self.x!r} for both")
+            raise InvalidInput("x and y that differ", f"{self.x!r} for both")
 
-    def read(self, survey: Survey | None, paths: Sequence[Path]) -> Pair:
-        """The pair in files of reports or of summaries."""
-        read = self._summary if inputs.are_summaries(paths) else self._reports
-        return read(survey, paths)
-
-    def _reports(self, survey: Survey | None, paths: Sequence[Path]) -> Pair:
-        if self.y is None:
-            raise InvalidInput("--y, the response: a public column or another question", "none")
+    def reports(self, paths: list[str | Path]) -> Pair:
+        """The pair in files of reports."""
+        survey, y = self.survey, self.y
+        if y is None:
+            raise InvalidInput("y, the response: a public column or another question", "none")
         mechanisms = survey.mechanisms if survey else Files.open(paths).mechanisms
-        private = self.y in mechanisms
-        x = inputs.only([name for name in mechanisms if name != self.y], self.x, "--x")
-        if private:
+        x = _checks.only([name for name in mechanisms if name != y], x=self.x)
+        if y in mechanisms:
             self._no_bounds()
-            categories = _categories(mechanisms[self.y], self.y, self.two)
-            files = inputs.open_reports(survey, paths, [x, self.y], Public(self.weights).columns)
-            counts, left = self._together(files, x, self.y)
-            missing = _missing(survey, files)
-            return Pair(x, self.y, counts, True, categories, missing, self._left(left))
-        public = Public(self.weights, self.y, self.bounds)
-        files = inputs.open_reports(survey, paths, [x], public.columns)
+            categories = _categories(mechanisms[y], y, self.classes)
+            job = self._job(paths, [x, y], Public(self.weights))
+            counts, left = self._together(job, x, y)
+            return Pair(x, y, counts, True, categories, _missing(job), self._left(left))
+        job = self._job(paths, [x], Public(self.weights, y, self.bounds))
         labels: tuple[Label, Label] | None = None
-        if self.two:
-            sources = coded(files.sources, self.y, gaps=self.invalid == "drop")
-            files, labels = replace(files, sources=sources), sources[0].labels
-        found, out = counting.tally(files, public, self.invalid)
-        counting.tell(out)
-        missing = _missing(survey, files)
-        return Pair(x, self.y, found[x], False, labels, missing, self._left(out.get(x, {})))
+        if self.classes:
+            sources = coded(job.files.sources, y, gaps=self.invalid == "drop")
+            job = replace(job, files=replace(job.files, sources=sources))
+            labels = sources[0].labels
+        found, out = job.run(self.progress)
+        tell(out)
+        missing = _missing(job)
+        return Pair(x, y, found[x], False, labels, missing, self._left(out.get(x, {})))
+
+    def _job(self, paths: list[str | Path], questions: list[str], public: Public) -> Job:
+        return Job.open(
+            paths, survey=self.survey, question=questions, public=public, invalid=self.invalid
+        )
 
     def _left(self, left: Mapping[str, int]) -> Mapping[str, int] | None:
         return left if self.invalid == "drop" else None
 
-    def _together(self, files: Files, x: str, y: str) -> tuple[Counts, dict[str, int]]:
+    def _together(self, job: Job, x: str, y: str) -> tuple[Counts, dict[str, int]]:
         """Counts of two questions together, in bounded memory, and the rows that were left out."""
+        files = job.files
         both = Joint({x: files.mechanisms[x], y: files.mechanisms[y]})
-        public = Public(self.weights)
         out: Counter[int] = Counter()
-        rows = counting.batches(files)
+        rows = batches(files)
         if self.invalid == "drop":
-            rows = counting.sound(files, public, [x, y], out)
+            rows = sound(files, job.public, [x, y], out)
         total: Counts | None = None
-        with output.progress("Counting reports", files.rows) as advance:
-            for batch, numbers in rows:
-                if not len(batch[x]):
-                    continue
-                indices = np.stack([batch[x].indices, batch[y].indices], axis=1)
-                reports = Reports(indices, both, simulated=files.simulated)
-                own = public.count(reports, numbers)
-                total = own if total is None else total + own
-                advance(len(reports))
+        advance = job.advance(self.progress)
+        for batch, numbers in rows:
+            if not len(batch[x]):
+                continue
+            indices = np.stack([batch[x].indices, batch[y].indices], axis=1)
+            reports = Reports(indices, both, simulated=files.simulated)
+            own = job.public.count(reports, numbers)
+            total = own if total is None else total + own
+            advance(2 * len(reports))
         if total is None:
             raise InvalidInput(f"at least one row with reports of {x!r} and {y!r}", "none")
-        left = counting.counted_left(out)
-        counting.tell({f"{x} and {y}": left} if left else {})
+        left = counted_left(out)
+        tell({f"{x} and {y}": left} if left else {})
         return total, left
 
-    def _summary(self, survey: Survey | None, paths: Sequence[Path]) -> Pair:
+    def summary(self, paths: list[str | Path]) -> Pair:
+        """The pair in files of summaries."""
+        survey = self.survey
         if self.invalid == "drop":
-            raise inputs.no_reports("a summary")
+            raise no_reports("a summary")
         for option, value in {"weights": self.weights, "bounds": self.bounds}.items():
             if value is not None:
                 raise InvalidInput(
-                    f"reports to go with --{option}", "a summary", f"Summarize with --{option}."
+                    f"reports to go with {option}", "a summary", f"Summarize with --{option}."
                 )
-        summaries = inputs.load_summaries(paths)
-        first = next(iter(summaries.values()))
-        if len(summaries) == 1 and isinstance(first.mechanism, Joint):
-            return self._joint(survey, first, paths[0])
-        if self.y is not None and self.y in {*summaries, *(survey.questions if survey else ())}:
+        found = read(paths)
+        if len(found) == 1 and isinstance(found.only().mechanism, Joint):
+            return self._joint(found, paths[0])
+        if self.y is not None and self.y in {*found, *(survey.questions if survey else ())}:
             raise InvalidInput(
                 f"reports, to count {self.y!r} and its covariate together",
                 f"a summary of each alone in {named(paths[0])}",
             )
-        name, counts, missing = inputs.summary_of(survey, summaries, self.x, paths[0])
+        chosen = of_survey(found, survey, self.x, paths[0])
+        counts, known = chosen.counts, {}
         if counts.response is None:
             raise InvalidInput(
                 f"a summary with a response in {named(paths[0])}",
                 "one without",
                 "Summarize with --response, or give the reports.",
             )
-        known = {} if missing is None else {name: missing}
-        if not self.two:
-            return Pair(name, self.y or "", counts, missing=known)
+        if chosen.missing is not None:
+            known = {chosen.question: chosen.missing}
+        if not self.classes:
+            return Pair(chosen.question, self.y or "", counts, missing=known)
         counts, labels = _two(counts)
-        return Pair(name, self.y or "", counts, False, labels, known)
+        return Pair(chosen.question, self.y or "", counts, False, labels, known)
 
-    def _joint(self, survey: Survey | None, counts: Counts, path: Path) -> Pair:
+    def _joint(self, found: Summaries, path: str | Path) -> Pair:
         """A summary of two questions together, made in Python."""
+        survey, counts = self.survey, found.only()
         assert isinstance(counts.mechanism, Joint)
         parts = counts.mechanism.parts
         if self.y is None or self.y not in parts or len(parts) > 2:
             raise InvalidInput(
-                f"--y to name one of two questions in {named(path)}",
+                f"y to name one of two questions in {named(path)}",
                 f"{self.y!r} and the questions {', '.join(parts)}",
             )
-        x = inputs.only([name for name in parts if name != self.y], self.x, "--x")
+        x = _checks.only([name for name in parts if name != self.y], x=self.x)
         for name, part in parts.items():
             if survey is not None and survey.mechanisms.get(name) != part:
                 raise Mismatch(
@@ -246,13 +292,13 @@ class Wanted:
         asked = survey.questions if survey else {}
         missing = {name: asked[name].missing for name in parts if name in asked}
         known = {name: value for name, value in missing.items() if value is not None}
-        labels = _categories(parts[self.y], self.y, self.two)
+        labels = _categories(parts[self.y], self.y, self.classes)
         return Pair(x, self.y, replace(counts, response=None), True, labels, known)
 
     def _no_bounds(self) -> None:
         if self.bounds is not None:
             raise InvalidInput(
-                "--bounds for a public response", f"the question {self.y!r}", "It has its own."
+                "bounds for a public response", f"the question {self.y!r}", "It has its own."
             )
 
 
@@ -274,8 +320,8 @@ def _categories(mechanism: Mechanism, name: str, two: bool) -> tuple[str, str] |
     return low, high
 
 
-def _missing(survey: Survey | None, files: Files) -> dict[str, float | str]:
-    found = {name: inputs.missing_of(survey, files, name) for name in files.mechanisms}
+def _missing(job: Job) -> dict[str, float | str]:
+    found = {name: job.missing(name) for name in job.files.mechanisms}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,8 +15,11 @@ ROWS = 10**8
 """Rows that one query counts, about: files are taken together up to so many."""
 
 
-def countable(files: Files) -> bool:
-    """Whether DuckDB can count these files by the rules of the stream: Parquet, plain numbers."""
+def countable(files: Files, by: Sequence[str] = ()) -> bool:
+    """Whether DuckDB counts these files by the rules of the stream: Parquet, plain numbers.
+
+    Columns ``by`` which rows are grouped may hold words.
+    """
     if find_spec("duckdb") is None or find_spec("ibis") is None or (files.rows or 0) < LEAST:
         return False
     types = arrow.arrow().types
@@ -24,7 +27,7 @@ def countable(files: Files) -> bool:
         # A source of a kind of its own, which codes its cells, is for the stream.
         if type(source) is not arrow.Source or source.plain or not source.rows:
             return False
-        for name in (*files.mechanisms, *files.public):
+        for name in (*files.mechanisms, *(name for name in files.public if name not in by)):
             kind = source.kind(name)
             number = types.is_floating(kind) or types.is_decimal(kind)
             if not (types.is_integer(kind) or (number and name in files.public)):

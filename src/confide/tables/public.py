@@ -35,10 +35,10 @@ class Public:
     def __post_init__(self) -> None:
         if self.bounds is not None:
             if self.response is None:
-                raise InvalidInput("--response to go with --bounds", "none")
+                raise InvalidInput("a response to go with its bounds", "none")
             low, high = (_checks.finite(bounds=end) for end in self.bounds)
             if not low < high:
-                raise InvalidInput("--bounds LOW HIGH with LOW < HIGH", f"{low:g} and {high:g}")
+                raise InvalidInput("bounds LOW HIGH with LOW < HIGH", f"{low:g} and {high:g}")
 
     @property
     def columns(self) -> list[str]:
@@ -46,7 +46,7 @@ class Public:
         return list(dict.fromkeys(name for name in (self.weights, self.response) if name))
 
     def count(self, reports: Reports, numbers: Mapping[str, Floats]) -> Counts:
-        """Counts of some reports with what goes along."""
+        """Counts of some reports with the public numbers that go along."""
         try:
             return Counts.of(
                 reports,

@@ -1,0 +1,330 @@
+"""Summaries of several questions, and summaries in files: JSON, or a compact numpy archive."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from confide import _checks
+from confide.errors import InvalidInput, Mismatch
+from confide.files.paths import counted, expand, load_json, named, writable, write_bytes
+from confide.mechanisms import Channel
+from confide.summaries.counts import Counts
+from confide.summaries.groups import Groups
+from confide.summaries.plausibility import checked
+
+SUFFIXES = (".json", ".npz")
+VERSION = 1
+Summary = Counts | Groups[Counts]
+ALONE = ""
+"""Name of a question in a file that does not name it."""
+# Errors of parsers, zip archives and conversions about bytes that were changed.
+DAMAGE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zlib.error,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Summaries(Mapping[str, Counts]):
+    """Counts by question, of all respondents or of each group of them.
+
+    ``summaries["pay"]`` are the counts of all respondents; `groups` has those of each group. They
+    add up with ``+``, question by question.
+
+    Parameters
+    ----------
+    questions
+        For each question its counts, or its counts by group. A single one may have the name ``""``.
+
+    Examples
+    --------
+    >>> from confide import Laplace, Lattice
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> counts = Counts.of(mechanism.simulate([0.2, 0.7], seed=1))
+    >>> both = Summaries({"pay": counts, "rent": counts})
+    >>> (both + both)["pay"].n, sum([both, both, both]).n
+    (4, 6)
+    """
+
+    questions: Mapping[str, Summary]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.questions, Mapping) or not self.questions:
+            raise InvalidInput("a summary of at least one question", _checks.shown(self.questions))
+        for name, one in self.questions.items():
+            groups = isinstance(one, Groups) and all(isinstance(v, Counts) for v in one.values())
+            if not isinstance(name, str) or not (isinstance(one, Counts) or groups):
+                raise InvalidInput("counts, or counts by group, by question", "something else")
+        object.__setattr__(self, "questions", MappingProxyType(dict(self.questions)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle as built: a read-only mapping does not pickle."""
+        return type(self), (dict(self.questions),)
+
+    def __getitem__(self, question: str) -> Counts:
+        one = self.questions[question]
+        return one if isinstance(one, Counts) else one.total()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.questions)
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Public columns that make the groups; none where all respondents are counted together."""
+        first = next(iter(self.questions.values()))
+        return first.by if isinstance(first, Groups) else ()
+
+    @property
+    def n(self) -> int:
+        """Number of respondents: the most that answered any one question."""
+        return max(one.n for one in self.questions.values())
+
+    def mechanism(self, question: str) -> Channel:
+        """What made the reports of a question."""
+        return some(self.questions[question]).mechanism
+
+    def groups(self, question: str | None = None) -> Groups[Counts]:
+        """The counts of each group.
+
+        Parameters
+        ----------
+        question
+            Which question, by default the only one.
+        """
+        one = self.questions[self._name(question)]
+        if isinstance(one, Counts):
+            raise InvalidInput(
+                "a summary by group",
+                "one of all respondents",
+                "Summarize with --by COLUMN, or by= in Python.",
+            )
+        return one
+
+    def group(self, name: str) -> Summaries:
+        """The counts of one group, question by question.
+
+        Parameters
+        ----------
+        name
+            The group, as for `Groups.find`.
+        """
+        return Summaries({each: self.groups(each).find(name) for each in self})
+
+    def only(self) -> Counts:
+        """The counts of the only question; several are refused."""
+        return self[self._name(None)]
+
+    def _name(self, question: str | None) -> str:
+        if question is not None:
+            return _checks.one_of(tuple(self), question=question)
+        if len(self) > 1:
+            raise InvalidInput(
+                "a summary of one question", f"{len(self)}: {_listed(self)}", "Name the one."
+            )
+        return next(iter(self))
+
+    def __add__(self, other: Summaries) -> Summaries:
+        """Merge."""
+        if not isinstance(other, Summaries):
+            return NotImplemented
+        return _added(self, other, "")
+
+    def __radd__(self, other: int) -> Summaries:
+        """Zero and summaries, with which `sum` starts."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def save(self, path: str | Path) -> None:
+        """Write a file that `confide.read` reads: .json, or .npz for a single question.
+
+        Parameters
+        ----------
+        path
+            The file; one that is there is replaced, whole or not at all.
+        """
+        path = Path(path)
+        writable(path, SUFFIXES)
+        for name in self:
+            checked(self[name], question=name)
+        if path.suffix == ".npz":
+            write_bytes(path, self._archive(path))
+            return
+        if len(self) == 1:
+            ((name, only),) = self.questions.items()
+            fields = ({} if name == ALONE else {"question": name}) | only.to_dict()
+        else:
+            fields = {
+                "confide": "summaries",
+                "version": VERSION,
+                "questions": {name: one.to_dict() for name, one in self.questions.items()},
+            }
+        text = json.dumps(fields, separators=(",", ":"), allow_nan=False)
+        write_bytes(path, text.encode() + b"\n")
+
+    def _archive(self, path: Path) -> bytes:
+        if len(self) > 1:
+            raise InvalidInput(
+                "one question for a .npz file",
+                counted(len(self), "question"),
+                "Choose one, or write .json.",
+            )
+        ((name, only),) = self.questions.items()
+        if isinstance(only, Groups):
+            raise InvalidInput("a .json file for groups", named(path))
+        return only.to_bytes(question=name)
+
+    def __repr__(self) -> str:
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"<Summaries of {self.n} respondents{by}: {_listed(self)}>"
+
+
+def read(paths: str | Path | Sequence[str | Path]) -> Summaries:
+    """Read summaries from files and add them up.
+
+    Parameters
+    ----------
+    paths
+        A file, a glob or a folder of .json or .npz files, or several of them.
+
+    Returns
+    -------
+    Summaries
+        The counts of each question. Of a file with a single one, `Summaries.only` takes it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide import Laplace, Lattice
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> counts = Counts.of(mechanism.simulate([0.2, 0.7], seed=1))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     counts.save(f"{folder}/a.json")
+    ...     counts.save(f"{folder}/b.npz")
+    ...     read(f"{folder}/*").only().n
+    4
+    """
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    first, *others = expand(given, SUFFIXES)
+    total = load(first)
+    for path in others:
+        total = _added(total, load(path), f" in {named(first)} and {named(path)}")
+    return total
+
+
+def load(path: Path) -> Summaries:
+    """The summaries in one file."""
+    data = path.read_bytes()
+    where = named(path)
+    fields = None if path.suffix == ".npz" else load_json(data, where)
+    try:
+        if path.suffix == ".npz":
+            name, counts = Counts.named_from_bytes(data)
+            return Summaries({name: counts})
+        if isinstance(fields, Mapping) and fields.get("confide") == "summaries":
+            return _several(fields)
+        return _single(fields)
+    except InvalidInput as error:
+        raise type(error)(f"{error.expected} in {where}", error.got, error.advice) from None
+    except DAMAGE:
+        raise InvalidInput(f"a summary written by confide in {where}", "a damaged one") from None
+
+
+def _single(fields: Any) -> Summaries:
+    """A summary of one question, which may say its name."""
+    if not isinstance(fields, Mapping) or fields.get("confide") != "groups":
+        counts = Counts.from_dict(fields)
+        return Summaries({fields.get("question", ALONE): counts})
+    name = fields.get("question", ALONE)
+    if not isinstance(name, str):
+        raise InvalidInput("a question by name in a summary", _checks.shown(name))
+    return Summaries({name: _groups({key: fields[key] for key in fields if key != "question"})})
+
+
+def _groups(fields: Mapping[str, Any]) -> Groups[Counts]:
+    groups = Groups[Counts].from_dict(fields)
+    if not groups or not isinstance(next(iter(groups.values())), Counts):
+        raise InvalidInput("counts of at least one group", "none")
+    return groups
+
+
+def _several(fields: Mapping[str, Any]) -> Summaries:
+    _checks.known_keys(fields, ("confide", "version", "questions"), "a file of summaries")
+    if fields.get("version") != VERSION:
+        raise InvalidInput(f"summaries of version {VERSION}", "another version")
+    if not fields["questions"]:
+        raise InvalidInput("at least one question", "none")
+    result: dict[str, Summary] = {}
+    for name, summary in fields["questions"].items():
+        by_group = isinstance(summary, Mapping) and summary.get("confide") == "groups"
+        result[name] = _groups(summary) if by_group else Counts.from_dict(summary)
+    return Summaries(result)
+
+
+def _added(one: Summaries, two: Summaries, where: str) -> Summaries:
+    """The sum question by question; ``where`` ends a message and names the files, if any."""
+    first, second = one.questions, two.questions
+    if len(first) == len(second) == 1 and ALONE in {*first, *second}:
+        # One of them does not say which question it is about: the mechanism must do.
+        name = max(*first, *second)
+        first, second = {name: next(iter(first.values()))}, {name: next(iter(second.values()))}
+    if set(first) != set(second):
+        raise Mismatch(
+            f"summaries of the same questions{where}", f"{_listed(first)} and {_listed(second)}"
+        )
+    result: dict[str, Summary] = {}
+    for name, mine in first.items():
+        unlike = _difference(*(some(each[name]).mechanism.to_dict() for each in (first, second)))
+        if unlike:
+            raise Mismatch(
+                f"summaries of one mechanism{where}", unlike + (f" of {name!r}" if name else "")
+            )
+        try:
+            result[name] = _sum(mine, second[name])
+        except Mismatch as error:
+            raise Mismatch(f"{error.expected}{where}", error.got, error.advice) from None
+    return Summaries(result)
+
+
+def _sum(one: Summary, two: Summary) -> Summary:
+    if isinstance(one, Counts) and isinstance(two, Counts):
+        return one + two
+    if isinstance(one, Groups) and isinstance(two, Groups):
+        return one + two
+    raise Mismatch("summaries that are all by group or all of everybody", "one of each")
+
+
+def some(summary: Summary) -> Counts:
+    """The counts themselves, or those of any group, for what all groups have in common."""
+    return summary if isinstance(summary, Counts) else next(iter(summary.values()))
+
+
+def _difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
+    """The first field in which two mechanisms differ, and its values."""
+    for key in dict.fromkeys((*one, *two)):
+        a, b = one.get(key), two.get(key)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            inside = _difference(a, b)
+            if inside:
+                return inside
+        elif a != b:
+            return f"{key} = {_checks.shown(a)} and {_checks.shown(b)}"
+    return ""
+
+
+def _listed(names: Mapping[str, Any]) -> str:
+    return ", ".join(map(repr, names)) if ALONE not in names else "one without a name"
