@@ -83,7 +83,7 @@ class Pair:
     def epsilons(self) -> dict[str, float | None]:
         """What each private answer costs."""
         mechanism = self.counts.mechanism
-        parts = mechanism.parts if isinstance(mechanism, Joint) else {self.x: mechanism}
+        parts = mechanism.mechanisms if isinstance(mechanism, Joint) else {self.x: mechanism}
         costs = {
             name: part.spend.epsilon for name, part in parts.items() if isinstance(part, Mechanism)
         }
@@ -98,7 +98,7 @@ class Pair:
         if not isinstance(mechanism, Mechanism):
             return
         if isinstance(mechanism, Joint):
-            costs = output.costs([part.spend.epsilon for part in mechanism.parts.values()])
+            costs = output.costs([part.spend.epsilon for part in mechanism.mechanisms.values()])
             each = " and ".join(
                 f"{cost} for {name!r}" for name, cost in zip(self.epsilons, costs, strict=True)
             )
@@ -230,7 +230,7 @@ class Wanted:
     def _joint(self, survey: Survey | None, counts: Counts, path: Path) -> Pair:
         """A summary of two questions together, made in Python."""
         assert isinstance(counts.mechanism, Joint)
-        parts = counts.mechanism.parts
+        parts = counts.mechanism.mechanisms
         if self.y is None or self.y not in parts or len(parts) > 2:
             raise InvalidInput(
                 f"--y to name one of two questions in {named(path)}",
