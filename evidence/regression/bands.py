@@ -69,7 +69,9 @@ def private_coverage(surveys: int, n: int = 10**4) -> Iterator[dict]:
             low, high = RatioRegression(response="y").fit(counts).interval(GRID)
             inside.append((low <= wave(GRID)) & (wave(GRID) <= high))
             width.append(float(np.mean(high - low)))
-        yield covered({"truth": f".5 + .3 sin(2 pi x), {name}"}, joint.parts["x"], inside, width)
+        yield covered(
+            {"truth": f".5 + .3 sin(2 pi x), {name}"}, joint.mechanisms["x"], inside, width
+        )
 
 
 def covered(

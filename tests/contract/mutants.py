@@ -233,7 +233,7 @@ class SharedNoise(Joint):
     """Both questions answered with the same noise."""
 
     def draw(self, indices: np.ndarray, entropy: Entropy) -> np.ndarray:
-        (one, _) = self.parts.values()
+        (one, _) = self.mechanisms.values()
         noise = one.sampler.draw(entropy, len(indices)) - M
         return np.clip(noise[:, None] + indices, 0, M).astype(np.int32)
 

@@ -41,7 +41,7 @@ JOINT = Joint({"a": SINGLE[0], "b": SINGLE[1]})
 
 def answers(mechanism: Mechanism, n: int) -> object:
     if isinstance(mechanism, Joint):
-        return {name: answers(part, n) for name, part in mechanism.parts.items()}
+        return {name: answers(part, n) for name, part in mechanism.mechanisms.items()}
     return ["e"] * n if mechanism.name == "randomized-response" else np.full(n, 0.5)
 
 
@@ -78,7 +78,7 @@ def test_slots_map_onto_the_law_for_every_index(epsilon: float, size: int) -> No
 def test_noise_reaches_past_the_first_chunk(mechanism: Mechanism) -> None:
     n = CHUNK + 3000
     reports = mechanism.privatize(answers(mechanism, n)).indices.reshape(n, -1)
-    for axis, part in enumerate(getattr(mechanism, "parts", {"": mechanism}).values()):
+    for axis, part in enumerate(mechanism.marginals.values()):
         tail = reports[CHUNK:, axis]
         pmf = part.law.forward(np.eye(part.law.inputs[0])[4])
         counts = np.bincount(tail, minlength=pmf.size)
@@ -325,7 +325,7 @@ def test_public_parts_cannot_be_changed() -> None:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
     with pytest.raises(TypeError):
-        JOINT.parts["a"] = SINGLE[1]  # type: ignore[index]
+        JOINT.mechanisms["a"] = SINGLE[1]  # type: ignore[index]
     mine = np.array([1, 2], dtype=np.int32)
     reports = Reports(mine, SINGLE[0], simulated=False)
     mine[0] = -5

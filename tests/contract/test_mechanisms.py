@@ -181,7 +181,7 @@ def test_draw_code_on_a_grid_of_words(mechanism: Mechanism) -> None:
 @pytest.mark.parametrize("bits", [8, 32])
 def test_draws_fit_the_law(mechanism: Mechanism, bits: int) -> None:
     # Eight-bit words leave about a third of the draws undecided: the refinement does the work.
-    parts = mechanism.parts.values() if isinstance(mechanism, Joint) else [mechanism]
+    parts = mechanism.mechanisms.values() if isinstance(mechanism, Joint) else [mechanism]
     for part in parts:
         small = type(part.sampler)(part.sampler.enclosure, bits)
         object.__setattr__(part, "sampler", small)

@@ -228,7 +228,7 @@ def pmf_of(stated: Mechanism | Law, place: tuple[int, ...]) -> Floats:
     if isinstance(stated, Laplace) and usual(stated, Laplace) and stated.lattice.size > LARGE:
         return _geometric(stated._parameter, stated.lattice.size - 1, *place)
     if isinstance(stated, Joint) and usual(stated, Joint):
-        return _outer(tuple(stated.parts.values()), place)
+        return _outer(tuple(stated.mechanisms.values()), place)
     law = stated.law if isinstance(stated, Mechanism) else stated
     if isinstance(law, Product):
         return _outer(law.laws, place)
@@ -297,7 +297,7 @@ def _gaps(
     subject: Any, n: int, indices: Sequence[int] | None = None
 ) -> Iterator[tuple[str, float]]:
     if isinstance(subject, Joint):
-        for name, part in subject.parts.items():
+        for name, part in subject.mechanisms.items():
             yield from ((f"{name}, {where}", gap) for where, gap in _gaps(part, n, indices))
     elif isinstance(subject, Mechanism):
         size = subject.law.inputs[0]

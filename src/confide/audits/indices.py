@@ -162,7 +162,7 @@ def _fault(run: Map, value: Any, expected: Any, size: int) -> str:
 def _maps(subject: Any) -> Iterator[Entry]:
     """Each map of a subject: its name, itself, what it maps to, and how many cells that has."""
     if isinstance(subject, Joint):
-        for name, part in subject.parts.items():
+        for name, part in subject.mechanisms.items():
             yield Entry(name, part.index, part.axes[""], _fixed(part.axes[""]))
     elif isinstance(subject, Mechanism):
         axis = subject.axes[""]

@@ -129,7 +129,7 @@ class _Mechanism:
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
         self.parts: dict[str, Mechanism] = (
-            dict(mechanism.parts) if isinstance(mechanism, Joint) else {"": mechanism}
+            dict(mechanism.mechanisms) if isinstance(mechanism, Joint) else {"": mechanism}
         )
         self.times = 1 if isinstance(mechanism, Joint) else 2
 

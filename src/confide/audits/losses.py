@@ -68,7 +68,7 @@ def exact(subject: Any, *, n: int = 1000) -> Finding:
     if isinstance(subject, Laplace) and usual(subject, Laplace) and subject.lattice.size > LARGE:
         return _laplace(subject)
     if isinstance(subject, Joint) and usual(subject, Joint):
-        return _parts(subject, list(subject.parts.values()))
+        return _parts(subject, list(subject.mechanisms.values()))
     if isinstance(inner := getattr(subject, "mechanism", None), Mechanism):
         # A sampler whose law is a mixture of the mechanism's.
         return _parts(subject, [inner])

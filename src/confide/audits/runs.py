@@ -196,7 +196,7 @@ def hash_of(seed: int, at: int) -> int:
 def column(mechanism: Mechanism, value: Any, n: int) -> Any:
     """The same answer n times, as the mechanism takes it."""
     if isinstance(mechanism, Joint):
-        return {name: column(part, value[name], n) for name, part in mechanism.parts.items()}
+        return {name: column(part, value[name], n) for name, part in mechanism.mechanisms.items()}
     return [value] * n if isinstance(value, str) else np.full(n, value, dtype=np.float64)
 
 

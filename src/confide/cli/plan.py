@@ -13,12 +13,12 @@ from confide.cli import output, values
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption, plottable
 from confide.errors import InvalidInput
+from confide.mechanisms import numeric
 from confide.planning.bounds import BoundsRow, best_bounds
 from confide.planning.metrics import metrics
 from confide.planning.planner import Answer, Plan
 from confide.planning.planner import plan as make_plan
 from confide.planning.populations import NAMES, Population
-from confide.planning.scenario import MECHANISMS
 from confide.planning.simulation import NAMES as RESPONSES
 
 METRICS = metrics()
@@ -44,7 +44,7 @@ def plan(
     ] = None,
     column: Annotated[str | None, typer.Option(help="Their column.")] = None,
     mechanism: Annotated[
-        list[str] | None, typer.Option(help=f"One or more of {', '.join(MECHANISMS)}.")
+        list[str] | None, typer.Option(help=f"One or more of {', '.join(numeric())}.")
     ] = None,
     shape: Annotated[float | None, typer.Option(help="Of two-sided gamma noise.")] = None,
     response: Annotated[
@@ -80,8 +80,9 @@ def plan(
         options["mechanisms"] = mechanism
     if surveys is not None:
         options["surveys"] = surveys
-    if shape is not None and "two-sided-gamma" not in (mechanism or ()):
-        raise InvalidInput("--mechanism two-sided-gamma to go with --shape", "none")
+    shaped = [name for name, kind in numeric().items() if "shape" in kind.extra]
+    if shape is not None and not set(shaped) & set(mechanism or ()):
+        raise InvalidInput(f"--mechanism {' or '.join(shaped)} to go with --shape", "none")
     with output.shares("Simulating surveys") as told:
         made = make_plan(
             n=n,

@@ -16,7 +16,7 @@ from confide.estimators.bandwidths import Axis, Kernel, spread
 from confide.foreign.noised import Noised
 from confide.foreign.spectrum import wave_sums
 from confide.lattice import Lattice
-from confide.mechanisms import Channel, Joint, Laplace, TwoSidedGamma
+from confide.mechanisms import Channel, Laplace, TwoSidedGamma
 
 FEW = 32
 """Cells below which less smoothing than a cell, or none, may serve best."""
@@ -198,8 +198,7 @@ def inverses(mechanism: Channel) -> tuple[Inverse, ...]:
             f"Deconvolution is for numbers, and {mechanism.name} reports are of categories: take "
             "estimators.CategoryShares."
         )
-    parts = mechanism.parts.values() if isinstance(mechanism, Joint) else (mechanism,)
-    return tuple(_inverse(part) for part in parts)
+    return tuple(_inverse(part) for part in mechanism.marginals.values())
 
 
 def _inverse(mechanism: Channel) -> Inverse:

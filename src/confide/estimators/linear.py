@@ -27,7 +27,6 @@ from confide.estimators.responses import (
 from confide.foreign.noise import Gaussian
 from confide.foreign.spectrum import Spectrum
 from confide.lattice import Lattice
-from confide.mechanisms import Joint
 from confide.summaries import Counts
 
 LITTLE = (
@@ -187,7 +186,7 @@ def _rows(summary: Counts | Spectrum) -> _Rows:
     limits(summary)
     mechanism, response = summary.mechanism, summary.response
     assert response is not None
-    parts = list(mechanism.parts.values()) if isinstance(mechanism, Joint) else [mechanism]
+    parts = list(mechanism.marginals.values())
     seen = np.nonzero(summary.counts)
     total = summary.total[seen]
     scores = [np.ones(total.size)]

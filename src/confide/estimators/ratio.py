@@ -239,7 +239,7 @@ class RatioRegression:
             raise InvalidInput("at least one report", "none", "There is nothing to estimate from.")
         if self.response is not None:
             plain = unbiased_response(counts, self.response)
-            return plain, reliability(joint(counts, self.response).parts[self.response])
+            return plain, reliability(joint(counts, self.response).mechanisms[self.response])
         if counts.response is None:
             raise InvalidInput(
                 "counts with a response", "none", "Give response= when the reports are counted."
@@ -250,7 +250,7 @@ class RatioRegression:
         facts: dict[str, Any] = {"method": "ratio", **counts.facts}
         if self.response is None:
             return facts | {"response": "public"}
-        parts = joint(counts, self.response).parts
+        parts = joint(counts, self.response).mechanisms
         epsilons = {name: part.spend.epsilon for name, part in parts.items()}
         return facts | {"epsilons": epsilons, "response": "private"}
 

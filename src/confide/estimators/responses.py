@@ -164,7 +164,7 @@ def joint(counts: Counts, name: str) -> Joint:
 
 def split(mechanism: Joint, name: str) -> tuple[Mechanism, Mechanism, int]:
     """The mechanism of the covariates, that of the response, and the response's axis."""
-    parts = dict(mechanism.parts)
+    parts = dict(mechanism.mechanisms)
     if name not in parts:
         raise InvalidInput(f"a response among {', '.join(parts)}", repr(name))
     at = list(parts).index(name)

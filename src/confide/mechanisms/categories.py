@@ -24,9 +24,20 @@ from confide.mechanisms.square_wave import FAR, near_weight
 
 
 class Categorical(Mechanism):
-    """A mechanism for an answer that is one of a few categories."""
+    """A mechanism for an answer that is one of a few categories; its other fields are numbers."""
 
+    needed: ClassVar[tuple[str, ...]] = ("categories", "epsilon")
+    words: ClassVar[tuple[str, ...]] = ("categories",)
     categories: Categories
+
+    @classmethod
+    def asked(cls, keys: Mapping[str, Any]) -> Mechanism:
+        """The mechanism that the keys of a question in a survey file describe."""
+        return cls.read(keys)
+
+    def asking(self) -> dict[str, Any]:
+        """The keys of a question in a survey file: the inverse of `asked`."""
+        return self.made_of()
 
     @property
     def axes(self) -> Mapping[str, Lattice | Categories]:
@@ -99,14 +110,9 @@ class RandomizedResponse(Categorical):
         steps = self.sampler.draw(entropy, indices.size)
         return ((indices + steps) % self.categories.size).astype(np.int32)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, with the public weights that the noise really has."""
-        return {
-            "mechanism": self.name,
-            **self.categories.to_dict(),
-            "epsilon": self.epsilon,
-            "weights": [str(self.law.near), str(FAR)],
-        }
+    def stated(self) -> dict[str, Any]:
+        """The public weights that the noise really has."""
+        return {"weights": [str(self.law.near), str(FAR)]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +140,7 @@ class ForcedResponse(Categorical):
     """
 
     name: ClassVar[str] = "forced-response"
+    needed: ClassVar[tuple[str, ...]] = ()
     categories: Categories
     truth: float = 0.5
 
@@ -175,7 +182,3 @@ class ForcedResponse(Categorical):
         """The truth on heads, the second category on tails."""
         tails = self.sampler.draw(entropy, indices.size)
         return np.maximum(indices, tails).astype(np.int32)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {"mechanism": self.name, **self.categories.to_dict(), "truth": self.truth}

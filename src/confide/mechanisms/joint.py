@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Joint(Mechanism):
 
     Parameters
     ----------
-    parts
+    mechanisms
         A mechanism for each question, by name.
 
     Notes
@@ -49,17 +49,17 @@ class Joint(Mechanism):
     """
 
     name: ClassVar[str] = "joint"
-    parts: Mapping[str, Mechanism]
+    mechanisms: Mapping[str, Mechanism]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.parts, Mapping) or not 2 <= len(self.parts) <= 3:
-            raise InvalidInput("two or three mechanisms by name", _checks.shown(self.parts))
-        for name, part in self.parts.items():
+        if not isinstance(self.mechanisms, Mapping) or not 2 <= len(self.mechanisms) <= 3:
+            raise InvalidInput("two or three mechanisms by name", _checks.shown(self.mechanisms))
+        for name, part in self.mechanisms.items():
             if not isinstance(name, str) or not name:
                 raise InvalidInput("names that are words", _checks.shown(name))
             if not isinstance(part, Mechanism) or isinstance(part, Joint):
                 raise InvalidInput(f"a mechanism for {name!r}", _checks.shown(part))
-        object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
+        object.__setattr__(self, "mechanisms", MappingProxyType(dict(self.mechanisms)))
         cells = math.prod(self.law.outputs)
         if cells > MAX_CELLS:
             raise InvalidInput(
@@ -70,25 +70,30 @@ class Joint(Mechanism):
 
     def __reduce__(self) -> tuple[type[Joint], tuple[dict[str, Mechanism]]]:
         """Pickle as built: a read-only mapping does not pickle."""
-        return type(self), (dict(self.parts),)
+        return type(self), (dict(self.mechanisms),)
 
     def __repr__(self) -> str:
-        return f"Joint({dict(self.parts)!r})"
+        return f"Joint({dict(self.mechanisms)!r})"
 
     @cached_property
     def law(self) -> Product:
         """Distribution of the joint report given the joint index."""
-        return Product(tuple(part.law for part in self.parts.values()))
+        return Product(tuple(part.law for part in self.mechanisms.values()))
+
+    @property
+    def marginals(self) -> Mapping[str, Mechanism]:
+        """The mechanism of each question."""
+        return self.mechanisms
 
     @property
     def axes(self) -> Mapping[str, Lattice | Categories]:
         """The lattice of each question."""
-        return {name: part.axes[""] for name, part in self.parts.items()}
+        return {name: part.axes[""] for name, part in self.mechanisms.items()}
 
     @property
     def spend(self) -> Spend:
         """The sum of what the parts cost."""
-        first, *others = (part.spend for part in self.parts.values())
+        first, *others = (part.spend for part in self.mechanisms.values())
         return sum(others, start=first)
 
     @unquoted("a column of values for each question")
@@ -96,15 +101,15 @@ class Joint(Mechanism):
         """One row of indices a respondent, from columns by name or an array of columns."""
         if isinstance(values, np.ndarray):
             values = _checks.array(values=values)
-            if values.ndim != 2 or values.shape[1] != len(self.parts):
-                raise InvalidInput(f"{len(self.parts)} columns", f"shape {values.shape}")
-            values = dict(zip(self.parts, values.T, strict=True))
+            if values.ndim != 2 or values.shape[1] != len(self.mechanisms):
+                raise InvalidInput(f"{len(self.mechanisms)} columns", f"shape {values.shape}")
+            values = dict(zip(self.mechanisms, values.T, strict=True))
         columns = []
-        for name, part in self.parts.items():
+        for name, part in self.mechanisms.items():
             try:
                 column = values[name]
             except Exception:  # each kind of table has its own error for this
-                known = ", ".join(self.parts)
+                known = ", ".join(self.mechanisms)
                 raise InvalidInput(f"columns {known}", f"no column {name!r}") from None
             columns.append(part.index(column))
         if len({column.size for column in columns}) != 1:
@@ -114,7 +119,7 @@ class Joint(Mechanism):
 
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """Each question on its own, with its own words."""
-        parts = self.parts.values()
+        parts = self.mechanisms.values()
         columns = [part.draw(indices[:, at], entropy) for at, part in enumerate(parts)]
         return np.stack(columns, axis=1)
 
@@ -122,9 +127,31 @@ class Joint(Mechanism):
         """A joint report has one score a question, not one in all."""
         raise Unsupported("A joint mechanism has no single mean: take the parts one by one.")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+    @classmethod
+    def keys(cls) -> tuple[str, ...]:
+        """One list, so that the questions keep their order in JSON."""
+        return ("parts",)
+
+    def made_of(self) -> dict[str, Any]:
+        """The mechanisms, each with its name."""
         return {
-            "mechanism": self.name,
-            "parts": [{"name": name, **part.to_dict()} for name, part in self.parts.items()],
+            "parts": [{"name": name, **part.to_dict()} for name, part in self.mechanisms.items()]
         }
+
+    @classmethod
+    def read(cls, made: Mapping[str, Any]) -> Self:
+        """The inverse of `made_of`."""
+        # Here, because the register knows this class.
+        from confide.mechanisms.register import from_dict
+
+        if not isinstance(made["parts"], list):
+            raise InvalidInput("a list of parts", _checks.shown(made["parts"]))
+        named: dict[str, Mechanism] = {}
+        for part in made["parts"]:
+            if not isinstance(part, Mapping) or part.get("mechanism") == cls.name:
+                raise InvalidInput("single mechanisms as parts", _checks.shown(part))
+            name = part.get("name")
+            if not isinstance(name, str) or not name or name in named:
+                raise InvalidInput("a name of its own for each part", _checks.shown(name))
+            named[name] = from_dict({key: part[key] for key in part if key != "name"})
+        return cls(named)

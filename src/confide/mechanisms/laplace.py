@@ -128,11 +128,6 @@ class Laplace(Numeric):
         out[..., [0, -1]] *= gap
         return out / gap**2
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, with the public parameter that the noise really has."""
-        return {
-            "mechanism": self.name,
-            "lattice": self.lattice.to_dict(),
-            "epsilon": self.epsilon,
-            "p": f"{self._parameter}/{ONE}",
-        }
+    def stated(self) -> dict[str, Any]:
+        """The public parameter that the noise really has."""
+        return {"p": f"{self._parameter}/{ONE}"}

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,26 +13,26 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
-from confide.accounting import Spend
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.lattice import CHUNK, Categories, Lattice
 from confide.mechanisms.laws import Law
+from confide.mechanisms.private import Described, Private
 
 Indices = npt.NDArray[np.int32]
 
+CELLS = ("low", "high", "size", "scale")
+"""Keys of a survey file that make a lattice."""
 NEGLIGIBLE = 1e-7
 """A function of the report whose root mean square is this much smaller than that of others is
 taken to be zero. For the indicator of one report that is a chance of 1e-14."""
 
 
-class Channel(ABC):
+class Channel(Described):
     """Anything that turns a value into a report by a known law: all that an estimator needs.
 
     Most channels are mechanisms of ours; `Noised` describes what somebody else did.
     """
-
-    name: ClassVar[str]
 
     @property
     @abstractmethod
@@ -47,19 +44,14 @@ class Channel(ABC):
     def axes(self) -> Mapping[str, Lattice | Categories]:
         """The public lattice of each question, by name; a single question has the name ''."""
 
+    @property
+    def marginals(self) -> Mapping[str, Channel]:
+        """The channel of each question, by name; a single question has the name ''."""
+        return {"": self}
+
     @abstractmethod
     def unbiased(self, power: int) -> Floats:
         """A score g for each report with E[g(report) | index] = centre(index)**power, exactly."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-
-    @cached_property
-    def fingerprint(self) -> str:
-        """A short name of exactly this channel: equal only where everything public is equal."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Channel) and self.to_dict() == other.to_dict()
@@ -67,24 +59,38 @@ class Channel(ABC):
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle what it is made of; what was computed from that is computed again."""
-        computed = {
-            name
-            for kind in type(self).__mro__
-            for name, member in vars(kind).items()
-            if isinstance(member, cached_property)
-        }
-        return {name: value for name, value in self.__dict__.items() if name not in computed}
 
+class Mechanism(Private, Channel):
+    """A channel that runs on a respondent's device and states what it costs.
 
-class Mechanism(Channel):
-    """A channel that runs on a respondent's device and states what it costs."""
+    A mechanism of one's own is a frozen dataclass (``eq=False``) with a name, a `law`, `spend`,
+    `index`, `draw` and `unbiased`, most of which `Numeric` and `Categorical` have; and one line in
+    `confide.mechanisms.KINDS`. Survey files, summaries, the planner, the scikit-learn interface
+    and the audits then find it by its name.
+    """
+
+    needed: ClassVar[tuple[str, ...]] = ()
+    """Keys that a question of a survey file must have; none if no survey file can ask with it."""
+    optional: ClassVar[tuple[str, ...]] = ()
+    """Keys that a question of a survey file may have."""
+    words: ClassVar[tuple[str, ...]] = ()
+    """Those of the keys whose values are words."""
+    computed: ClassVar[bool] = False
+    """Whether its noise is computed cell by cell when it is read from a file, which takes time."""
 
     @property
-    @abstractmethod
-    def spend(self) -> Spend:
-        """What one report costs, at most."""
+    def marginals(self) -> Mapping[str, Mechanism]:
+        """The mechanism of each question, by name; a single question has the name ''."""
+        return {"": self}
+
+    @classmethod
+    def asked(cls, keys: Mapping[str, Any]) -> Mechanism:
+        """The mechanism that the keys of a question in a survey file describe."""
+        raise Unsupported(f"No survey file can ask with a {cls.name} mechanism.")
+
+    def asking(self) -> dict[str, Any]:
+        """The keys of a question in a survey file: the inverse of `asked`."""
+        raise Unsupported(f"No survey file can ask with a {self.name} mechanism.")
 
     @abstractmethod
     def index(self, values: Any) -> Indices:
@@ -134,13 +140,40 @@ class Mechanism(Channel):
 
 
 class Numeric(Mechanism):
-    """A mechanism for one number on a lattice."""
+    """A mechanism for one number on a lattice, whose other fields are numbers."""
 
+    needed: ClassVar[tuple[str, ...]] = ("low", "high", "epsilon")
+    optional: ClassVar[tuple[str, ...]] = ("size", "scale")
+    words: ClassVar[tuple[str, ...]] = ("scale",)
+    extra: ClassVar[tuple[str, ...]] = ()
+    """What `costing` must know besides the lattice and epsilon."""
     lattice: Lattice
 
     def __post_init__(self) -> None:
         if not isinstance(self.lattice, Lattice):
             raise InvalidInput("a Lattice", _checks.shown(self.lattice))
+
+    @classmethod
+    def asked(cls, keys: Mapping[str, Any]) -> Mechanism:
+        """The mechanism that the keys of a question in a survey file describe."""
+        cells = {key: value for key, value in keys.items() if key in CELLS}
+        others = {key: value for key, value in keys.items() if key not in CELLS}
+        return cls.read({"lattice": cells, **others})
+
+    def asking(self) -> dict[str, Any]:
+        """The keys of a question in a survey file: the inverse of `asked`."""
+        made = self.made_of()
+        return {**made.pop("lattice"), **made}
+
+    @classmethod
+    def costing(cls, lattice: Lattice, *, epsilon: float, **extra: float) -> Numeric:
+        """The mechanism of this kind whose reports cost epsilon, at most."""
+        return cls.read({"lattice": lattice.to_dict(), "epsilon": epsilon, **extra})
+
+    @classmethod
+    def least_epsilon(cls, lattice: Lattice, **extra: float) -> float:
+        """The least epsilon that `costing` takes; 0 stands for any above zero."""
+        return 0.0
 
     @property
     def axes(self) -> Mapping[str, Lattice | Categories]:

@@ -121,13 +121,7 @@ class SquareWave(Numeric):
         target = self.lattice.centers**power
         return polynomial_scores(self.law, polynomials(positions, power), target)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, with the public weights that the noise really has."""
+    def stated(self) -> dict[str, Any]:
+        """The public reach and weights that the noise really has."""
         law = self.law
-        return {
-            "mechanism": self.name,
-            "lattice": self.lattice.to_dict(),
-            "epsilon": self.epsilon,
-            "reach": law.reach,
-            "weights": [str(law.near), str(law.far)],
-        }
+        return {"reach": law.reach, "weights": [str(law.near), str(law.far)]}

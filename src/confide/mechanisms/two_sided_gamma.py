@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -21,13 +22,15 @@ from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, weighted
 from confide.lattice import Lattice
 from confide.mechanisms.laws import Clamped
-from confide.mechanisms.protocol import Indices, Numeric
+from confide.mechanisms.protocol import CELLS, Indices, Numeric
 
 NOTE = (
     "This epsilon belongs to this lattice only: two-sided gamma noise has none that survives a "
     "finer one, so read it as a bound for these cells, not as a property of the noise."
 )
 MAX_PAIRED = 4096
+NARROW, WIDE = 1e-2, 1e5
+"""Scales to look among for one that costs a given epsilon: in cells, and in ranges."""
 MAX_DENSE = 4096
 """Cells up to which a dense linear system is solved: it takes a third of a gigabyte."""
 
@@ -62,6 +65,9 @@ class TwoSidedGamma(Numeric):
     """
 
     name: ClassVar[str] = "two-sided-gamma"
+    needed: ClassVar[tuple[str, ...]] = ("low", "high", "shape", "noise_scale")
+    computed: ClassVar[bool] = True
+    extra: ClassVar[tuple[str, ...]] = ("shape",)
     lattice: Lattice
     shape: float = field(kw_only=True)
     scale: float = field(kw_only=True)
@@ -78,6 +84,48 @@ class TwoSidedGamma(Numeric):
                 "a scale from 1e-9 to 1e9 cells",
                 f"scale={self.scale:g} on cells of {width:g}",
             )
+
+    @classmethod
+    def asked(cls, keys: Mapping[str, Any]) -> TwoSidedGamma:
+        """The mechanism of a survey file, whose ``scale`` is that of the lattice."""
+        lattice = Lattice(**{key: keys[key] for key in CELLS if key in keys})
+        scale = _checks.positive(noise_scale=keys["noise_scale"])
+        return cls(lattice, shape=keys["shape"], scale=scale)
+
+    def asking(self) -> dict[str, Any]:
+        """The keys of a question in a survey file: the inverse of `asked`."""
+        return {**self.lattice.to_dict(), "shape": self.shape, "noise_scale": self.scale}
+
+    @classmethod
+    def costing(cls, lattice: Lattice, *, epsilon: float, **extra: float) -> TwoSidedGamma:
+        """The noise of this ``shape`` and the least scale whose loss is at most epsilon."""
+        # Here, so that a device that never uses this noise does without scipy.
+        from scipy.optimize import brentq
+
+        shape = extra["shape"]
+        least = cls.least_epsilon(lattice, shape=shape)
+        if least > epsilon:
+            raise InvalidInput(
+                f"epsilon >= {least:.3g} for two-sided gamma noise of shape {shape:g} on "
+                f"{lattice.size} cells",
+                f"epsilon={epsilon:g}",
+                "Take a shape nearer to 1, or fewer cells.",
+            )
+
+        def excess(log_scale: float) -> float:
+            return _scaled(lattice, shape, log_scale).spend.epsilon - epsilon
+
+        low, high = math.log(NARROW), math.log(WIDE * lattice.size)
+        if excess(low) > 0:
+            low = brentq(excess, low, high, xtol=1e-9)
+        while excess(low) > 0:  # a root is right to the last digits only
+            low += 1e-9
+        return _scaled(lattice, shape, low)
+
+    @classmethod
+    def least_epsilon(cls, lattice: Lattice, **extra: float) -> float:
+        """The loss of noise so wide that its scale no longer matters."""
+        return _scaled(lattice, extra["shape"], math.log(WIDE * lattice.size)).spend.epsilon
 
     def __repr__(self) -> str:
         where = "" if self.shape == 1 else " on this lattice only"
@@ -152,16 +200,15 @@ class TwoSidedGamma(Numeric):
             )
         return found
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "mechanism": self.name,
-            "lattice": self.lattice.to_dict(),
-            "shape": self.shape,
-            "scale": self.scale,
-            # The table is made with floats: two machines agree on the noise if they agree on this.
-            "table": self._digest,
-        }
+    def stated(self) -> dict[str, Any]:
+        """A digest of the public table that the noise really has."""
+        # The table is made with floats: two machines agree on the noise if they agree on this.
+        return {"table": self._digest}
+
+
+def _scaled(lattice: Lattice, shape: float, log_scale: float) -> TwoSidedGamma:
+    width = (lattice.high - lattice.low) / lattice.size
+    return TwoSidedGamma(lattice, shape=shape, scale=width * math.exp(log_scale))
 
 
 def _table(shape: float, scale: float, m: int) -> tuple[int, ...]:

@@ -15,11 +15,11 @@ from confide.accounting import checked_epsilon
 from confide.displays import ESTIMATE, NAIVE, TRUTH, commas, new_axes
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Lattice
+from confide.mechanisms import numeric
 from confide.planning.bounds import BoundsRow, bounds_table, candidates
 from confide.planning.metrics import QUANTILES, Truth
 from confide.planning.populations import Population, guess
 from confide.planning.scenario import (
-    MECHANISMS,
     ROUGH,
     ErrorCurve,
     Row,
@@ -475,8 +475,9 @@ def plan(
     population
         A name (see `Population.named`), pilot values, a density, or a distribution of scipy.stats.
     mechanisms
-        Among ``"square-wave"``, ``"laplace"`` and ``"two-sided-gamma"`` (of the given ``shape``,
-        with the least noise whose loss on this lattice is epsilon).
+        Names of mechanisms for numbers: ``"square-wave"``, ``"laplace"``, ``"two-sided-gamma"`` (of
+        the given ``shape``, with the least noise whose loss on this lattice is epsilon), or one
+        that was added to `confide.mechanisms.KINDS`.
     response
         For a regression on the values: ``"line"``, ``"hump"``, ``"wave"`` or ``"step"`` from 0 to
         1, or a function; its noise is even, of standard deviation ``deviation`` (default 0.25).
@@ -516,7 +517,7 @@ def plan(
     lattice = Lattice(low=low, high=high, size=size, scale=scale)
     chosen = guess(population, low=lattice.low, high=lattice.high, reach=reach)
     several = (mechanisms,) if isinstance(mechanisms, str) else mechanisms
-    names = tuple(dict.fromkeys(_checks.one_of(MECHANISMS, mechanism=m) for m in several))
+    names = tuple(dict.fromkeys(_checks.one_of(tuple(numeric()), mechanism=m) for m in several))
     if not names:
         raise InvalidInput("at least one mechanism", "none")
     shares = tuple(_inside(q) for q in quantiles)

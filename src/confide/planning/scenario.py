@@ -12,13 +12,11 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from confide._types import Floats
 from confide.errors import InvalidInput
-from confide.lattice import Lattice
-from confide.mechanisms import Laplace, Numeric, SquareWave, TwoSidedGamma
 from confide.planning.metrics import Metric, Truth, metrics
+from confide.mechanisms import Numeric, Partition, numeric
 from confide.planning.simulation import (
     Draw,
     ResponseCurve,
@@ -126,8 +124,7 @@ def crossing(
     return min(max(x * (error(x, False) / target) ** 2, least), most)
 
 
-MECHANISMS = ("square-wave", "laplace", "two-sided-gamma")
-PARTITION = "partition"
+PARTITION = Partition.name
 """For a regression only: there the response is private too."""
 ALL, ROUGH = "all", "rough"
 FEW = 20
@@ -135,8 +132,6 @@ FEW = 20
 SLOW = 16
 """Surveys, at most, for the intervals that an estimate prints."""
 LEAST_EPSILON = 0.05
-NARROW, WIDE = 1e-2, 1e5
-"""Scales of two-sided gamma noise to look among: in cells, and in ranges."""
 
 
 @dataclass(frozen=True)
@@ -263,46 +258,16 @@ class Scenario:
 
     def least_epsilon(self, name: str) -> float:
         """The smallest epsilon that a mechanism is looked at with."""
-        if name == TwoSidedGamma.name:
-            least = least_epsilon(self.truth.lattice, self.shape)
-            return max(LEAST_EPSILON, least * (1 + 1e-3))
-        return LEAST_EPSILON
+        kind, extra = self._kind(name)
+        return max(LEAST_EPSILON, kind.least_epsilon(self.truth.lattice, **extra) * (1 + 1e-3))
 
     def mechanism(self, name: str, epsilon: float) -> Numeric:
         """A mechanism of this name whose loss is epsilon."""
-        lattice = self.truth.lattice
-        if name == TwoSidedGamma.name:
-            return gamma(lattice, self.shape, epsilon)
-        return (SquareWave if name == SquareWave.name else Laplace)(lattice, epsilon=epsilon)
+        kind, extra = self._kind(name)
+        return kind.costing(self.truth.lattice, epsilon=epsilon, **extra)
 
-
-def gamma(lattice: Lattice, shape: float, epsilon: float) -> TwoSidedGamma:
-    """Two-sided gamma noise of the least scale whose loss on this lattice is at most epsilon."""
-    least = least_epsilon(lattice, shape)
-    if least > epsilon:
-        raise InvalidInput(
-            f"epsilon >= {least:.3g} for two-sided gamma noise of shape {shape:g} on "
-            f"{lattice.size} cells",
-            f"epsilon={epsilon:g}",
-            "Take a shape nearer to 1, or fewer cells.",
-        )
-
-    def excess(log_scale: float) -> float:
-        return _gamma(lattice, shape, log_scale).spend.epsilon - epsilon
-
-    low, high = math.log(NARROW), math.log(WIDE * lattice.size)
-    if excess(low) > 0:
-        low = scipy.optimize.brentq(excess, low, high, xtol=1e-9)
-    while excess(low) > 0:  # a root is right to the last digits only
-        low += 1e-9
-    return _gamma(lattice, shape, low)
-
-
-def least_epsilon(lattice: Lattice, shape: float) -> float:
-    """The loss of noise so wide that its scale no longer matters."""
-    return _gamma(lattice, shape, math.log(WIDE * lattice.size)).spend.epsilon
-
-
-def _gamma(lattice: Lattice, shape: float, log_scale: float) -> TwoSidedGamma:
-    width = (lattice.high - lattice.low) / lattice.size
-    return TwoSidedGamma(lattice, shape=shape, scale=width * math.exp(log_scale))
+    def _kind(self, name: str) -> tuple[type[Numeric], dict[str, float]]:
+        """The kind of this name, and what it must know besides an epsilon."""
+        kind = numeric()[name]
+        given = {"shape": self.shape}
+        return kind, {key: given[key] for key in kind.extra}

@@ -13,25 +13,10 @@ from confide import _checks
 from confide.errors import InvalidInput, Unsupported
 from confide.files import parse
 from confide.lattice import Categories, Lattice
-from confide.mechanisms import (
-    Joint,
-    Laplace,
-    Mechanism,
-    RandomizedResponse,
-    SquareWave,
-    TwoSidedGamma,
-)
+from confide.mechanisms import Joint, Mechanism
+from confide.mechanisms.register import KINDS, NUMBERS, WORDS
 
 REFUSE = "refuse"
-_NUMBERS = ("epsilon", "low", "high", "size", "shape", "noise_scale")
-_CELLS = ("low", "high", "size", "scale")
-# The keys of a question, by mechanism; those in the first tuple are needed.
-_KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    SquareWave.name: (("low", "high", "epsilon"), ("size", "scale")),
-    Laplace.name: (("low", "high", "epsilon"), ("size", "scale")),
-    TwoSidedGamma.name: (("low", "high", "shape", "noise_scale"), ("size", "scale")),
-    RandomizedResponse.name: (("categories", "epsilon"), ()),
-}
 
 
 @dataclass(frozen=True)
@@ -117,12 +102,7 @@ class Question:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with the keys of a survey file."""
-        fields: dict[str, Any] = {"mechanism": self.mechanism.name, **self.axis.to_dict()}
-        if isinstance(self.mechanism, TwoSidedGamma):
-            fields["shape"] = self.mechanism.shape
-            fields["noise_scale"] = self.mechanism.scale
-        else:
-            fields["epsilon"] = self.mechanism.spend.epsilon
+        fields = {"mechanism": self.mechanism.name, **self.mechanism.asking()}
         if self.missing is not None:
             fields["missing"] = self.missing
         return fields
@@ -132,7 +112,7 @@ class Question:
         """The question that some keys of a survey file describe."""
         if not isinstance(fields, Mapping):
             raise InvalidInput("a table of keys", _checks.shown(fields))
-        usual = RandomizedResponse.name if "categories" in fields else SquareWave.name
+        usual = WORDS if "categories" in fields else NUMBERS
         kind = fields.get("mechanism", usual)
         if kind == Joint.name:
             raise InvalidInput(
@@ -140,15 +120,15 @@ class Question:
                 f"mechanism={kind!r}",
                 "Joint questions are asked in Python: cf.Joint.",
             )
-        kind = _checks.one_of(tuple(_KEYS), mechanism=kind)
-        needed, others = _KEYS[kind]
-        known = (*needed, *others, "mechanism", "missing")
-        _checks.known_keys(fields, known, f"a {kind} mechanism")
-        for key in needed:
+        asked = {name: each for name, each in KINDS.items() if each.needed}
+        make = asked[_checks.one_of(tuple(asked), mechanism=kind)]
+        own = (*make.needed, *make.optional)
+        _checks.known_keys(fields, (*own, "mechanism", "missing"), f"a {make.name} mechanism")
+        for key in make.needed:
             if key not in fields:
                 raise InvalidInput(f"the key {key!r}", "none")
-        for key in _NUMBERS:
-            if isinstance(fields.get(key), str):
+        for key in own:
+            if key not in make.words and isinstance(fields.get(key), str):
                 raise InvalidInput(
                     f"a number for the key {key!r}",
                     f"text, {_checks.shown(fields[key])}",
@@ -164,15 +144,4 @@ class Question:
                     "Give the category another name.",
                 )
             missing = None
-        return cls(_mechanism(kind, fields), missing)
-
-
-def _mechanism(kind: str, fields: Mapping[str, Any]) -> Mechanism:
-    if kind == RandomizedResponse.name:
-        return RandomizedResponse(fields["categories"], epsilon=fields["epsilon"])
-    lattice = Lattice(**{key: fields[key] for key in _CELLS if key in fields})
-    if kind == TwoSidedGamma.name:
-        scale = _checks.positive(noise_scale=fields["noise_scale"])
-        return TwoSidedGamma(lattice, shape=fields["shape"], scale=scale)
-    make = Laplace if kind == Laplace.name else SquareWave
-    return make(lattice, epsilon=fields["epsilon"])
+        return cls(make.asked({key: fields[key] for key in own if key in fields}), missing)

@@ -32,7 +32,7 @@ def to_arrow(reports: Reports, *, name: str = "report") -> Any:
     >>> from_table(to_arrow(made)).mechanism == made.mechanism
     True
     """
-    parts = getattr(reports.mechanism, "parts", None) or {name: reports.mechanism}
+    parts = {key or name: part for key, part in reports.mechanism.marginals.items()}
     columns = reports.indices.reshape(len(reports), len(parts)).T
     table = arrow.arrow().table(dict(zip(parts, map(np.ascontiguousarray, columns), strict=True)))
     return table.replace_schema_metadata(Stamp(parts, reports.simulated).metadata())
@@ -113,7 +113,7 @@ class Made:
         if column is not None:
             names = [column] if isinstance(column, str) else list(column)
         elif isinstance(mechanism, Joint):
-            names = list(mechanism.parts)
+            names = list(mechanism.mechanisms)
         else:
             names = list(stamp.mechanisms if stamp else there)
         wanted = len(mechanism.law.outputs) if mechanism else min(max(len(names), 1), 3)

@@ -18,13 +18,9 @@ from confide._types import Floats
 from confide.accounting import Spend, checked_epsilon
 from confide.errors import ConfideError, ConfideWarning, InvalidInput, alone
 from confide.lattice import Lattice
-from confide.mechanisms import Laplace, Mechanism, SquareWave
+from confide.mechanisms import Mechanism, Numeric, numeric
 
 Bound = float | Sequence[float]
-MECHANISMS: dict[str, type[SquareWave | Laplace]] = {
-    "square-wave": SquareWave,
-    "laplace": Laplace,
-}
 
 
 def warn_outside(
@@ -110,11 +106,16 @@ class Private(BaseEstimator):  # type: ignore[misc]
         for at, (column, (low, high)) in enumerate(zip(X.T, ends, strict=True)):
             warn_outside(column, low, high, f"values of feature {at}", ("low", "high"))
 
+    @property
+    def _kind(self) -> type[Numeric]:
+        """The kind of mechanism that was named: one that an epsilon alone makes."""
+        known = {name: kind for name, kind in numeric().items() if not kind.extra}
+        return known[_checks.one_of(tuple(known), mechanism=self.mechanism)]
+
     def _mechanisms(self, features: int, share: float) -> list[Mechanism]:
-        kind = MECHANISMS[_checks.one_of(tuple(MECHANISMS), mechanism=self.mechanism)]
         low, high = self._box(features)
         return [
-            kind(Lattice(low=a, high=b, size=self.size), epsilon=share)
+            self._kind.costing(Lattice(low=a, high=b, size=self.size), epsilon=share)
             for a, b in zip(low, high, strict=True)
         ]
 

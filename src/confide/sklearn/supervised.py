@@ -25,7 +25,7 @@ from confide.estimators import (
 )
 from confide.lattice import Cells, Lattice
 from confide.mechanisms import Joint, Mechanism, Partition, RandomizedResponse
-from confide.sklearn.common import MECHANISMS, Bound, Private, guarded, warn_outside
+from confide.sklearn.common import Bound, Private, guarded, warn_outside
 from confide.summaries import CellSums, Counts
 
 
@@ -163,9 +163,11 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
         if public:
             self.curve_ = self._alone(X, responses, (low, high))
         elif X.shape[1] == 1:
-            kind = MECHANISMS[self.mechanism]
+            kind = self._kind
             lattice = Lattice(low=low, high=high, size=self.size)
-            self.curve_ = self._both(X, responses, lambda share: kind(lattice, epsilon=share))
+            self.curve_ = self._both(
+                X, responses, lambda share: kind.costing(lattice, epsilon=share)
+            )
         else:
             # The partition's responses lie evenly about zero.
             self.middle_ = (low + high) / 2

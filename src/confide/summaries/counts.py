@@ -335,9 +335,9 @@ class Counts:
 
     def marginal(self, question: str) -> Counts:
         """Counts of one question of a joint mechanism."""
-        parts = getattr(self.mechanism, "parts", None)
-        if parts is None or question not in parts:
-            known = ", ".join(parts or ["a joint mechanism"])
+        parts = self.mechanism.marginals
+        if len(parts) == 1 or question not in parts:
+            known = ", ".join(parts if len(parts) > 1 else ["a joint mechanism"])
             raise InvalidInput(f"a question among {known}", repr(question))
         others = tuple(axis for axis, name in enumerate(parts) if name != question)
         weights, response = self.weights, self.response

@@ -64,7 +64,7 @@ def checked(summary: Any, *, question: str = "") -> Counts:
             Implausible,
             stacklevel=3,
         )
-    parts = mechanism.parts if isinstance(mechanism, Joint) else {question: mechanism}
+    parts = mechanism.mechanisms if isinstance(mechanism, Joint) else {question: mechanism}
     for axis, (name, part) in enumerate(parts.items()):
         others = tuple(other for other in range(len(parts)) if other != axis)
         if isinstance(part, Mechanism) and not possible(part, counts.counts.sum(others)):

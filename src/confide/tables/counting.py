@@ -297,7 +297,7 @@ def _columns(
     if column is not None:
         names = (column,) if isinstance(column, str) else tuple(column)
     elif isinstance(mechanism, Joint):
-        names = tuple(mechanism.parts)
+        names = tuple(mechanism.mechanisms)
     else:
         names = tuple(opened(table, ()).table.columns)
     wanted = len(mechanism.law.outputs)
@@ -331,7 +331,7 @@ def checked(source: Opened, query: Query, simulated: bool) -> bool:
         said.add(simulated if stamp is None else stamp.simulated)
         if stamp is None:
             continue
-        parts = getattr(query.mechanism, "parts", None) or {"": query.mechanism}
+        parts = query.mechanism.marginals
         for name, part in zip(query.columns, parts.values(), strict=True):
             if stamp.made([name], where) != part:
                 raise differs([name], where)

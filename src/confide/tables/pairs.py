@@ -91,7 +91,7 @@ class Pair:
     def epsilons(self) -> dict[str, float | None]:
         """What each private answer costs."""
         mechanism = self.counts.mechanism
-        parts = mechanism.parts if isinstance(mechanism, Joint) else {self.x: mechanism}
+        parts = mechanism.mechanisms if isinstance(mechanism, Joint) else {self.x: mechanism}
         costs = {
             name: part.spend.epsilon for name, part in parts.items() if isinstance(part, Mechanism)
         }
@@ -276,7 +276,7 @@ class _Wanted:
         """A summary of two questions together, made in Python."""
         survey, counts = self.survey, found.only()
         assert isinstance(counts.mechanism, Joint)
-        parts = counts.mechanism.parts
+        parts = counts.mechanism.mechanisms
         if self.y is None or self.y not in parts or len(parts) > 2:
             raise InvalidInput(
                 f"y to name one of two questions in {named(path)}",

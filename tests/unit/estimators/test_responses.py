@@ -36,7 +36,7 @@ def test_sums_are_those_of_the_scores():
     joint = Joint({"x": X, "rate": Laplace(RATE, epsilon=2.0)})
     reports = joint.simulate({"x": rng.random(500), "rate": 5 + 20 * rng.random(500)}, seed=1)
     counts = Counts.of(reports)
-    scores = response_scores(joint.parts["rate"])
+    scores = response_scores(joint.mechanisms["rate"])
     plain = unbiased_response(counts, "rate")
     for report in range(counts.counts.shape[0]):
         g = scores[reports.indices[reports.indices[:, 0] == report, 1]]

@@ -17,7 +17,7 @@ from confide.planning.bounds import best_bounds
 from confide.planning.metrics import Metric, Truth, metrics
 from confide.planning.planner import Plan, plan
 from confide.planning.populations import NAMES, Population, guess
-from confide.planning.scenario import ErrorCurve, Unreachable, crossing, gamma
+from confide.planning.scenario import ErrorCurve, Unreachable, crossing
 from confide.planning.simulation import (
     ResponseCurve,
     density_draw,
@@ -266,12 +266,12 @@ def test_bounds_weigh_clipping_against_noise():
 
 def test_gamma_spends_what_is_asked():
     lattice = Lattice(low=0, high=1, size=64)
-    mechanism = gamma(lattice, 0.9, 1.5)
+    mechanism = TwoSidedGamma.costing(lattice, epsilon=1.5, shape=0.9)
     assert isinstance(mechanism, TwoSidedGamma)
     assert mechanism.spend.epsilon == pytest.approx(1.5, rel=1e-6)
     assert mechanism.spend.epsilon <= 1.5
     with pytest.raises(InvalidInput, match=r"Expected epsilon >= .* got epsilon=0.1"):
-        gamma(lattice, 0.8, 0.1)
+        TwoSidedGamma.costing(lattice, epsilon=0.1, shape=0.8)
     asked = plan(n=2000, epsilon=1.5, mechanisms=["two-sided-gamma"], surveys=4, **UNIT)
     assert {row.mechanism for row in asked.rows} == {"two-sided-gamma"}
 

@@ -167,7 +167,7 @@ def test_every_estimator_says_so_once(estimator, counts):
     told = [str(warning.message) for warning in caught if "got counts" in str(warning.message)]
     name, mechanism = "", counts.mechanism
     if isinstance(mechanism, Joint):
-        name, mechanism = " of 'age'", mechanism.parts["age"]
+        name, mechanism = " of 'age'", mechanism.mechanisms["age"]
     assert len(told) == 1
     assert told[0].startswith(SENTENCE.format(name, mechanism.name))
     assert "privatize raw values first" in told[0]
