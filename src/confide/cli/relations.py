@@ -231,7 +231,7 @@ def _say(pair: Pair) -> None:
     if not isinstance(mechanism, Mechanism):
         return
     if isinstance(mechanism, Joint):
-        costs = output.costs([part.spend.epsilon for part in mechanism.parts.values()])
+        costs = output.costs([part.spend.epsilon for part in mechanism.mechanisms.values()])
         each = " and ".join(
             f"{cost} for {name!r}" for name, cost in zip(pair.epsilons, costs, strict=True)
         )

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from confide._types import Floats
 from confide.errors import InvalidInput
-from confide.planning.metrics import Metric, Truth, metrics
 from confide.mechanisms import Numeric, Partition, numeric
+from confide.planning.metrics import Metric, Truth, metrics
 from confide.planning.simulation import (
     Draw,
     ResponseCurve,
