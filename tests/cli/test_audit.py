@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from confide import audits
+from confide.audits import surveys
+from confide.audits.attacks import ALPHA
+from confide.audits.findings import Finding
 from confide.cli.app import run
 
 SURVEY = """
@@ -104,3 +108,21 @@ def test_bad_input_gets_a_sentence(
     told = capsys.readouterr()
     assert told.out == ""
     assert len(told.err.strip().splitlines()) == 1
+
+
+def test_a_layer_is_one_entry(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[float] = []
+
+    def check(mechanism: Any, n: int, alpha: float, seed: int | None) -> Finding:
+        asked.append(alpha)
+        return Finding("size", repr(mechanism), 1.0, holds=False, unseen="")
+
+    layer = surveys.Layer("size", "how many cells there are", "everything", check, chance=True)
+    monkeypatch.setattr(surveys, "LAYERS", (*surveys.LAYERS, layer))
+    assert run(["audit", "survey.toml", "--n", "1000"]) == 1
+    said = capsys.readouterr().out
+    assert "size: how many cells there are" in said
+    assert "FAULT" in said
+    assert asked[0] == pytest.approx(ALPHA / (3 * len(asked) + 1))

@@ -17,22 +17,85 @@ from confide.audits.indices import index
 from confide.audits.joints import seen_together
 from confide.audits.losses import exact
 from confide.errors import InvalidInput
+from confide.mechanisms import Mechanism
 from confide.questions import Questionnaire
 
-CARRYING = ("exact", "grid", "index")
-"""Checks that carry a claim: where one of them has nothing to look at, it is not carried."""
-UNSEEN = {
-    "exact": losses.UNSEEN,
-    "grid": grids.UNSEEN,
-    "index": indices.UNSEEN,
-    "fit": fits.UNSEEN,
-    "sampled": attacks.UNSEEN,
-    "joint": joints.UNSEEN,
-    "outside": "No check can see what happens outside confide: other data about the same people, a "
-    "device that sends more than its report, the time or address of sending, answers asked for "
-    "again in another survey, or a machine whose source of randomness is broken.",
-}
-"""What each check cannot see, and what none can."""
+Check = Callable[[Mechanism, int, float, int | None], Finding]
+"""A mechanism, how many reports to draw, alpha and a seed: what was found."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One check of every question.
+
+    Parameters
+    ----------
+    name
+        The layer of its findings.
+    words
+        What it looks at, for people.
+    unseen
+        What it cannot see.
+    check
+        The check itself.
+    carries
+        Whether the claim rests on it: where it has nothing to look at, the claim is not carried.
+    chance
+        Whether it draws reports, so that it may raise a false alarm and needs its part of alpha.
+    """
+
+    name: str
+    words: str
+    unseen: str
+    check: Check
+    carries: bool = False
+    chance: bool = False
+
+
+LAYERS = (
+    Layer(
+        "exact",
+        "the formulas, worked out without rounding, for all answers and all reports",
+        losses.UNSEEN,
+        lambda mechanism, n, alpha, seed: exact(mechanism),
+        carries=True,
+    ),
+    Layer(
+        "grid",
+        "the code that makes reports, fed evenly spaced numbers for random ones",
+        grids.UNSEEN,
+        lambda mechanism, n, alpha, seed: grid(mechanism),
+        carries=True,
+    ),
+    Layer(
+        "index",
+        "missing, infinite, huge and odd answers: refused, or moved within the bounds",
+        indices.UNSEEN,
+        lambda mechanism, n, alpha, seed: index(mechanism),
+        carries=True,
+    ),
+    Layer(
+        "fit",
+        "reports made as respondents' are, counted against the formulas",
+        fits.UNSEEN,
+        lambda mechanism, n, alpha, seed: fitted(mechanism, alpha=alpha, seed=seed),
+        chance=True,
+    ),
+    Layer(
+        "sampled",
+        "an attack: tell from real reports alone which of two answers was given",
+        attacks.UNSEEN,
+        lambda mechanism, n, alpha, seed: attacked(mechanism, n=n, alpha=alpha, seed=seed),
+        chance=True,
+    ),
+)
+"""The checks of a question, in the order in which they run. A new one is one entry."""
+JOINT = "the same attack on all reports of one respondent together"
+OUTSIDE = (
+    "No check can see what happens outside confide: other data about the same people, a device "
+    "that sends more than its report, the time or address of sending, answers asked for again in "
+    "another survey, or a machine whose source of randomness is broken."
+)
 
 
 @dataclass(frozen=True)
@@ -89,7 +152,9 @@ class SurveyAudit:
                 "lower_bound": plain(by["sampled"].lower_bound),
                 "holds": self.together.holds
                 and all(finding.holds for finding in findings)
-                and all(layer in by and by[layer].looked for layer in CARRYING),
+                and all(
+                    layer.name in by and by[layer.name].looked for layer in LAYERS if layer.carries
+                ),
             }
         return rows
 
@@ -102,9 +167,15 @@ class SurveyAudit:
         return ClaimDisplay(list(rows), *columns).plot(ax)
 
     @property
+    def checked(self) -> Mapping[str, str]:
+        """What each check looks at."""
+        return {layer.name: layer.words for layer in LAYERS} | {"joint": JOINT}
+
+    @property
     def unseen(self) -> Mapping[str, str]:
         """What each check cannot see, and under "outside" what none can."""
-        return UNSEEN
+        each = {layer.name: layer.unseen for layer in LAYERS}
+        return each | {"joint": joints.UNSEEN, "outside": OUTSIDE}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -158,21 +229,14 @@ def survey(
         raise InvalidInput("a Survey", _checks.shown(questions))
     alpha = checked_alpha(alpha)
     mechanisms = questions.mechanisms
-    # Two statistical checks a question and one of all.
-    own = alpha / (2 * len(mechanisms) + 1)
-    steps, done = 5 * len(mechanisms) + 1, 0
+    # Every check that may raise a false alarm has its part of alpha, and so has that of all.
+    own = alpha / (sum(layer.chance for layer in LAYERS) * len(mechanisms) + 1)
+    steps, done = len(LAYERS) * len(mechanisms) + 1, 0
     findings: dict[str, tuple[Finding, ...]] = {}
     for name, mechanism in mechanisms.items():
-        checks: list[Callable[[], Finding]] = [
-            lambda mechanism=mechanism: exact(mechanism),  # type: ignore[misc]
-            lambda mechanism=mechanism: grid(mechanism),  # type: ignore[misc]
-            lambda mechanism=mechanism: index(mechanism),  # type: ignore[misc]
-            lambda mechanism=mechanism: fitted(mechanism, alpha=own, seed=seed),  # type: ignore[misc]
-            lambda mechanism=mechanism: attacked(mechanism, n=n, alpha=own, seed=seed),  # type: ignore[misc]
-        ]
         found = []
-        for check in checks:
-            found.append(check())
+        for layer in LAYERS:
+            found.append(layer.check(mechanism, n, own, seed))
             done += 1
             if tell is not None:
                 tell(done / steps)

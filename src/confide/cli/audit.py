@@ -18,15 +18,6 @@ from confide.survey import Survey
 if TYPE_CHECKING:
     from confide.audits import SurveyAudit
 
-WORDS = {
-    "exact": "the formulas, worked out without rounding, for all answers and all reports",
-    "grid": "the code that makes reports, fed evenly spaced numbers for random ones",
-    "index": "missing, infinite, huge and odd answers: refused, or moved within the bounds",
-    "fit": "reports made as respondents' are, counted against the formulas",
-    "sampled": "an attack: tell from real reports alone which of two answers was given",
-    "joint": "the same attack on all reports of one respondent together",
-}
-
 
 def audit(
     survey: Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey, .toml or .json.")],
@@ -79,7 +70,7 @@ def _tell(found: SurveyAudit, path: Path) -> None:
         "breach, and far below it is no proof of safety.",
         "",
         "What was checked:",
-        *(f"  {name}: {words}" for name, words in WORDS.items()),
+        *(f"  {name}: {words}" for name, words in found.checked.items()),
         "",
     )
     for name, finding in found.faults:
