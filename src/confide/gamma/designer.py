@@ -493,7 +493,9 @@ class Caps:
         if self.near is not None:
             over.append(float(gammainc(noise.shape, NEAR * self.sd / noise.scale)) - self.near)
         if self.delta is not None:
-            over.append(gamma_delta(self.delta[0], noise, extent=self.extent) - self.delta[1])
+            over.append(
+                gamma_delta(noise, epsilon=self.delta[0], extent=self.extent) - self.delta[1]
+            )
         return max(over)
 
     def lowest(self, search: Search, start: float) -> float:
@@ -508,7 +510,7 @@ class Caps:
                 near = -math.expm1(-NEAR * self.sd / laplace.scale)
                 parts.append(f"near_cap >= {near:.3g}")
             if self.delta is not None:
-                delta = gamma_delta(self.delta[0], noise, extent=self.extent)
+                delta = gamma_delta(noise, epsilon=self.delta[0], extent=self.extent)
                 parts.append(f"delta >= {delta:.3g} at epsilon {self.delta[0]:g}")
             raise InvalidInput(
                 f"caps that shape 1 keeps within at this protection: {' and '.join(parts)}",
@@ -650,7 +652,7 @@ def optimal_gamma(
         extent=extent,
         observed=bounds is None,
         epsilon=gamma_epsilon(noise, extent=extent),
-        delta_at=tuple((e, gamma_delta(e, noise, extent=extent)) for e in EPSILONS),
+        delta_at=tuple((e, gamma_delta(noise, epsilon=e, extent=extent)) for e in EPSILONS),
         bandwidth=found.bandwidth,
         error=found.error,
         laplace=laplace,

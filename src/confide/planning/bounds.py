@@ -94,7 +94,7 @@ def bounds_table(
         # The metrics' order is that of what `clipped` returns, turned round.
         clip = own.truth.clipped[1 - at]
         total = own.best(mechanism, metric, n, epsilon, look=ROUGH).error
-        outside = truth.population.outside(lattice.low, lattice.high)
+        outside = truth.population.outside(low=lattice.low, high=lattice.high)
         rows.append(BoundsRow(lattice.low, lattice.high, outside, clip, total - clip))
     return tuple(rows)
 

@@ -549,7 +549,7 @@ def plan(
         epsilon=epsilon,
         lattice=lattice,
         name=chosen.name,
-        outside=chosen.outside(lattice.low, lattice.high),
+        outside=chosen.outside(low=lattice.low, high=lattice.high),
         level=scenario.level,
         rows=rows,
         price=_price(scenario, n, epsilon),

@@ -78,7 +78,7 @@ class Truth:
     @cached_property
     def clipped(self) -> tuple[float, float]:
         """What the bounds cost the mean and W1."""
-        return self.population.clipped(self.lattice.low, self.lattice.high)
+        return self.population.clipped(low=self.lattice.low, high=self.lattice.high)
 
     @cached_property
     def values(self) -> Floats:
@@ -305,7 +305,7 @@ def regression_draw(truth: Truth, mechanism: Numeric, n: int, curve: ResponseCur
         sums = count * at + np.sqrt(count) * spread * generator.standard_normal(count.size)
         sums = np.clip(sums, count * low, count * high)
         squares = np.maximum(count * (at**2 + spread**2), sums**2 / np.maximum(count, 1))
-        response = Response(sums, squares, low, high)
+        response = Response(sums, squares, low=low, high=high)
         counts = Counts(mechanism, count, simulated=True, response=response)
         found = {}
         for name, estimator in ESTIMATORS.items():

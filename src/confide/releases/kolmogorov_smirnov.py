@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -66,6 +66,7 @@ class KolmogorovSmirnov(Recipe):
     name: ClassVar[str] = "kolmogorov_smirnov"
 
     lattice: Lattice
+    _: KW_ONLY
     epsilon: float
     size: int | None = None
     points: int | None = None

@@ -6,7 +6,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
@@ -81,9 +81,10 @@ class Release:
     noisy: tuple[int, ...]
     spend: Spend
     facts: Mapping[str, Any]
+    _: KW_ONLY
     answer: Mapping[str, float] | None = None
     curve: Density | None = None
-    simulated: bool = field(default=False, kw_only=True)
+    simulated: bool = False
 
     def words(self) -> str:
         """What a person in the data may fear from this release."""
@@ -146,8 +147,8 @@ class Release:
             tuple(noisy),
             spend,
             facts,
-            known,
-            None if curve is None else CellDensity.from_dict(curve),
+            answer=known,
+            curve=None if curve is None else CellDensity.from_dict(curve),
             simulated=simulated,
         )
 
@@ -296,8 +297,8 @@ class Recipe(ABC):
             noisy,
             self.spend,
             {**self._facts(spec["n"]), **found["facts"]},
-            found.get("answer"),
-            found.get("curve"),
+            answer=found.get("answer"),
+            curve=found.get("curve"),
             simulated=simulated,
         )
 
