@@ -35,7 +35,7 @@ UNSEEN = {
 """What each check cannot see, and what none can."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SurveyAudit:
     """What the checks found, by question and for all questions together.
 
@@ -52,6 +52,10 @@ class SurveyAudit:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "questions", MappingProxyType(dict(self.questions)))
+
+    def __repr__(self) -> str:
+        verdict = "holds" if self.holds else "FAILS"
+        return f"<SurveyAudit of {len(self.questions)} questions: {verdict}>"
 
     @property
     def holds(self) -> bool:

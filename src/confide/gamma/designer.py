@@ -17,7 +17,18 @@ from scipy.special import gammainc
 from confide import _checks
 from confide._types import Floats
 from confide.accounting import odds, rounded_up
-from confide.displays import ESTIMATE, NAIVE, TRUTH, commas, new_axes, next_color, once
+from confide.curves.frames import frame
+from confide.displays import (
+    ESTIMATE,
+    NAIVE,
+    TRUTH,
+    card,
+    commas,
+    new_axes,
+    next_color,
+    once,
+    sketch,
+)
 from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import Deconvolution
 from confide.foreign.noise import TwoSidedGamma
@@ -216,6 +227,16 @@ class GammaDesign:
             f"<GammaDesign shape={self.shape:.3g}, scale={self.scale:.4g}: mu={self.mu:g} at "
             f"certainty {self.certainty:g}, not differential privacy ({privacy})>"
         )
+
+    def _repr_html_(self) -> str:
+        """The smallest scales by shape as a small picture, for notebooks."""
+        ordered = sorted(self.eligible, key=lambda pair: pair.shape)
+        scales = np.array([pair.scale for pair in ordered])
+        return card(sketch(scales, name="smallest scales by shape"), repr(self))
+
+    def to_frame(self) -> Any:
+        """The eligible pairs of shape and scale with their errors, as a table of pandas."""
+        return frame([vars(pair).copy() for pair in self.eligible])
 
     def small_noise(self) -> str:
         """What mu does not see."""

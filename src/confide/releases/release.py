@@ -16,6 +16,9 @@ import numpy.typing as npt
 from confide import _checks
 from confide.accounting import Spend, checked_epsilon, odds, rounded_up
 from confide.curves import CellDensity, Density
+from confide.curves.forms import short
+from confide.curves.frames import frame
+from confide.displays import card
 from confide.errors import ConfideWarning, InvalidInput, Mismatch, unquoted
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.lattice import Lattice
@@ -55,7 +58,7 @@ class Charges(Protocol):
         """Charge, then make; for a key already charged, return what was made then."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Release:
     """What leaves the curator: a curve or an answer, and what it costs those in the data.
 
@@ -85,6 +88,27 @@ class Release:
     answer: Mapping[str, float] | None = None
     curve: Density | None = None
     simulated: bool = False
+
+    def __repr__(self) -> str:
+        kind, what = self.spec.get("release", "release"), self.spec.get("what")
+        name = f"{kind} of {self.spec.get('n', 0):,} records" + (f", {what}" if what else "")
+        cost = f"epsilon={self.spend.epsilon:g}"
+        if self.spend.delta:
+            cost += f", delta={self.spend.delta:g}"
+        found = f": {short(float(self.answer['value']))}" if self.answer is not None else ""
+        return f"<Release {name}, {cost}{', simulated' * self.simulated}{found}>"
+
+    def _repr_html_(self) -> str:
+        """The curve as a small picture, and what it is, for notebooks."""
+        return card("" if self.curve is None else self.curve._picture(), repr(self))
+
+    def to_frame(self) -> Any:
+        """The answer with its interval, or the curve's mean and quartiles, as a table of pandas."""
+        if self.answer is None:
+            assert self.curve is not None
+            return self.curve.to_frame()
+        ends = {"estimate": self.answer["value"], **{key: self.answer[key] for key in ANSWER[1:3]}}
+        return frame([{"quantity": self.spec.get("what"), **ends}])
 
     def words(self) -> str:
         """What a person in the data may fear from this release."""
