@@ -25,7 +25,7 @@ UNSEEN = {
     "exact": losses.UNSEEN,
     "grid": grids.UNSEEN,
     "index": indices.UNSEEN,
-    "fit": fits.UNSEEN,
+    "goodness": fits.UNSEEN,
     "sampled": attacks.UNSEEN,
     "joint": joints.UNSEEN,
     "outside": "No check can see what happens outside confide: other data about the same people, a "

@@ -22,7 +22,7 @@ WORDS = {
     "exact": "the formulas, worked out without rounding, for all answers and all reports",
     "grid": "the code that makes reports, fed evenly spaced numbers for random ones",
     "index": "missing, infinite, huge and odd answers: refused, or moved within the bounds",
-    "fit": "reports made as respondents' are, counted against the formulas",
+    "goodness": "reports made as respondents' are, counted against the formulas",
     "sampled": "an attack: tell from real reports alone which of two answers was given",
     "joint": "the same attack on all reports of one respondent together",
 }
