@@ -53,7 +53,7 @@ RESULT = ROOT / "evidence" / "audits" / "results.json"
 SMALL = Lattice(low=0, high=100, size=33)
 UNIT = Lattice(low=0, high=1, size=64)
 MECHANISM = tuple(LAYERS)
-OTHERS = ("exact", "grid", "index", "fit", "sampled")
+OTHERS = ("exact", "grid", "index", "goodness", "sampled")
 DATA = ([0.2] * 10 + [0.9], [0.2] * 10 + [0.1])
 COUNTED = ([0] * 10 + [1], [0] * 11)
 SOME = 4000
@@ -195,7 +195,7 @@ def _first(findings: dict[str, Finding], key: str) -> float | None:
 
 
 SAMPLED: dict[str, Callable[[Any, int, float], Finding]] = {
-    "fit": lambda each, seed, alpha: audits.fit(each, n=10_000, alpha=alpha, seed=seed),
+    "goodness": lambda each, seed, alpha: audits.goodness(each, n=10_000, alpha=alpha, seed=seed),
     "sampled": lambda each, seed, alpha: audits.sampled(each, n=20_000, alpha=alpha, seed=seed),
     "joint": lambda each, seed, alpha: audits.joint(each, n=8000, alpha=alpha, seed=seed),
 }
@@ -244,7 +244,7 @@ def table(kind: str, results: dict[str, Any]) -> str:
                 f"{row['alpha']:g}",
                 str(row["seeds"]),
                 str(row["alarms"]),
-                f"{row['largest_share_of_epsilon']:.3f}" if row["layer"] != "fit" else "",
+                f"{row['largest_share_of_epsilon']:.3f}" if row["layer"] != "goodness" else "",
             )
             for row in results["alarms"]
         ]

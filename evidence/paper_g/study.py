@@ -236,7 +236,7 @@ def checks(n: int) -> dict[str, Any]:
             for name in POPULATIONS
         },
         "deltas": {
-            str(s): gamma_delta(1.0, unit(shape=s, scale=1.0), extent=1.0)
+            str(s): gamma_delta(unit(shape=s, scale=1.0), epsilon=1.0, extent=1.0)
             for s in (0.95, 0.9, 0.8, 0.5)
         },
         "normal_normal": [

@@ -70,7 +70,9 @@ def bernsteins(
     bounds = axis if target.dim == 1 else {"x": axis, "y": axis}
     values = records[:, 0] if target.dim == 1 else dict(zip("xy", records.T, strict=True))
     for degree in DEGREES[: 8 if target.dim == 1 else 6]:
-        made = Bernstein(bounds, epsilon, degree=degree, **rules).simulate(values, seed=seed)
+        made = Bernstein(bounds, epsilon=epsilon, degree=degree, **rules).simulate(
+            values, seed=seed
+        )
         points = target.boxed.table[:, 0] if target.dim == 1 else target.boxed.table
         # A floor, so that one empty cell does not make the divergence infinite.
         heights = 0.99 * made.curve.cells.pdf(points) + 0.01 / (high - low) ** target.dim

@@ -22,7 +22,7 @@ def draw_times(draws: int = 10_000, *, epsilon: float = 5.0, seed: int = 1) -> d
     rng = np.random.default_rng(seed)
     sampler = Mollifier(reference=Gaussian(dim=2), epsilon=epsilon, seed=seed)
     data = {"point": np.ones((10_000, 2)), "reference": rng.normal(size=(10_000, 2))}
-    weights = [sampler.weigh(sampler.fit(records).log_ratio) for records in data.values()]
+    weights = [sampler.weigh(sampler.law_of(records).log_ratio) for records in data.values()]
     order = rng.permutation(np.repeat([0, 1], draws))
     entropy, band = SystemEntropy(), sampler.band
     taken = np.empty(order.size)

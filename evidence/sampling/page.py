@@ -31,7 +31,7 @@ sampler = cf.Mollifier(reference=cf.sampling.Gaussian(dim=2, sd=3.0), epsilon=2.
 samples = sampler.privatize(records, k=3)  # three synthetic records for 3 x 2 = 6
 samples.points, samples.spend
 
-law = sampler.fit(records)  # for the holder's eyes only
+law = sampler.law_of(records)  # for the holder's eyes only
 law.log_pdf([[1.0, -1.0]])
 ```
 
@@ -89,7 +89,7 @@ its bound. Theorem 5 needs two corrections: Hoeffding's lemma gives a factor c* 
 the low boosting regime, and in the high one Gamma is right for c* = log 2 only. Equation (13) of
 theorem 6 is printed as a lower bound of what boosting gains; with the advantages that a run has,
 if they are the same in every round, Jensen's inequality makes it an upper bound. Theorem 7 holds
-all the same, by a [proof](papers.md#theorem-7) without it. `MBDE(...).fit(records).facts`
+all the same, by a [proof](papers.md#theorem-7) without it. `MBDE(...).law_of(records).facts`
 reports bounds that hold, beside the one printed.
 """
 

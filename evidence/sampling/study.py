@@ -139,13 +139,13 @@ def costs(n: int, epochs: int) -> dict[str, float]:
     records, reference = ring().sample(n, 3), Gaussian(dim=2)
     start = time.process_time()
     sampler = Mollifier(reference=reference, epsilon=1.0, atoms=2000, seed=1)
-    sampler.weigh(sampler.fit(records).log_ratio)
+    sampler.weigh(sampler.law_of(records).log_ratio)
     ours = time.process_time() - start
     start = time.process_time()
-    MBDE(reference=reference, epsilon=1.0).fit(records)
+    MBDE(reference=reference, epsilon=1.0).law_of(records)
     adam = time.process_time() - start
     start = time.process_time()
-    MBDE(reference=reference, epsilon=1.0, learner=paper_network(epochs)).fit(records)
+    MBDE(reference=reference, epsilon=1.0, learner=paper_network(epochs)).law_of(records)
     printed = time.process_time() - start
     return {"default": ours, "mbde adam": adam, "mbde printed": printed, "epochs": epochs}
 
@@ -167,7 +167,7 @@ def fleet(respondents: int, sizes: tuple[int, ...], epsilon: float = 2.0) -> dic
     sampler = Mollifier(reference=Gaussian(), epsilon=epsilon, atoms=500)
     each = homes(respondents, 200)
     pool = Fleet.of(sampler.simulate(home, seed=at) for at, home in enumerate(each))
-    kinds = [sampler.fit(mean + generator.normal(0, 0.35, size=2000)).pdf for mean in ends[:, 0]]
+    kinds = [sampler.law_of(mean + generator.normal(0, 0.35, size=2000)).pdf for mean in ends[:, 0]]
     whole = np.log((kinds[0](judge.table) + kinds[1](judge.table)) / 2)
     mechanism = SquareWave(Lattice(low=-3, high=3, size=128), epsilon=epsilon)
     undone, heights = {}, np.zeros(())

@@ -197,7 +197,7 @@ def ratios(target: Mixture, n: int, seed: int, *, boxed: bool) -> Callable[..., 
     if boxed:
         low, high = target.box
         records = records[((records > low) & (records < high)).all(axis=1)]
-    fitted = Mollifier(reference=reference, epsilon=1.0).fit(records).log_ratio
+    fitted = Mollifier(reference=reference, epsilon=1.0).law_of(records).log_ratio
     grid = judge.table
     known = fitted(grid)
     return lambda x: known if x.shape == grid.shape and (x == grid).all() else fitted(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,14 @@ import numpy as np
 
 from confide._types import Floats
 from confide.errors import InvalidInput, extra
+
+__all__ = [
+    "DensityDisplay",
+    "DifferenceDisplay",
+    "ProportionsDisplay",
+    "RegressionDisplay",
+    "save",
+]
 
 TRUTH, NAIVE, ESTIMATE = "#222222", "#c9a227", "#2a6f97"
 CYCLE = (ESTIMATE, "#b23a48", "#6a994e", "#7b5ea7", "#c9721b", "#5c6770")
@@ -346,13 +355,34 @@ class DifferenceDisplay:
         return f"<DifferenceDisplay of the {self.name}{_with(self.level)}>"
 
 
-def sketch(heights: Floats, width: int = 320, height: int = 80) -> str:
+def card(picture: str, text: str) -> str:
+    """A small picture and a line of text below it, as HTML for notebooks."""
+    return f"<div>{picture}<br><code>{html.escape(text)}</code></div>"
+
+
+def _svg(inside: str, width: int, height: int, name: str) -> str:
+    return f'<svg width="{width}" height="{height}" role="img" aria-label="{name}">{inside}</svg>'
+
+
+def bars(shares: Sequence[float], names: Sequence[str], width: int = 320) -> str:
+    """Named bars as a small SVG: a share of the longest each."""
+    top = max(*shares, 1e-300)
+    parts = []
+    for row, (share, name) in enumerate(zip(shares, names, strict=True)):
+        length = 0.55 * width * max(share, 0.0) / top
+        parts.append(
+            f'<text x="{0.4 * width:.0f}" y="{18 * row + 13}" text-anchor="end" font-size="12">'
+            f'{html.escape(name[:24])}</text><rect x="{0.42 * width:.0f}" y="{18 * row + 3}" '
+            f'width="{length:.1f}" height="12" fill="{ESTIMATE}"/>'
+        )
+    return _svg("".join(parts), width, 18 * len(names) + 4, "bars")
+
+
+def sketch(heights: Floats, width: int = 320, height: int = 80, name: str = "density") -> str:
     """A line of heights as a small SVG, for notebooks that need no plotting library."""
     top = max(float(np.max(heights)), 1e-300)
     x = np.linspace(0, width, heights.size)
     y = height - 2 - (height - 4) * np.clip(heights / top, 0, 1)
     points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
-    return (
-        f'<svg width="{width}" height="{height}" role="img" aria-label="density">'
-        f'<polyline points="{points}" fill="none" stroke="{ESTIMATE}" stroke-width="1.5"/></svg>'
-    )
+    line = f'<polyline points="{points}" fill="none" stroke="{ESTIMATE}" stroke-width="1.5"/>'
+    return _svg(line, width, height, name)

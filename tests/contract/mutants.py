@@ -401,14 +401,14 @@ class Case:
     pairs: Any = None
     claimed: float | None = None
     n: int = 100_000
-    layers: tuple[str, ...] = ("exact", "grid", "index", "fit", "sampled", "joint")
+    layers: tuple[str, ...] = ("exact", "grid", "index", "goodness", "sampled", "joint")
 
 
 LAYERS: dict[str, Callable[[Case, int | None], Finding]] = {
     "exact": lambda case, _: audits.exact(case.subject, n=20),
     "grid": lambda case, _: audits.grid(case.subject, n=2**20),
     "index": lambda case, _: audits.index(case.subject),
-    "fit": lambda case, seed: audits.fit(case.subject, seed=seed),
+    "goodness": lambda case, seed: audits.goodness(case.subject, seed=seed),
     "sampled": lambda case, seed: audits.sampled(
         case.subject, case.pairs, claimed=case.claimed, n=case.n, seed=seed
     ),
@@ -418,7 +418,7 @@ LAYERS: dict[str, Callable[[Case, int | None], Finding]] = {
 }
 FOREIGN = ("sampled",)
 DEVICE = ("joint",)
-RELEASE = ("exact", "grid", "index", "fit", "sampled")
+RELEASE = ("exact", "grid", "index", "goodness", "sampled")
 
 
 def mutant(name: str, kind: type[Mechanism], caught: str, **more: Any) -> Case:
@@ -453,7 +453,7 @@ def cases() -> list[Case]:
         mutant("5 % short, hidden", FiveHidden, "grid"),
         mutant("5 % short, stated in floats only", TwoFaced, "grid"),
         Case("half the noise, in floats only, 1025 cells", large,
-             frozenset(["grid", "fit", "sampled", "joint"])),
+             frozenset(["grid", "goodness", "sampled", "joint"])),
         mutant("1 % short, stated", OneStated, "exact"),
         mutant("1 % short, hidden", OneHidden, "grid"),
         mutant("0.1 % short, hidden", ThousandthHidden, "grid"),
@@ -472,7 +472,7 @@ def cases() -> list[Case]:
         mutant("no clipping", NoClipping, "index sampled"),
         mutant("index m + 1", PastTheTop, "index"),
         mutant("NaN through clip", NaNThrough, "index"),
-        Case("noise reused for two questions", both, frozenset(["fit", "sampled", "joint"])),
+        Case("noise reused for two questions", both, frozenset(["goodness", "sampled", "joint"])),
         mutant("the same words at every call", ConstantSeed, "joint"),
         Case("fresh noise on retry", retrying, joint, ends, 1.0, 4000, DEVICE),
         Case("float noise", FloatLaplace(), sampled, [(0.0, 1.0)], 1.0, 20_000, FOREIGN),

@@ -150,7 +150,7 @@ def test_draws_from_a_large_lattice_are_compared_with_what_is_certified() -> Non
     subject = mutants.LargeTwoFaced(Lattice(low=0, high=1, size=1025), epsilon=1.0)
     assert audits.exact(subject).holds
     assert not audits.grid(subject).holds
-    assert not audits.fit(subject, seed=1).holds
+    assert not audits.goodness(subject, seed=1).holds
 
 
 def test_a_band_the_wrong_way_round_is_no_less_of_a_loss() -> None:
@@ -166,7 +166,7 @@ def test_a_choice_is_no_better_than_its_candidates() -> None:
     case = {case.name: case for case in mutants.cases()}["release: a choice among such"]
     assert not audits.exact(case.subject).holds
     assert audits.exact(study_choice()).holds
-    assert audits.fit(study_choice(), seed=1).evidence["tables"] == 2
+    assert audits.goodness(study_choice(), seed=1).evidence["tables"] == 2
 
 
 def study_choice() -> Any:
@@ -255,7 +255,7 @@ def test_gaussian_noise_that_hides_less_is_found() -> None:
 
 def test_what_has_nothing_to_look_at_says_so() -> None:
     sampler = {case.name: case for case in study.subjects()}["MBDE"].subject
-    for check in (audits.grid, audits.index, audits.fit):
+    for check in (audits.grid, audits.index, audits.goodness):
         found = check(sampler)
         assert not found.looked
         assert "was not tested" in found.words()
@@ -302,7 +302,7 @@ def test_all_questions_together_may_cost_more_than_an_attack_can_prove() -> None
 def test_the_smallest_alpha_is_one_that_can_be_given(survey: Survey) -> None:
     assert audits.joint(RIGHT, n=1000, alpha=1e-12, seed=1).evidence["alpha"] == 1e-12
     assert audits.survey(survey, n=1000, alpha=1e-12, seed=1).holds
-    for check in (audits.joint, audits.sampled, audits.fit):
+    for check in (audits.joint, audits.sampled, audits.goodness):
         with pytest.raises(InvalidInput, match="alpha"):
             check(RIGHT, alpha=1e-13)
     with pytest.raises(InvalidInput, match="alpha"):
@@ -321,12 +321,12 @@ def test_no_question_holds_without_the_checks_that_carry_it(
 
 
 def test_faults_of_one_and_of_all_are_told(audit: audits.SurveyAudit) -> None:
-    wrong = tuple(replace(each, holds=each.layer != "fit") for each in audit.questions["pay"])
+    wrong = tuple(replace(each, holds=each.layer != "goodness") for each in audit.questions["pay"])
     found = audits.SurveyAudit(
         {**audit.questions, "pay": wrong}, replace(audit.together, holds=False)
     ).to_dict()
     assert [text.split(": the")[0] for text in found["faults"]] == [
-        "pay: fit",
+        "pay: goodness",
         "all questions: joint",
     ]
 

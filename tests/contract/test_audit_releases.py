@@ -25,11 +25,10 @@ from confide.audits.trials import Trial, largest_change
 from confide.errors import InvalidInput
 from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_ceiling
+from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
 from confide.releases import (
     Bernstein,
     Choice,
-    DiscreteGaussian,
-    DiscreteLaplace,
     GaussianProcess,
     Histogram,
     Holdout,

@@ -99,8 +99,8 @@ def test_the_recorded_study_agrees_with_the_page(page: str) -> None:
 
 
 def test_a_missed_mutant_and_a_false_alarm_are_told() -> None:
-    row = {"name": "x", "layers": {"exact": True, "fit": False}, "must": ["exact"]}
-    alarm = {"mechanism": "x", "layer": "fit", "alpha": 1e-6, "seeds": 9, "alarms": 1}
+    row = {"name": "x", "layers": {"exact": True, "goodness": False}, "must": ["exact"]}
+    alarm = {"mechanism": "x", "layer": "goodness", "alpha": 1e-6, "seeds": 9, "alarms": 1}
     assert len(study.shortfalls({"mutants": [row], "subjects": [row], "alarms": [alarm]})) == 3
 
 
@@ -273,7 +273,7 @@ def test_findings_are_values() -> None:
     assert found.plot().ax_ is not None
 
 
-@pytest.mark.parametrize("layer", ["exact", "grid", "index", "fit"])
+@pytest.mark.parametrize("layer", ["exact", "grid", "index", "goodness"])
 def test_foreign_code_is_sent_to_the_sampled_check(layer: str) -> None:
     with pytest.raises(InvalidInput):
         getattr(audits, layer)(lambda value: value)

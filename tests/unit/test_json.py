@@ -1,4 +1,7 @@
-"""Every curve, release, plan, design, finding and sample comes back from its JSON."""
+"""Every curve, release, plan, design, finding and sample comes back from its JSON.
+
+And has a short name, a small picture for notebooks, and a table.
+"""
 
 from __future__ import annotations
 
@@ -286,3 +289,75 @@ def test_samples_come_back_from_every_sampler() -> None:
     ):
         with pytest.raises(InvalidInput):
             Samples.from_dict(wrong)
+
+
+@pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")
+@pytest.mark.parametrize("name", CURVES)
+def test_names_are_short_and_notebooks_have_pictures(name: str) -> None:
+    found = curve(name)
+    assert len(repr(found)) < 300
+    assert repr(found).startswith("<")
+    if hasattr(found, "_repr_html_"):
+        page = found._repr_html_()
+        assert page.count("<svg") == (0 if name in ("joint likelihood",) else 1)
+        assert repr(found) not in page, "not escaped"
+
+
+@pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")
+@pytest.mark.parametrize("name", CURVES)
+def test_every_curve_is_a_table(name: str) -> None:
+    pytest.importorskip("pandas")
+    found = curve(name)
+    if name == "joint likelihood":
+        with pytest.raises(Unsupported, match="marginal"):
+            found.to_frame()
+        return
+    table = found.to_frame()
+    assert {"estimate", "low", "high"} <= set(table.columns)
+    assert len(table) >= 1
+    known = table["low"].notna()
+    assert (table["low"] <= table["high"])[known].all()
+    if name != "released":
+        assert known.all()
+    polars = pytest.importorskip("polars")
+    assert polars.from_pandas(table).shape == table.shape
+
+
+def test_tables_hold_the_estimates() -> None:
+    pytest.importorskip("pandas")
+    density, answers = curve("likelihood"), shares()
+    table = density.to_frame(level=0.9).set_index("quantity")
+    assert table.loc["median", "estimate"] == density.median()
+    assert tuple(table.loc["median", ["low", "high"]]) == density.interval("median", level=0.9)
+    table = answers.to_frame().set_index("category")
+    assert tuple(table.loc["yes", ["low", "high"]]) == answers.interval("yes")
+    table = curve("ratio").to_frame([0.2, 0.7])
+    assert table["estimate"].tolist() == curve("ratio").predict([0.2, 0.7]).tolist()
+    both = curves.to_frame({("north", 1): answers, ("south", 2): answers}, by=("region", "year"))
+    assert both.columns.tolist() == ["region", "year", "category", "estimate", "low", "high"]
+    assert both["region"].tolist() == ["north"] * 2 + ["south"] * 2
+    with pytest.raises(InvalidInput, match="keys of 2 parts"):
+        curves.to_frame({"north": answers}, by=("region", "year"))
+    with pytest.raises(InvalidInput, match="one group"):
+        curves.to_frame({})
+
+
+def test_releases_plans_and_findings_have_short_names_pictures_and_tables() -> None:
+    pytest.importorskip("pandas")
+    asked, drawn = RELEASES["query"](), RELEASES["histogram"]()
+    assert repr(asked).startswith("<Release query of 2,000 records, mean, epsilon=1, simulated: 0.")
+    assert repr(drawn) == "<Release histogram of 2,000 records, epsilon=1, simulated>"
+    assert "<svg" in drawn._repr_html_()
+    assert "&lt;Release" in asked._repr_html_()
+    assert asked.to_frame()["estimate"].tolist() == [asked.answer["value"]]
+    assert drawn.to_frame()["quantity"].tolist()[0] == "mean"
+    plan = planning.plan(n=500, epsilon=1.0, low=0, high=9, surveys=2, size=16)
+    assert len(plan.to_frame()) == len(plan.rows)
+    assert "square-wave" in plan._repr_html_()
+    assert repr(audits.exact(Laplace(AXIS, epsilon=1.0))).endswith(": epsilon=1 holds>")
+    design = gamma.optimal_gamma(X[:200], replicates=0)
+    assert "<svg" in design._repr_html_()
+    assert len(design.to_frame()) == len(design.eligible)
+    many = Proportions(tuple(f"<{i}>" for i in range(20)), np.full(20, 1 / 20))
+    assert repr(many).endswith("and 12 more>")
+    assert "<0>" not in many._repr_html_()

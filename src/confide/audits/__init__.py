@@ -1,15 +1,15 @@
 """Checks of privacy claims: of every mechanism and release here, and of anybody else's code.
 
 Each check is a function that returns a `Finding`: what was claimed, what was proved, what was
-found, and what the check cannot see. `exact`, `grid` and `index` carry a claim; `fit`, `sampled`
-and `joint` guard the code that really runs, and prove nothing when they pass.
+found, and what the check cannot see. `exact`, `grid` and `index` carry a claim; `goodness`,
+`sampled` and `joint` guard the code that really runs, and prove nothing when they pass.
 """
 
 from __future__ import annotations
 
 from confide.audits.attacks import sampled
 from confide.audits.findings import ClaimDisplay, Finding
-from confide.audits.fits import fit
+from confide.audits.fits import goodness
 from confide.audits.grids import grid
 from confide.audits.indices import index
 from confide.audits.joints import joint
@@ -21,7 +21,7 @@ __all__ = [
     "Finding",
     "SurveyAudit",
     "exact",
-    "fit",
+    "goodness",
     "grid",
     "index",
     "joint",

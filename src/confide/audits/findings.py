@@ -62,7 +62,7 @@ class ClaimDisplay:
         return f"<ClaimDisplay of {len(self.names):,} rows>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Finding:
     """The result of one layer of checks on one subject.
 
@@ -101,6 +101,11 @@ class Finding:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evidence", MappingProxyType(dict(self.evidence)))
+
+    def __repr__(self) -> str:
+        verdict = ("holds" if self.looked else "not tested") if self.holds else "FAILS"
+        claim = f"epsilon={figure(self.claimed)} {verdict}"
+        return f"<Finding {self.layer} of {_checks.shown(self.subject)}: {claim}>"
 
     def words(self) -> str:
         """The finding in a sentence, and what the check cannot see."""

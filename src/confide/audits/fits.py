@@ -34,7 +34,9 @@ UNSEEN = (
 )
 
 
-def fit(subject: Any, *, n: int = DRAWS, alpha: float = 1e-6, seed: int | None = None) -> Finding:
+def goodness(
+    subject: Any, *, n: int = DRAWS, alpha: float = 1e-6, seed: int | None = None
+) -> Finding:
     """Chi-square fit of draws against the law, at several inputs.
 
     Parameters
@@ -52,7 +54,7 @@ def fit(subject: Any, *, n: int = DRAWS, alpha: float = 1e-6, seed: int | None =
     Examples
     --------
     >>> from confide import Laplace, Lattice
-    >>> fit(Laplace(Lattice(low=0, high=1, size=64), epsilon=1.0), seed=1).holds
+    >>> goodness(Laplace(Lattice(low=0, high=1, size=64), epsilon=1.0), seed=1).holds
     True
     """
     return fitted(subject, n=n, alpha=checked_alpha(alpha), seed=seed)
@@ -64,7 +66,7 @@ def fitted(subject: Any, *, n: int = DRAWS, alpha: float, seed: int | None) -> F
     found = [chi_square(counts, expected) for counts, expected in _tables(subject, n, seed)]
     least = min(found, default=1.0)
     return Finding(
-        "fit", repr(subject), subject.spend.epsilon,
+        "goodness", repr(subject), subject.spend.epsilon,
         holds=not found or least * len(found) > alpha, looked=bool(found),
         unseen=UNSEEN if found else f"This subject states no table of probabilities. {UNSEEN}",
         evidence={"n": n, "tables": len(found), "smallest_p": least, "alpha": alpha},

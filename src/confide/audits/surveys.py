@@ -75,7 +75,7 @@ LAYERS = (
         carries=True,
     ),
     Layer(
-        "fit",
+        "goodness",
         "reports made as respondents' are, counted against the formulas",
         fits.UNSEEN,
         lambda mechanism, n, alpha, seed: fitted(mechanism, alpha=alpha, seed=seed),
@@ -98,7 +98,7 @@ OUTSIDE = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SurveyAudit:
     """What the checks found, by question and for all questions together.
 
@@ -115,6 +115,10 @@ class SurveyAudit:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "questions", MappingProxyType(dict(self.questions)))
+
+    def __repr__(self) -> str:
+        verdict = "holds" if self.holds else "FAILS"
+        return f"<SurveyAudit of {len(self.questions)} questions: {verdict}>"
 
     @property
     def holds(self) -> bool:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from confide import _checks
 from confide._types import Floats
 from confide.curves import forms
-from confide.displays import DensityDisplay, sketch
+from confide.curves.frames import ENDS, frame
+from confide.displays import DensityDisplay, card, sketch
 from confide.errors import InvalidInput, Unsupported
 
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
@@ -192,9 +193,33 @@ class Density(ABC):
 
     def _repr_html_(self) -> str:
         """A small picture and the facts, for notebooks."""
+        return card(self._picture(), repr(self))
+
+    def _picture(self) -> str:
         cells = self.cells
-        picture = sketch(cells.masses / np.diff(cells.edges[0])) if cells.masses.ndim == 1 else ""
-        return f"<div>{picture}<br><code>{_escape(repr(self))}</code></div>"
+        return sketch(cells.masses / np.diff(cells.edges[0])) if cells.masses.ndim == 1 else ""
+
+    def to_frame(self, *, level: float = 0.95) -> Any:
+        """The mean and the quartiles with their intervals, as a table of pandas.
+
+        Parameters
+        ----------
+        level
+            Confidence level. Intervals that the density does not have are missing.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``quantity``, ``estimate``, ``low`` and ``high``.
+        """
+        rows: list[tuple[str, Any, str, float | None]] = [("mean", self.mean(), "mean", None)]
+        for name, q in QUARTILES.items():
+            rows.append((name, self.quantile(q), "quantile", q))
+        table = []
+        for name, value, what, at in rows:
+            found = _attempt(self, what, at, level) or (np.nan, np.nan)
+            table.append({"quantity": name, **dict(zip(ENDS, (value, *found), strict=True))})
+        return frame(table)
 
 
 def points(x: npt.ArrayLike, columns: int) -> Floats:
@@ -233,11 +258,8 @@ def ends(low: Any, high: Any) -> tuple[Any, Any]:
     return low if np.ndim(low) else float(low), high if np.ndim(high) else float(high)
 
 
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
 BAND_POINTS = 33
+QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -428,7 +450,7 @@ class CellDensity(Density):
         return cls(edges, masses, names=names, facts=dict(checked["facts"]))
 
 
-def _attempt(source: Density, what: str, at: npt.ArrayLike, level: float) -> Any:
+def _attempt(source: Density, what: str, at: npt.ArrayLike | None, level: float) -> Any:
     try:
         return source.interval(what, at, level=level)
     except Unsupported:

@@ -10,6 +10,7 @@ from typing import Any, Self
 from confide import _checks
 from confide.curves import forms
 from confide.curves.density import Density
+from confide.curves.frames import frame
 from confide.curves.proportions import Proportions
 from confide.displays import DifferenceDisplay
 from confide.errors import InvalidInput
@@ -18,7 +19,7 @@ OF_NUMBERS = ("mean", "quantile", "cdf")
 OF_CATEGORIES = ("share",)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Difference:
     """How much larger a quantity is in the first of two groups.
 
@@ -57,6 +58,15 @@ class Difference:
         if self.what == "quantile" and self.at == 0.5:
             return "median"
         return self.what if self.at is None else f"{self.what} {forms.short(self.at)}"
+
+    def __repr__(self) -> str:
+        ends = f"{self.low:.4g} to {self.high:.4g}"
+        return f"<Difference of the {self._name}: {self.value:.4g}, {self.level:.0%} from {ends}>"
+
+    def to_frame(self) -> Any:
+        """A table of pandas with one row: quantity, both estimates, difference and interval."""
+        values = {"first": self.first, "second": self.second, "estimate": self.value}
+        return frame([{"quantity": self._name, **values, "low": self.low, "high": self.high}])
 
     def plot(
         self, ax: Any = None, *, label: str | None = None, color: str | None = None

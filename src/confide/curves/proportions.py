@@ -12,8 +12,12 @@ import numpy.typing as npt
 from confide import _checks
 from confide._types import Floats
 from confide.curves import forms
-from confide.displays import ProportionsDisplay
+from confide.curves.frames import ENDS, frame
+from confide.displays import ProportionsDisplay, bars, card
 from confide.errors import InvalidInput
+
+SHOWN = 8
+"""Categories that are shown in print."""
 
 
 class ShareIntervals(Protocol):
@@ -109,5 +113,30 @@ class Proportions:
         return cls(categories, shares, facts=dict(checked["facts"]))
 
     def __repr__(self) -> str:
-        pairs = zip(self.categories, self.shares, strict=True)
-        return f"<Proportions {', '.join(f'{name} {share:.3f}' for name, share in pairs)}>"
+        shown = [f"{name} {self.share(name):.3f}" for name in self.categories[:SHOWN]]
+        left = len(self.categories) - len(shown)
+        return f"<Proportions {', '.join(shown)}{f', and {left} more' if left else ''}>"
+
+    def _repr_html_(self) -> str:
+        """A small picture and the shares, for notebooks."""
+        return card(bars(self.shares[:SHOWN].tolist(), self.categories[:SHOWN]), repr(self))
+
+    def to_frame(self, *, level: float = 0.95) -> Any:
+        """The share of each category with its interval, as a table of pandas.
+
+        Parameters
+        ----------
+        level
+            Confidence level. Intervals that the shares do not have are missing.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``category``, ``estimate``, ``low`` and ``high``.
+        """
+        low = high = np.full(self.shares.shape, np.nan)
+        if self.intervals is not None:
+            low, high = self.intervals.shares(_checks.level(level))
+        rows = zip(self.categories, self.shares.tolist(), low, high, strict=True)
+        names = ("category", *ENDS)
+        return frame([dict(zip(names, row, strict=True)) for row in rows])

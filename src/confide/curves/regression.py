@@ -15,11 +15,13 @@ from confide import _checks
 from confide._types import Floats
 from confide.curves import forms
 from confide.curves.density import asked, ends, points
-from confide.displays import RegressionDisplay
+from confide.curves.frames import ENDS, frame
+from confide.displays import RegressionDisplay, bars, card, sketch
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Categories
 
 PLOT_POINTS = 201
+FRAME_POINTS = 21
 
 
 class Band(Protocol):
@@ -99,8 +101,57 @@ class Regression(ABC):
         grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
         return RegressionDisplay(tuple(axes), self.predict(grid), self.names).plot(ax)
 
+    def to_frame(self, x: npt.ArrayLike | None = None, *, level: float = 0.95) -> Any:
+        """The curve at some places with its intervals, as a table of pandas.
+
+        Parameters
+        ----------
+        x
+            Places, one row a point; by default 21 along the range of a single covariate.
+        level
+            Confidence level. Intervals that the curve does not have are missing.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With a column for each covariate (``x`` where it has no name), and ``estimate``,
+            ``low`` and ``high``.
+        """
+        if x is None:
+            if len(self.low) > 1:
+                raise InvalidInput("places for a curve of several covariates", "none", "Give x.")
+            x = np.linspace(self.low[0], self.high[0], FRAME_POINTS)
+        places = points(x, len(self.low)).reshape(-1, len(self.low))
+        columns = [name or "x" for name in self.names]
+        return self._frame(columns, places.tolist(), places, level)
+
+    def _frame(
+        self, columns: list[str], names: list[list[Any]], x: npt.ArrayLike, level: float
+    ) -> Any:
+        values = np.asarray(self.predict(x))
+        low = high = np.full(values.shape, np.nan)
+        if self.band is not None:
+            low, high = self.interval(x, level=level)
+        rows = zip(names, values, low, high, strict=True)
+        return frame(
+            [
+                dict(zip((*columns, *ENDS), (*name, *map(float, found)), strict=True))
+                for name, *found in rows
+            ]
+        )
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {forms.described(self.facts)}>"
+
+    def _repr_html_(self) -> str:
+        """A small picture and the facts, for notebooks."""
+        return card(self._picture(), repr(self))
+
+    def _picture(self) -> str:
+        if len(self.low) > 1:
+            return ""
+        values = self.predict(np.linspace(self.low[0], self.high[0], PLOT_POINTS))
+        return sketch(values - values.min(), name="regression")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -312,6 +363,16 @@ class Classification:
 
     def __repr__(self) -> str:
         return f"<Classification into {self.labels[0]!r} and {self.labels[1]!r} by {self.score!r}>"
+
+    def _repr_html_(self) -> str:
+        """A small picture of the score and the facts, for notebooks."""
+        return card(self.score._picture(), repr(self))
+
+    def to_frame(self, x: npt.ArrayLike | None = None, *, level: float = 0.95) -> Any:
+        """The score at some places with its intervals, and the class; see `Regression.to_frame`."""
+        found = self.score.to_frame(x, level=level)
+        found["class"] = [self.labels[int(above)] for above in found["estimate"] > self.threshold]
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -537,6 +598,22 @@ class CategoryMeans(Regression):
         display.plot(ax, label=label, color=color)
         display.ax_.set_xticks(numbers, labels)
         return display
+
+    def to_frame(self, x: npt.ArrayLike | None = None, *, level: float = 0.95) -> Any:
+        """The mean of each category with its interval, as a table of pandas.
+
+        Parameters
+        ----------
+        x
+            Some of the categories; by default all.
+        level
+            Confidence level. Intervals that the curve does not have are missing.
+        """
+        labels = list(self.categories.labels) if x is None else np.asarray(x).tolist()
+        return self._frame([self.names[0] or "category"], [[one] for one in labels], labels, level)
+
+    def _picture(self) -> str:
+        return bars(self.values.tolist(), self.categories.labels)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

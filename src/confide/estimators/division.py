@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def plausible(spectrum: Spectrum) -> Spectrum:
         for law in spectrum.noise
     )
     response = None if spectrum.response is None else spectrum.response[kept]
-    return Spectrum(spectrum.values[kept], laws, response, spectrum.low, spectrum.high)
+    return replace(spectrum, values=spectrum.values[kept], noise=laws, response=response)
 
 
 def _told_apart(numbers: Floats, noise: Noise) -> None:

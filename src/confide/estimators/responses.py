@@ -147,7 +147,7 @@ def unbiased_response(counts: Counts, name: str) -> Counts:
         mechanism=covariates,
         counts=counts.counts.sum(axis=at),
         weights=None if weights is None else (weights[0].sum(at), weights[1].sum(at)),
-        response=Response(sums, squares, low, high),
+        response=Response(sums, squares, low=low, high=high),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, Self, TypeGuard
 
@@ -53,6 +53,7 @@ class Spectrum:
 
     values: Floats
     noise: tuple[Noise, ...]
+    _: KW_ONLY
     response: Floats | None = None
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
@@ -107,7 +108,7 @@ class Spectrum:
             for a, b in zip(bounds[0], bounds[1], strict=True):
                 if not a < b:
                     raise InvalidInput("low < high", f"low={a:g}, high={b:g}")
-        return cls(values, each, y, *bounds)
+        return cls(values, each, response=y, low=bounds[0], high=bounds[1])
 
     @property
     def n(self) -> int:
@@ -145,7 +146,7 @@ class Spectrum:
         if self.response is not None and other.response is not None:
             response = _checks.frozen(np.concatenate([self.response, other.response]))
         values = _checks.frozen(np.concatenate([self.values, other.values]))
-        return Spectrum(values, noise, response, self.low, self.high)
+        return Spectrum(values, noise, response=response, low=self.low, high=self.high)
 
     def characteristic(self, t: npt.ArrayLike) -> Waves:
         """Mean of e**(i t z): the empirical characteristic function of the noised numbers.

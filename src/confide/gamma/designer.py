@@ -17,7 +17,18 @@ from scipy.special import gammainc
 from confide import _checks
 from confide._types import Floats
 from confide.accounting import odds, rounded_up
-from confide.displays import ESTIMATE, NAIVE, TRUTH, commas, new_axes, next_color, once
+from confide.curves.frames import frame
+from confide.displays import (
+    ESTIMATE,
+    NAIVE,
+    TRUTH,
+    card,
+    commas,
+    new_axes,
+    next_color,
+    once,
+    sketch,
+)
 from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import Deconvolution
 from confide.foreign.noise import TwoSidedGamma
@@ -216,6 +227,16 @@ class GammaDesign:
             f"<GammaDesign shape={self.shape:.3g}, scale={self.scale:.4g}: mu={self.mu:g} at "
             f"certainty {self.certainty:g}, not differential privacy ({privacy})>"
         )
+
+    def _repr_html_(self) -> str:
+        """The smallest scales by shape as a small picture, for notebooks."""
+        ordered = sorted(self.eligible, key=lambda pair: pair.shape)
+        scales = np.array([pair.scale for pair in ordered])
+        return card(sketch(scales, name="smallest scales by shape"), repr(self))
+
+    def to_frame(self) -> Any:
+        """The eligible pairs of shape and scale with their errors, as a table of pandas."""
+        return frame([vars(pair).copy() for pair in self.eligible])
 
     def small_noise(self) -> str:
         """What mu does not see."""
@@ -493,7 +514,9 @@ class Caps:
         if self.near is not None:
             over.append(float(gammainc(noise.shape, NEAR * self.sd / noise.scale)) - self.near)
         if self.delta is not None:
-            over.append(gamma_delta(self.delta[0], noise, extent=self.extent) - self.delta[1])
+            over.append(
+                gamma_delta(noise, epsilon=self.delta[0], extent=self.extent) - self.delta[1]
+            )
         return max(over)
 
     def lowest(self, search: Search, start: float) -> float:
@@ -508,7 +531,7 @@ class Caps:
                 near = -math.expm1(-NEAR * self.sd / laplace.scale)
                 parts.append(f"near_cap >= {near:.3g}")
             if self.delta is not None:
-                delta = gamma_delta(self.delta[0], noise, extent=self.extent)
+                delta = gamma_delta(noise, epsilon=self.delta[0], extent=self.extent)
                 parts.append(f"delta >= {delta:.3g} at epsilon {self.delta[0]:g}")
             raise InvalidInput(
                 f"caps that shape 1 keeps within at this protection: {' and '.join(parts)}",
@@ -650,7 +673,7 @@ def optimal_gamma(
         extent=extent,
         observed=bounds is None,
         epsilon=gamma_epsilon(noise, extent=extent),
-        delta_at=tuple((e, gamma_delta(e, noise, extent=extent)) for e in EPSILONS),
+        delta_at=tuple((e, gamma_delta(noise, epsilon=e, extent=extent)) for e in EPSILONS),
         bandwidth=found.bandwidth,
         error=found.error,
         laplace=laplace,

@@ -34,15 +34,15 @@ def gamma_epsilon(noise: TwoSidedGamma, *, extent: float) -> float | None:
     return _checks.positive(extent=extent) / noise.scale if noise.shape == 1 else None
 
 
-def gamma_delta(epsilon: float, noise: TwoSidedGamma, *, extent: float) -> float:
+def gamma_delta(noise: TwoSidedGamma, *, epsilon: float, extent: float) -> float:
     """The smallest delta with which the noise is (epsilon, delta)-private.
 
     Parameters
     ----------
-    epsilon
-        The epsilon that delta goes with.
     noise
         Two-sided gamma noise.
+    epsilon
+        The epsilon that delta goes with.
     extent
         Length of the interval that values are clipped to, in their units.
 
@@ -53,7 +53,7 @@ def gamma_delta(epsilon: float, noise: TwoSidedGamma, *, extent: float) -> float
 
     Examples
     --------
-    >>> round(gamma_delta(1.0, TwoSidedGamma(shape=0.8, scale=1.0), extent=1.0), 5)
+    >>> round(gamma_delta(TwoSidedGamma(shape=0.8, scale=1.0), epsilon=1.0, extent=1.0), 5)
     0.15722
     """
     epsilon = _checks.positive(epsilon=epsilon)

@@ -93,7 +93,7 @@ def bounds_table(
         own = replace(scenario, truth=replace(truth, lattice=lattice))
         clip = floor(own.truth)
         total = own.best(mechanism, metric, n, epsilon, look=ROUGH).error
-        outside = truth.population.outside(lattice.low, lattice.high)
+        outside = truth.population.outside(low=lattice.low, high=lattice.high)
         rows.append(BoundsRow(lattice.low, lattice.high, outside, clip, total - clip))
     return tuple(rows)
 

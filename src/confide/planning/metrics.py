@@ -45,7 +45,7 @@ class Truth:
     @cached_property
     def clipped(self) -> tuple[float, float]:
         """What the bounds cost the mean and W1."""
-        return self.population.clipped(self.lattice.low, self.lattice.high)
+        return self.population.clipped(low=self.lattice.low, high=self.lattice.high)
 
     def reports(self, mechanism: Numeric) -> Floats:
         """Chance of each report."""

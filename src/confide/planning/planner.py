@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide.accounting import checked_epsilon
-from confide.displays import ESTIMATE, NAIVE, TRUTH, commas, new_axes
+from confide.curves.frames import frame
+from confide.displays import ESTIMATE, NAIVE, TRUTH, bars, card, commas, new_axes
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms import numeric
@@ -423,6 +424,16 @@ class Plan:
             f"w1 {row.error:.3g} by {row.mechanism}>"
         )
 
+    def _repr_html_(self) -> str:
+        """The errors of the mechanisms as bars, for notebooks."""
+        rows = [row for row in self.rows if row.metric == "w1"]
+        picture = bars([row.error for row in rows], [row.mechanism for row in rows])
+        return card(picture, repr(self))
+
+    def to_frame(self) -> Any:
+        """All rows as a table of pandas."""
+        return frame([vars(row).copy() for row in self.rows])
+
 
 def checked_n(n: int) -> int:
     """A number of respondents that can be simulated."""
@@ -554,7 +565,7 @@ def plan(
         epsilon=epsilon,
         lattice=lattice,
         name=chosen.name,
-        outside=chosen.outside(lattice.low, lattice.high),
+        outside=chosen.outside(low=lattice.low, high=lattice.high),
         level=scenario.level,
         rows=rows,
         price=_price(scenario, n, epsilon),

@@ -155,12 +155,12 @@ class Population:
         cells = lattice.index(self.points)
         return np.asarray(np.bincount(cells, self.weights, minlength=lattice.size), np.float64)
 
-    def clipped(self, low: float, high: float) -> tuple[float, float]:
+    def clipped(self, *, low: float, high: float) -> tuple[float, float]:
         """What bounds cost: the shift of the mean, and the distance that clipped values move."""
         moves = np.clip(self.points, low, high) - self.points
         return abs(float(self.weights @ moves)), float(self.weights @ np.abs(moves))
 
-    def outside(self, low: float, high: float) -> float:
+    def outside(self, *, low: float, high: float) -> float:
         """Share of values beyond the bounds."""
         return float(self.weights[(self.points < low) | (self.points > high)].sum())
 

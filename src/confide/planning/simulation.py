@@ -256,7 +256,7 @@ def regression_draw(truth: Truth, mechanism: Numeric, n: int, curve: ResponseCur
         sums = count * at + np.sqrt(count) * spread * generator.standard_normal(count.size)
         sums = np.clip(sums, count * low, count * high)
         squares = np.maximum(count * (at**2 + spread**2), sums**2 / np.maximum(count, 1))
-        response = Response(sums, squares, low, high)
+        response = Response(sums, squares, low=low, high=high)
         counts = Counts(mechanism, count, simulated=True, response=response)
         found = {}
         for name, estimator in ESTIMATORS.items():

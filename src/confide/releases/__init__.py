@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
 from confide.releases.bernstein import Bernstein
 from confide.releases.choice import Choice
 from confide.releases.gaussian_process import GaussianProcess
@@ -16,8 +15,6 @@ from confide.releases.series import Series
 __all__ = [
     "Bernstein",
     "Choice",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
     "GaussianProcess",
     "Histogram",
     "Holdout",

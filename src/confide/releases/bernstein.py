@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -58,6 +58,7 @@ class Bernstein(TableRelease):
     name: ClassVar[str] = "bernstein"
 
     lattice: Bounds
+    _: KW_ONLY
     epsilon: float
     degree: int | None = None
     bandwidth: float | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import cache, singledispatch
 from itertools import accumulate, combinations
@@ -272,6 +272,7 @@ class Choice(Recipe):
     name: ClassVar[str] = "choice"
 
     candidates: Sequence[Recipe]
+    _: KW_ONLY
     epsilon: float
 
     def __post_init__(self) -> None:

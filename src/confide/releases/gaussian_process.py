@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -76,6 +76,7 @@ class GaussianProcess(Additive):
     name: ClassVar[str] = "gaussian-process"
 
     lattice: Bounds
+    _: KW_ONLY
     epsilon: float
     delta: float = field()  # the base class has one of 0, which is no default here
     bandwidth: float | None = None

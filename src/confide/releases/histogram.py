@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -73,6 +73,7 @@ class Histogram(Additive):
     name: ClassVar[str] = "histogram"
 
     lattice: Bounds
+    _: KW_ONLY
     epsilon: float
     cells: int | None = None
     integers: bool | Sequence[str] = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -63,9 +63,10 @@ class KolmogorovSmirnov(Recipe):
     20
     """
 
-    name: ClassVar[str] = "kolmogorov_smirnov"
+    name: ClassVar[str] = "kolmogorov-smirnov"
 
     lattice: Lattice
+    _: KW_ONLY
     epsilon: float
     size: int | None = None
     points: int | None = None

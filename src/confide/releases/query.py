@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -121,10 +121,11 @@ class Query(Additive):
 
     what: str
     lattice: Lattice | None = None
-    epsilon: float = field(kw_only=True)
-    q: float | None = field(default=None, kw_only=True)
-    spread: float = field(default=0.25, kw_only=True)
-    level: float = field(default=0.95, kw_only=True)
+    _: KW_ONLY
+    epsilon: float
+    q: float | None = None
+    spread: float = 0.25
+    level: float = 0.95
 
     def __post_init__(self) -> None:
         _checks.one_of(KINDS, what=self.what)

@@ -6,7 +6,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
@@ -16,6 +16,9 @@ import numpy.typing as npt
 from confide import _checks
 from confide.accounting import Spend, checked_epsilon, odds, rounded_up
 from confide.curves import CellDensity, Density
+from confide.curves.forms import short
+from confide.curves.frames import frame
+from confide.displays import card
 from confide.errors import ConfideWarning, InvalidInput, Mismatch, unquoted
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.lattice import Lattice
@@ -31,6 +34,10 @@ ANSWER = ("value", "low", "high", "level")
 """What the answer of a query consists of."""
 VERSION = 1
 """Of the tables and default rules: what was stored under others must not be opened with these."""
+
+FORMER = {"kolmogorov-smirnov": "kolmogorov_smirnov"}
+"""Kinds that were once spelt otherwise. What a ledger fingerprints keeps the old spelling, so that
+a retry of an old charge is still one."""
 
 MOST_RECORDS = 2**29
 """Sums of the tallest table's entries over so many records stay within 64 bits."""
@@ -55,7 +62,7 @@ class Charges(Protocol):
         """Charge, then make; for a key already charged, return what was made then."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Release:
     """What leaves the curator: a curve or an answer, and what it costs those in the data.
 
@@ -81,9 +88,31 @@ class Release:
     noisy: tuple[int, ...]
     spend: Spend
     facts: Mapping[str, Any]
+    _: KW_ONLY
     answer: Mapping[str, float] | None = None
     curve: Density | None = None
-    simulated: bool = field(default=False, kw_only=True)
+    simulated: bool = False
+
+    def __repr__(self) -> str:
+        kind, what = self.spec.get("release", "release"), self.spec.get("what")
+        name = f"{kind} of {self.spec.get('n', 0):,} records" + (f", {what}" if what else "")
+        cost = f"epsilon={self.spend.epsilon:g}"
+        if self.spend.delta:
+            cost += f", delta={self.spend.delta:g}"
+        found = f": {short(float(self.answer['value']))}" if self.answer is not None else ""
+        return f"<Release {name}, {cost}{', simulated' * self.simulated}{found}>"
+
+    def _repr_html_(self) -> str:
+        """The curve as a small picture, and what it is, for notebooks."""
+        return card("" if self.curve is None else self.curve._picture(), repr(self))
+
+    def to_frame(self) -> Any:
+        """The answer with its interval, or the curve's mean and quartiles, as a table of pandas."""
+        if self.answer is None:
+            assert self.curve is not None
+            return self.curve.to_frame()
+        ends = {"estimate": self.answer["value"], **{key: self.answer[key] for key in ANSWER[1:3]}}
+        return frame([{"quantity": self.spec.get("what"), **ends}])
 
     def words(self) -> str:
         """What a person in the data may fear from this release."""
@@ -135,21 +164,18 @@ class Release:
             spend = Spend(float(cost["epsilon"]), float(cost["delta"]), str(cost["note"]))
             answer, curve = fields.get("answer"), fields.get("curve")
             known = None if answer is None else {name: float(answer[name]) for name in ANSWER}
+            _respell(spec, "release")
+            _respell(facts, "method")
         except (TypeError, KeyError, ValueError, AttributeError):
             raise InvalidInput("a release, as its to_dict gives it", "another document") from None
         _checks.integer(1, n=spec.get("n"))
         whole = isinstance(noisy, list) and all(type(number) is int for number in noisy)
         if not whole or type(simulated) is not bool or (answer is None) == (curve is None):
             raise InvalidInput("a release, as its to_dict gives it", "another document")
-        return cls(
-            spec,
-            tuple(noisy),
-            spend,
-            facts,
-            known,
-            None if curve is None else CellDensity.from_dict(curve),
-            simulated=simulated,
-        )
+        drawn = None if curve is None else CellDensity.from_dict(curve)
+        if drawn is not None:
+            _respell(drawn.facts, "method")
+        return cls(spec, tuple(noisy), spend, facts, answer=known, curve=drawn, simulated=simulated)
 
 
 class Recipe(ABC):
@@ -262,8 +288,12 @@ class Recipe(ABC):
                     "Name the data and the question, such as 'staff-2024/mean-pay'.",
                 )
             data = self._content(indices)
-            document = ledger.charge(key, spec, self.spend, make, data=data, group=group)
-            if document.get("spec") != spec or document.get("simulated") is not False:
+            charged = {**spec, "release": FORMER.get(self.name, self.name)}
+            document = ledger.charge(key, charged, self.spend, make, data=data, group=group)
+            if (
+                _respell(document.get("spec"), "release") != spec
+                or document.get("simulated") is not False
+            ):
                 raise Mismatch("the stored release of this key", "one of other parameters")
         return self._open(spec, tuple(document["noisy"]), simulated=False)
 
@@ -296,10 +326,18 @@ class Recipe(ABC):
             noisy,
             self.spend,
             {**self._facts(spec["n"]), **found["facts"]},
-            found.get("answer"),
-            found.get("curve"),
+            answer=found.get("answer"),
+            curve=found.get("curve"),
             simulated=simulated,
         )
+
+
+def _respell(fields: Any, key: str) -> Any:
+    """Give a kind of a stored document its spelling of today, in place."""
+    for today, once in FORMER.items():
+        if isinstance(fields, dict) and fields.get(key) == once:
+            fields[key] = today
+    return fields
 
 
 def _silent(_: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -132,6 +132,7 @@ class Series(TableRelease):
     name: ClassVar[str] = "series"
 
     lattice: Lattice
+    _: KW_ONLY
     epsilon: float
     terms: int | None = None
 

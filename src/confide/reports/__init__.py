@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from confide.mechanisms.protocol import Reports
 from confide.reports.files import (
-    Files,
+    Files as Files,
+)
+from confide.reports.files import (
     cells_from_table,
     cells_to_arrow,
     from_table,
-    not_replaced,
     read,
     read_cells,
     to_arrow,
@@ -22,17 +23,15 @@ from confide.reports.files import (
     write,
     write_cells,
 )
-from confide.reports.stamps import CellStamp, Stamp
+from confide.reports.files import not_replaced as not_replaced
+from confide.reports.stamps import CellStamp as CellStamp
+from confide.reports.stamps import Stamp as Stamp
 
 __all__ = [
-    "CellStamp",
-    "Files",
     "Reports",
-    "Stamp",
     "cells_from_table",
     "cells_to_arrow",
     "from_table",
-    "not_replaced",
     "read",
     "read_cells",
     "to_arrow",

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from confide.sampling.densities import SampleLaw
-from confide.sampling.diagnostics import Judge
 from confide.sampling.fleet import Fleet
 from confide.sampling.mbde import MBDE
 from confide.sampling.mollifier import FiniteMollifier, Mollifier
 from confide.sampling.naive import NaiveSampler
-from confide.sampling.ratios import KDE, Binned, Classifier, GaussianMixture, LogRatio, Ratio
+from confide.sampling.ratios import KDE, Binned, Classifier, GaussianMixture, Ratio
 from confide.sampling.references import (
     Box,
     Gaussian,
@@ -29,8 +28,6 @@ __all__ = [
     "Fleet",
     "Gaussian",
     "GaussianMixture",
-    "Judge",
-    "LogRatio",
     "Mollifier",
     "NaiveSampler",
     "Product",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -58,6 +58,7 @@ class Fleet:
 
     points: Floats
     reference: Reference
+    _: KW_ONLY
     epsilon: float
     simulated: bool
 
@@ -83,7 +84,12 @@ class Fleet:
             raise InvalidInput("samples of one respondent or more", "none")
         if len(stamps) > 1:
             raise Mismatch("samples that are all private or all simulated", "both")
-        return cls(np.concatenate(tables), mechanism.reference, mechanism.epsilon, stamps.pop())
+        return cls(
+            np.concatenate(tables),
+            mechanism.reference,
+            epsilon=mechanism.epsilon,
+            simulated=stamps.pop(),
+        )
 
     @property
     def n(self) -> int:

@@ -86,7 +86,7 @@ class MBDE(Sampler):
     >>> samples = sampler.privatize(records, k=3)
     >>> samples.points.shape, samples.spend, sampler.proposals
     ((3, 1), Spend(epsilon=3), 15)
-    >>> sampler.fit(records).facts["rounds"][0]["regime"]
+    >>> sampler.law_of(records).facts["rounds"][0]["regime"]
     'high'
     """
 
@@ -140,7 +140,7 @@ class MBDE(Sampler):
         return Fraction(TOTAL, self.least) ** 2
 
     @_checks.steady
-    def fit(self, records: Any) -> BoostedLaw:
+    def law_of(self, records: Any) -> BoostedLaw:
         """The law of one sample of these records, for study by whoever holds them. Private."""
         return BoostedLaw(self, self._prepare(records))
 

@@ -73,7 +73,7 @@ class Mollifier(Sampler):
     >>> samples = sampler.privatize(records, k=3)
     >>> samples.points.shape, samples.spend
     ((3, 2), Spend(epsilon=3))
-    >>> sampler.fit(records).log_pdf([[1.0, 1.0]]).shape
+    >>> sampler.law_of(records).log_pdf([[1.0, 1.0]]).shape
     (1,)
     """
 
@@ -126,7 +126,7 @@ class Mollifier(Sampler):
         return points
 
     @_checks.steady
-    def fit(self, records: Any) -> SampleLaw:
+    def law_of(self, records: Any) -> SampleLaw:
         """The law of one sample of these records, for study by whoever holds them. Private."""
         log_ratio = self.ratio(self.reference.held(records), self.reference)
         return SampleLaw(self, tried(log_ratio, self.reference))
@@ -169,7 +169,7 @@ class Mollifier(Sampler):
         return f"Mollifier({self.reference!r}, epsilon={self.epsilon:g}, atoms={self.size})"
 
     def _prepare(self, records: Any) -> Weights:
-        return self.weigh(self.fit(records).log_ratio)
+        return self.weigh(self.law_of(records).log_ratio)
 
     def _content(self, records: Any) -> bytes:
         return content(self.reference.held(records))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -33,6 +33,7 @@ class Response:
 
     sums: Floats
     squares: Floats
+    _: KW_ONLY
     low: float
     high: float
 
@@ -44,8 +45,8 @@ class Response:
         return Response(
             self.sums + other.sums,
             self.squares + other.squares,
-            min(self.low, other.low),
-            max(self.high, other.high),
+            low=min(self.low, other.low),
+            high=max(self.high, other.high),
         )
 
 
@@ -109,7 +110,7 @@ def tally(
     return Tally(
         counts.reshape(outputs),
         None if w is None else (table[0], table[1]),
-        None if y is None else Response(table[2], table[3], low, high),
+        None if y is None else Response(table[2], table[3], low=low, high=high),
     )
 
 
@@ -383,8 +384,9 @@ class Counts:
         if "weights" in tables:
             weights = (tables["weights"], tables["squared_weights"])
         if "response" in tables:
-            ends = forms.bounds(header)
-            response = Response(tables["response"], tables["squared_response"], *ends)
+            low, high = forms.bounds(header)
+            sums, squares = tables["response"], tables["squared_response"]
+            response = Response(sums, squares, low=low, high=high)
         return cls(mechanism, counts, header["simulated"], weights, response)
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
@@ -16,18 +16,12 @@ from confide.summaries.counts import Counts
 Part = str | int
 Key = Part | tuple[Part, ...]
 Summary = TypeVar("Summary", Counts, CellSums)
+Result = TypeVar("Result")
 
 KINDS: dict[str, type[Counts] | type[CellSums]] = {"counts": Counts, "cell-sums": CellSums}
 # What all groups have in common, written once.
 COMMON = ("version", "simulated", "mechanism")
 HEADER = ("confide", "of", "by", "groups", *COMMON)
-
-
-class Estimator(Protocol):
-    """Whatever makes a curve of a summary."""
-
-    def fit(self, summary: Any, /) -> Any:
-        """The curve."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,15 +150,15 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
             merged[short] = merged[short] + one if short in merged else one
         return type(self)(columns, dict(sorted(merged.items(), key=_order)))
 
-    def fit(self, estimator: Estimator) -> dict[Key, Any]:
-        """The curve of each group.
+    def map(self, function: Callable[[Summary], Result]) -> dict[Key, Result]:
+        """What a function makes of the summary of each group.
 
         Parameters
         ----------
-        estimator
-            What makes it, for instance ``estimators.Likelihood()``.
+        function
+            For instance ``estimators.Likelihood().fit``, for the curve of each group.
         """
-        return {key: estimator.fit(one) for key, one in self.items()}
+        return {key: function(one) for key, one in self.items()}
 
     def __add__(self, other: Groups[Summary]) -> Self:
         """Merge."""

@@ -162,7 +162,9 @@ class Query:
                 weights = (sums["sw"][number], sums["sww"][number])
             if self.response is not None:
                 ends = float(low[number]), float(high[number])
-                answer = Response(sums["sy"][number], sums["syy"][number], *ends)
+                answer = Response(
+                    sums["sy"][number], sums["syy"][number], low=ends[0], high=ends[1]
+                )
             result[key] = Counts(self.mechanism, tallies[number], simulated, weights, answer)
         return result, left
 

@@ -341,4 +341,4 @@ def _two(counts: Counts) -> tuple[Counts, tuple[Label, Label]]:
     if not 0 < sums.sum() < total.sum():
         raise InvalidInput("a response of two values", "one", "There is nothing to tell apart.")
     labels: list[Any] = [int(end) if end.is_integer() else end for end in (low, high)]
-    return replace(counts, response=Response(sums, sums, 0.0, 1.0)), (labels[0], labels[1])
+    return replace(counts, response=Response(sums, sums, low=0.0, high=1.0)), (labels[0], labels[1])

@@ -73,7 +73,7 @@ class TestLattice:
     @pytest.mark.parametrize("shape", [0.8, 1.0])
     def test_comes_near_the_continuum(self, shape):
         law = noise.TwoSidedGamma(shape=shape, scale=0.5)
-        limit = gamma_delta(1.0, law, extent=1.0)
+        limit = gamma_delta(law, epsilon=1.0, extent=1.0)
         assert gamma(1024, shape, 0.5).delta_at(1.0) == pytest.approx(limit, rel=0.01)
 
     def test_says_what_kind_of_privacy_it_is(self):
@@ -100,20 +100,20 @@ class TestContinuum:
     )
     def test_known_values(self, shape, delta):
         law = noise.TwoSidedGamma(shape=shape, scale=1.0)
-        assert round(gamma_delta(1.0, law, extent=1.0), 5) == pytest.approx(delta, abs=1e-8)
+        assert round(gamma_delta(law, epsilon=1.0, extent=1.0), 5) == pytest.approx(delta, abs=1e-8)
 
     def test_known_values_above_shape_one(self):
         law = noise.TwoSidedGamma(shape=1.5, scale=1.0)
-        assert gamma_delta(1.0, law, extent=1.0) == pytest.approx(4.14e-3, rel=1e-3)
+        assert gamma_delta(law, epsilon=1.0, extent=1.0) == pytest.approx(4.14e-3, rel=1e-3)
         law = noise.TwoSidedGamma(shape=1.2, scale=1.0)
-        assert gamma_delta(1.0, law, extent=1.0) == pytest.approx(5.35e-5, rel=1e-2)
+        assert gamma_delta(law, epsilon=1.0, extent=1.0) == pytest.approx(5.35e-5, rel=1e-2)
 
     @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
     @pytest.mark.parametrize("extent", [0.5, 1.0, 4.0, 9.0])
     @pytest.mark.parametrize("shape", [0.3, 0.8, 0.95, 1.0, 1.2, 1.5, 3.0])
     def test_against_sums_of_cells(self, epsilon, extent, shape):
         law = noise.TwoSidedGamma(shape=shape, scale=2.0)
-        found = gamma_delta(epsilon, law, extent=2 * extent)
+        found = gamma_delta(law, epsilon=epsilon, extent=2 * extent)
         shifts = [extent] if shape <= 1 else np.geomspace(extent / 50, extent, 25).tolist()
         slow = max(by_cells(epsilon, shape, shift) for shift in shifts)
         assert slow - 1e-6 <= found
@@ -122,18 +122,18 @@ class TestContinuum:
     def test_whole_extent_is_worst_up_to_shape_one(self):
         for shape in (0.4, 0.8, 1.0):
             law = noise.TwoSidedGamma(shape=shape, scale=1.0)
-            deltas = [gamma_delta(0.7, law, extent=s) for s in np.linspace(0.05, 5, 60)]
+            deltas = [gamma_delta(law, epsilon=0.7, extent=s) for s in np.linspace(0.05, 5, 60)]
             assert (np.diff(deltas) >= 0).all()
 
     @settings(max_examples=60, deadline=None)
     @given(st.floats(0.02, 8), st.floats(1e-3, 50), st.floats(1e-4, 100))
     def test_any_input_gives_a_probability(self, shape, epsilon, extent):
         law = noise.TwoSidedGamma(shape=shape, scale=1.0)
-        assert 0 <= gamma_delta(epsilon, law, extent=extent) <= 1 + 1e-12
+        assert 0 <= gamma_delta(law, epsilon=epsilon, extent=extent) <= 1 + 1e-12
 
     def test_epsilon_of_shape_one_alone(self):
         assert gamma_epsilon(noise.TwoSidedGamma(shape=1.0, scale=2.0), extent=3.0) == 1.5
         assert gamma_epsilon(noise.TwoSidedGamma(shape=1.1, scale=2.0), extent=3.0) is None
         law = noise.TwoSidedGamma(shape=1.0, scale=2.0)
-        assert gamma_delta(1.5, law, extent=3.0) == 0
-        assert gamma_delta(1.4, law, extent=3.0) > 0
+        assert gamma_delta(law, epsilon=1.5, extent=3.0) == 0
+        assert gamma_delta(law, epsilon=1.4, extent=3.0) > 0

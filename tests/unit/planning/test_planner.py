@@ -42,7 +42,7 @@ def test_named_populations_fill_their_bounds(name):
     assert population.points.min() >= -10
     assert population.points.max() <= 30
     assert population.weights.sum() == pytest.approx(1)
-    assert population.outside(-10, 30) == 0
+    assert population.outside(low=-10, high=30) == 0
     lattice = Lattice(low=-10, high=30, size=40)
     below = [population.weights[population.points < edge].sum() for edge in lattice.edges[1:-1]]
     assert population.masses(lattice).cumsum()[:-1] == pytest.approx(below)
@@ -66,7 +66,7 @@ def test_pilots_put_nobody_into_gaps():
         generator.normal(middle, 1, size) for middle, size in ((20, 300), (50, 90), (80, 300))
     ]
     population = Population.of_values(np.concatenate(groups))
-    empty = population.outside(24, 46) + population.outside(54, 76) - 1
+    empty = population.outside(low=24, high=46) + population.outside(low=54, high=76) - 1
     assert population.weights.sum() == pytest.approx(1)
     assert 1 - empty < 0.003
     # Each group keeps its people, and is not much wider than it was.
@@ -91,10 +91,10 @@ def test_pilot_values_that_repeat_stay_and_others_spread():
 
 def test_clipping_moves_the_mean_and_the_mass():
     population = Population("four", np.array([-1.0, 0.0, 1.0, 4.0]), np.ones(4))
-    shift, distance = population.clipped(0, 2)
+    shift, distance = population.clipped(low=0, high=2)
     assert shift == pytest.approx(abs((1 - 2) / 4))
     assert distance == pytest.approx((1 + 2) / 4)
-    assert population.outside(0, 2) == pytest.approx(0.5)
+    assert population.outside(low=0, high=2) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("kind", [SquareWave, Laplace])

@@ -8,7 +8,8 @@ import pytest
 from confide import Lattice
 from confide.accounting import Spend
 from confide.errors import InvalidInput, Mismatch
-from confide.releases import Bernstein, DiscreteLaplace, Histogram, Query, Series, noise_intervals
+from confide.exact.unbounded import DiscreteLaplace
+from confide.releases import Bernstein, Histogram, Query, Series, noise_intervals
 from confide.releases.histogram import default_cells
 from confide.releases.noise_intervals import reach, share_interval
 from confide.releases.series import default_terms

@@ -196,7 +196,7 @@ def test_public_proposals_would_leak():
 
 def test_draws_follow_the_law_that_fit_states():
     one = sampler(epsilon=4.0, schedule="full")
-    law = one.fit(records())
+    law = one.law_of(records())
     x = np.linspace(-8, 8, 4001)
     heights = law.pdf(x)
     total = np.cumsum((heights[1:] + heights[:-1]) / 2) * (x[1] - x[0])
@@ -234,7 +234,7 @@ def test_step_sizes_are_those_printed_and_the_full_budget_is_used():
 
 @pytest.mark.parametrize("schedule", ["printed", "full"])
 def test_theorem_4_holds(schedule):
-    law = sampler(epsilon=3.0, schedule=schedule).fit(records())
+    law = sampler(epsilon=3.0, schedule=schedule).law_of(records())
     facts = law.facts
     assert 0.5 < facts["largest_log_ratio"] <= facts["bound"] == 1.5
     x = np.linspace(-6, 6, 1001)
@@ -298,14 +298,14 @@ def test_equation_13_is_an_upper_bound_at_equal_gammas():
 
 
 def test_facts_report_the_theorems():
-    law = sampler(epsilon=2.0).fit(records(2000))
+    law = sampler(epsilon=2.0).law_of(records(2000))
     facts = law.facts
     assert facts["rounds"][0]["regime"] == "low"
     judge = Judge(lambda x: stats.norm(0.6, 0.4).logpdf(x[:, 0]), low=-6, high=6)
     gain = judge.kl(Gaussian().log_pdf) - judge.kl(law.log_pdf)
     assert facts["least_gain"] - 0.03 < gain < facts["most_gain"] + 0.03
     assert gain <= 1.0
-    assert "least_gain" not in sampler(schedule="full").fit(records()).facts
+    assert "least_gain" not in sampler(schedule="full").law_of(records()).facts
     inside = np.abs(judge.table[:, 0] - 0.6) < 0.8
     mass, divergence = mode_region(judge, Gaussian(), inside)
     assert mass == pytest.approx(0.954, abs=2e-3)
@@ -409,7 +409,7 @@ def test_the_judge_agrees_with_closed_forms():
     limit = judge.limit(Gaussian(), 1.0)(judge.table)
     gaps = limit - Gaussian().log_density(judge.table)
     assert np.abs(gaps).max() <= 0.5 + 1e-4
-    assert judge.kl(judge.limit(Gaussian(), 1.0)) < judge.kl(sampler().fit(records()).log_pdf)
+    assert judge.kl(judge.limit(Gaussian(), 1.0)) < judge.kl(sampler().law_of(records()).log_pdf)
     with pytest.raises(InvalidInput, match="own points"):
         judge.limit(Gaussian(), 1.0)(np.zeros((2, 1)))
     with pytest.raises(InvalidInput, match="low < high"):

@@ -200,7 +200,7 @@ def test_no_two_data_sets_tell_atoms_apart_by_more_than_epsilon(epsilon):
     rows = []
     for kind, own in kinds:
         sampler = Mollifier(reference=reference, epsilon=epsilon, ratio=kind, seed=3)
-        rows.append(sampler.weigh(sampler.fit(own).log_ratio))
+        rows.append(sampler.weigh(sampler.law_of(own).log_ratio))
     table = np.array(rows)
     assert set(table.sum(axis=1).tolist()) == {TOTAL}
     least, most = table.min(axis=0).tolist(), table.max(axis=0).tolist()
@@ -230,7 +230,7 @@ def test_the_share_of_an_atom_is_equation_8_with_that_atom_among_the_others():
 
 def test_the_law_is_a_density_that_its_samples_follow():
     sampler = Mollifier(reference=Gaussian(), epsilon=3.0)
-    law = sampler.fit(records(300, 1))
+    law = sampler.law_of(records(300, 1))
     x = np.linspace(-6, 6, 2001)
     pdf = law.pdf(x)
     assert pdf.sum() * (x[1] - x[0]) == pytest.approx(1, abs=5e-3)
@@ -258,7 +258,7 @@ def test_the_default_is_near_the_information_limit():
     step = x[1] - x[0]
     for epsilon in (1.0, 3.0):
         limit = mollify(np.log(p / q), q / q.sum(), epsilon) / step
-        law = Mollifier(reference=Gaussian(), epsilon=epsilon).fit(own)
+        law = Mollifier(reference=Gaussian(), epsilon=epsilon).law_of(own)
         excess = (p * (np.log(limit) - law.log_pdf(x))).sum() * step
         assert abs(excess) < 0.01
 
@@ -281,7 +281,7 @@ def test_a_release_names_atoms_of_a_fresh_public_seed():
 def test_draws_fit_the_weights_of_the_atoms():
     sampler = Mollifier(reference=Gaussian(), epsilon=2.0, atoms=40, seed=5)
     own = records(200, 1)
-    weights = sampler.weigh(sampler.fit(own).log_ratio)
+    weights = sampler.weigh(sampler.law_of(own).log_ratio)
     drawn = sampler.simulate(own, 20_000, seed=9)
     assert drawn.simulated
     assert drawn.numbers.tolist() == sampler.simulate(own, 20_000, seed=9).numbers.tolist()

@@ -76,7 +76,7 @@ def test_what_does_not_belong_together() -> None:
 
 
 def test_curves_of_all_groups() -> None:
-    curves = groups(north=some(200), south=some(300)).fit(CategoryShares())
+    curves = groups(north=some(200), south=some(300)).map(CategoryShares().fit)
     assert list(curves) == ["north", "south"]
     assert all(isinstance(curve, Proportions) for curve in curves.values())
 

@@ -1,0 +1,80 @@
+"""Budgets and bounds are named where they are given, and nobody is given one."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import confide as cf
+
+NAMES = ("epsilon", "delta", "low", "high", "bound", "bounds", "response_low", "response_high")
+MODULES = ("curves", "lattice", "ledger", "questions", "summaries", "survey")
+"""Modules with public names beside those that ``confide.__all__`` lists."""
+ARGUED = {
+    "Spend.epsilon": "a price and no budget: the one obvious argument",
+    "Spend.delta": "0 is pure differential privacy, the strictest",
+    "Ledger.epsilon": "a ledger that exists has one; a new one without is refused",
+    "Ledger.delta": "0 is pure differential privacy, the strictest",
+    "Entry.bound": "whether the charge is bound to its data: no bound",
+    "TwoSidedGamma.delta_at.epsilon": "the one obvious argument of a question about the law",
+    "sampled.delta": "what the subject itself claims, unless another claim is tried",
+    "Partition.bound": "a partition that classifies has none, any other without is refused",
+    "optimal_gamma.bounds": "the design depends on the values anyway and is not private",
+    "Counts.of.bounds": "of a public response",
+    "Counts.of_noised.bounds": "of a public response",
+    "counts.bounds": "of a public response",
+    "Spectrum.low": "numbers that are in the open already need none",
+    "Spectrum.high": "numbers that are in the open already need none",
+    "Spectrum.of.low": "numbers that are in the open already need none",
+    "Spectrum.of.high": "numbers that are in the open already need none",
+}
+
+
+def public() -> dict[int, tuple[str, Any]]:
+    """Public classes and functions by their identity."""
+    found: dict[int, tuple[str, Any]] = {}
+    modules = [one for one in map(cf.__getattr__, cf.__all__) if inspect.ismodule(one)]
+    modules += [importlib.import_module(f"confide.{name}") for name in MODULES]
+    for module in [cf, *modules]:
+        names = getattr(module, "__all__", None) or [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        ]
+        for name in names:
+            value = getattr(module, name)
+            if inspect.isclass(value) or inspect.isfunction(value):
+                found[id(value)] = (name, value)
+    return found
+
+
+def calls() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """All that can be called: classes, their public methods, and functions."""
+    for name, value in public().values():
+        if inspect.isfunction(value):
+            yield name, value
+        elif not issubclass(value, BaseException) and not getattr(value, "_is_protocol", False):
+            yield name, value
+            for method, member in vars(value).items():
+                inner = getattr(member, "__func__", member)
+                if not method.startswith("_") and inspect.isfunction(inner):
+                    yield f"{name}.{method}", inner
+
+
+def test_budgets_and_bounds_are_keywords_without_a_default() -> None:
+    wrong, checked = set(), 0
+    for name, call in calls():
+        try:
+            parameters = inspect.signature(call).parameters.values()
+        except ValueError:
+            continue
+        for one in parameters:
+            if one.name in NAMES:
+                checked += 1
+                if one.kind is not one.KEYWORD_ONLY or one.default is not one.empty:
+                    wrong.add(f"{name}.{one.name}")
+    assert checked > 60
+    assert sorted(wrong - set(ARGUED)) == []
+    assert sorted(set(ARGUED) - wrong) == [], "argued for nothing"
