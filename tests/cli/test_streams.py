@@ -25,7 +25,7 @@ import pytest
 from confide import reports, streams
 from confide.cli.app import run
 from confide.errors import ConfideError, InvalidInput, Mismatch
-from confide.files import arrow
+from confide.files import csv
 from confide.mechanisms import Mechanism
 from confide.streams import batches, crew
 from confide.streams import parts as parts_module
@@ -231,7 +231,7 @@ def test_no_two_batches_share_their_noise(folder: Path) -> None:
 def test_several_files_of_either_kind(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(arrow, "BLOCK", 2**16)
+    monkeypatch.setattr(csv, "BLOCK", 2**16)
     Path("many").mkdir()
     table = values()
     for at, name in enumerate("ab"):
@@ -253,7 +253,7 @@ def test_several_files_of_either_kind(
 def test_the_first_bad_row_is_named_and_nothing_stays(
     folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(arrow, "BLOCK", 2**16)
+    monkeypatch.setattr(csv, "BLOCK", 2**16)
     pay = values()["pay"].to_pylist()
     for at in (31_234, 31_235, 50_000):
         pay[at] = None

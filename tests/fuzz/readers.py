@@ -50,7 +50,7 @@ import confide as cf
 from confide import accounting, reports
 from confide.cli.app import run
 from confide.errors import ConfideError
-from confide.files import arrow
+from confide.files import formats
 from confide.files.paths import load_json
 from confide.foreign import Spectrum
 from confide.summaries import CellSums, Counts, Groups, files
@@ -150,12 +150,12 @@ def read_cells(path: Path) -> None:
 
 
 def read_values(path: Path) -> None:
-    source = arrow.Source(path)
+    source = formats.source(path)
     rows = 0
     for batch in source.batches(list(SURVEY.questions)):
         table = pa.Table.from_batches([batch])
         if batch.num_rows:
-            made = SURVEY.reports(table, plain=source.plain, where=source.where, first=rows)
+            made = SURVEY.reports(table, plain=source.text, where=source.where, first=rows)
             assert made.num_rows == batch.num_rows
         rows += batch.num_rows
 

@@ -27,7 +27,9 @@ from confide.errors import ConfideError, InvalidInput, Unsupported
 from confide.estimators import CategoryShares
 from confide.estimators.profile import maximize
 from confide.estimators.shares import _most_likely, scores_of
-from confide.files import arrow, pages
+from confide.files import formats, pages
+from confide.files.parquet import LETTERS
+from confide.files.source import ROWS
 from confide.foreign.noise import Gaussian
 from confide.mechanisms.laws import Band
 from confide.summaries import Counts, files
@@ -77,7 +79,7 @@ def query(path: Path) -> None:
 
 
 def values(path: Path) -> None:
-    for _ in arrow.Source(path).batches(["smokes"]):
+    for _ in formats.source(path).batches(["smokes"]):
         pass
 
 
@@ -225,8 +227,8 @@ class TestPages:
                 # The total holds the headers too.
                 total = sum(page.unpacked for page in found)
                 assert total <= chunk.total_uncompressed_size < total + 200 * len(found)
-        source = arrow.Source(path)
-        assert source.check(table.column_names) == arrow.ROWS
+        source = formats.source(path)
+        assert source.check(table.column_names) == ROWS
         assert sum(batch.num_rows for batch in source.batches(table.column_names)) == n
 
     def test_words_are_as_long_as_they_are(self, tmp_path: Path) -> None:
@@ -236,14 +238,14 @@ class TestPages:
             pq.write_table(pa.table({"a": pa.array(cells)}), path, compression=codec)
             found = pages.check(path, pq.ParquetFile(path).metadata, ["a"], None, "here")
             assert found == 3000
-            assert arrow.Source(path).check(["a"]) == arrow.LETTERS // 3000
+            assert formats.source(path).check(["a"]) == LETTERS // 3000
 
     @pytest.mark.parametrize("way", ["twice", "far", "both", "long"])
     def test_headers_that_can_be_read_in_two_ways(self, way: str, tmp_path: Path) -> None:
         path = tmp_path / "r.parquet"
         path.write_bytes(bomb_files.parquet_odd(way))
         words = "at most 17," if way == "both" else "a Parquet file"
-        source = arrow.Source(path)
+        source = formats.source(path)
         assert words in refusal(lambda: source.check(["pay"]))
 
     def test_pyarrow_reads_these_headers(self, tmp_path: Path) -> None:
@@ -260,7 +262,7 @@ class TestPages:
 
         path = tmp_path / "r.parquet"
         path.write_bytes(bomb_files.of_pay([Few(bytes(400), 2**31 - 1, 400)], 100))
-        assert "at most 17," in refusal(lambda: arrow.Source(path).check(["pay"]))
+        assert "at most 17," in refusal(lambda: formats.source(path).check(["pay"]))
 
     def test_footers_that_lie(self, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"

@@ -9,7 +9,7 @@ from typing import Any
 from confide import _checks
 from confide.cli.values import headed
 from confide.errors import InvalidInput
-from confide.files import arrow, parse
+from confide.files import formats, parse
 from confide.files.paths import expand
 from confide.foreign import noise
 from confide.foreign.spectrum import Spectrum
@@ -37,7 +37,7 @@ def read(
         for option, value in bounds.items():
             if value is None:
                 raise InvalidInput(f"--{option}, a bound of the true values", "none")
-    sources = [arrow.Source(found) for found in expand([path], arrow.READABLE)]
+    sources = [formats.source(found) for found in expand([path], formats.readable())]
     for source in sources:
         headed(source)
     column = column or _checks.only(sources[0].names, column=None)
@@ -48,7 +48,7 @@ def read(
         first = 0
         for batch in source.batches([column]):
             rows = parse.rows_of(source.where, first)
-            values = parse.present(batch.column(0), name=column, plain=source.plain, where=rows)
+            values = parse.present(batch.column(0), name=column, plain=source.text, where=rows)
             first += values.size
             if values.size:
                 own = make(values, noise=law, **bounds)

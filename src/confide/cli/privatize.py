@@ -11,7 +11,7 @@ from confide import streams
 from confide.accounting import rounded_up
 from confide.cli import inputs, output
 from confide.cli.collect import JsonOption
-from confide.files import arrow
+from confide.files import formats
 from confide.files.paths import counted, expand, writable
 
 
@@ -68,8 +68,8 @@ def privatize(
     """Turn values into private reports, in random order, with randomness of the system's own."""
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
-    values = expand(rest, arrow.READABLE)
-    writable(to, arrow.SUFFIXES, [*values, *([path] if path else [])])
+    values = expand(rest, formats.readable())
+    writable(to, formats.written(), [*values, *([path] if path else [])])
     job = streams.Job(survey, values, list(dict.fromkeys(keep or ())), keep_order=keep_order)
     replaced = replace and to.exists()
     with output.progress("Privatizing", 2 * job.rows if job.rows else None) as advance:
@@ -111,6 +111,6 @@ def privatize(
         )
     if keep_order:
         output.say("The rows are in the order of the values, which can give answers away.")
-    if to.suffix == ".csv":
-        output.say("CSV cannot carry the mechanism: keep the survey with it.")
+    if not (kind := formats.format_of(to)).stamped:
+        output.say(f"{kind.title} cannot carry the mechanism: keep the survey with it.")
     output.say(spend.words(answers=len(survey.questions)))

@@ -15,7 +15,7 @@ from confide.accounting import Spend
 from confide.cli import output
 from confide.cli.commands import harmless
 from confide.cli.results import QUANTILES, rows_of
-from confide.files import arrow
+from confide.files import arrow, formats
 from confide.files.paths import counted
 from confide.ledger.budget import Ledger
 from confide.releases import Release
@@ -77,7 +77,7 @@ class Published:
                     if name in self.whole:
                         rounded = np.clip(np.rint(own), math.ceil(low), math.floor(high))
                         columns[name] = rounded.astype(np.int64)
-            arrow.write(arrow.arrow().table(columns), to)
+            formats.write(arrow.arrow().table(columns), to)
         if plot is not None:
             alone = self.columns[0] if len(self.columns) == 1 else ""
             title = ", ".join([*self.columns, self.kind, self._cost()])

@@ -19,7 +19,7 @@ from confide.cli.estimate import PlotOption
 from confide.cli.published import FINE, whole_between
 from confide.displays import FORMATS
 from confide.errors import BadRows, BadType, BudgetExhausted, InvalidInput, extra
-from confide.files import arrow
+from confide.files import formats
 from confide.files.paths import counted, expand, writable
 from confide.lattice import Lattice
 from confide.ledger.budget import Ledger
@@ -145,9 +145,9 @@ def release(
         )
     _checks.one_of(tuple(KINDS), kind=kind)
     # Everything that can be refused is refused before a value is read, and long before a charge.
-    for path, suffixes in ((plot, FORMATS), (to, arrow.SUFFIXES)):
+    for path, suffixes in ((plot, FORMATS), (to, formats.written())):
         if path is not None:
-            sources = expand([file], arrow.READABLE)
+            sources = expand([file], formats.readable())
             writable(path, suffixes, [*sources, *([ledger] if ledger else [])])
     if plot is not None:
         extra("matplotlib", "plot")

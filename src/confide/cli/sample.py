@@ -16,7 +16,7 @@ from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption
 from confide.displays import FORMATS
 from confide.errors import InvalidInput, extra
-from confide.files import arrow
+from confide.files import arrow, formats
 from confide.files.paths import counted, expand, writable
 from confide.ledger.budget import Ledger
 from confide.sampling import KDE, Binned, Box, Gaussian, GaussianMixture, Mollifier, Reference
@@ -95,17 +95,17 @@ def sample(
     _checks.one_of(tuple(REFERENCES), reference=reference)
     k = _checks.integer(1, MAX_SAMPLES, k=k)
     budgets.check(ledger, budget, None, {"--subject": subject, "--key": key})
-    for path, suffixes in ((plot, FORMATS), (to, arrow.SUFFIXES)):
+    for path, suffixes in ((plot, FORMATS), (to, formats.written())):
         if path is not None:
-            read = expand([file, *([public] if public else [])], arrow.READABLE)
+            read = expand([file, *([public] if public else [])], formats.readable())
             writable(path, suffixes, [*read, *([ledger] if ledger else [])])
     given = {"mean": mean, "sd": sd, "low": low, "high": high, "public": public}
     for option, value in given.items():
         if value is not None and option not in REFERENCES[reference]:
             raise InvalidInput(f"no --{option} for {reference}", f"--{option}")
     if public is not None:
-        own = expand([file], arrow.READABLE)
-        for known in expand([public], arrow.READABLE):
+        own = expand([file], formats.readable())
+        for known in expand([public], formats.readable()):
             if any(known.samefile(private) for private in own):
                 raise InvalidInput(
                     "--public records in a file of their own",
@@ -163,7 +163,7 @@ def _write(found: Samples, columns: list[str], to: Path | None, plot: Path | Non
     points = found.points
     if to is not None:
         table = {name: points[:, at] for at, name in enumerate(columns)}
-        arrow.write(arrow.arrow().table(table), to)
+        formats.write(arrow.arrow().table(table), to)
     if plot is not None:
         sampler: Any = found.mechanism
         lows, highs = sampler.reference.ends

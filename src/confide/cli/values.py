@@ -10,13 +10,13 @@ import numpy as np
 from confide._types import Floats
 from confide.cli.output import progress
 from confide.errors import InvalidInput
-from confide.files import arrow, parse
+from confide.files import arrow, formats, parse
 from confide.files.paths import expand
 
 
-def _opened(path: Path, columns: Sequence[str] | None) -> tuple[list[arrow.Source], list[str]]:
+def _opened(path: Path, columns: Sequence[str] | None) -> tuple[list[formats.Source], list[str]]:
     """The files, and names of columns that they all have; without names the only one there is."""
-    sources = [arrow.Source(found) for found in expand([path], arrow.READABLE)]
+    sources = [formats.source(found) for found in expand([path], formats.readable())]
     for source in sources:
         headed(source)
     names = list(columns or [_only(sources[0])])
@@ -28,12 +28,12 @@ def _opened(path: Path, columns: Sequence[str] | None) -> tuple[list[arrow.Sourc
     return sources, names
 
 
-def headed(source: arrow.Source) -> None:
+def headed(source: formats.Source) -> None:
     """Refuse a CSV file with a number among its names: nobody has written names on top.
 
     The first record would be taken for names, left out, and published as one.
     """
-    if source.plain and any(map(_number, source.names)):
+    if source.text and any(map(_number, source.names)):
         raise InvalidInput(
             f"the names of the columns in the first line of {source.where}",
             "a number",
@@ -50,7 +50,7 @@ def _number(name: str) -> bool:
     return True
 
 
-def _only(source: arrow.Source) -> str:
+def _only(source: formats.Source) -> str:
     """The only column; the names of several are not said, since a first line may be values."""
     if len(source.names) != 1:
         raise InvalidInput(
@@ -68,7 +68,7 @@ def whole(path: Path, columns: Sequence[str] | None, *, stated: bool) -> list[st
     sources, names = _opened(path, columns)
     if stated:
         return names
-    if any(source.plain for source in sources):
+    if any(source.text for source in sources):
         return []
     test = arrow.arrow().types.is_integer
     return [name for name in names if all(test(source.kind(name)) for source in sources)]
@@ -90,7 +90,7 @@ def read(path: Path, columns: Sequence[str] | None) -> tuple[dict[str, Floats], 
                 where = parse.rows_of(source.where, first)
                 for at, name in enumerate(names):
                     found = parse.present(
-                        batch.column(at), name=name, plain=source.plain, where=where
+                        batch.column(at), name=name, plain=source.text, where=where
                     )
                     parts[name].append(found)
                 first += batch.num_rows

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from confide._types import Flags, Floats
 from confide.errors import BadRows, BadType, InvalidInput, unquoted
-from confide.files.arrow import Source, arrow
+from confide.files.arrow import arrow
+from confide.files.source import Source
 
 Where = Callable[[int], str]
 CELLS = "a column of values"
@@ -184,7 +185,7 @@ def kinds(sources: Sequence[Source], columns: Sequence[str]) -> dict[str, Any]:
     choices = [(WHOLE, pa.int64()), (NUMBER, pa.float64()), ("", pa.string())]
     at = dict.fromkeys(columns, 0)
     for source in sources if columns else ():
-        for batch in source.batches(columns) if source.plain else ():
+        for batch in source.batches(columns) if source.text else ():
             for name in columns:
                 cells = batch.column(name)
                 while not _all_match(cells, choices[at[name]][0]):
@@ -192,7 +193,7 @@ def kinds(sources: Sequence[Source], columns: Sequence[str]) -> dict[str, Any]:
     found: dict[str, tuple[Any, str]] = {}
     for source in sources:
         for name in columns:
-            kind = choices[at[name]][1] if source.plain else source.kind(name)
+            kind = choices[at[name]][1] if source.text else source.kind(name)
             first, where = found.setdefault(name, (kind, source.where))
             if kind != first:
                 raise InvalidInput(

@@ -12,7 +12,7 @@ import numpy as np
 from confide import _checks, _limits
 from confide._types import Floats
 from confide.errors import BadRows, BadType, InvalidInput, Mismatch, extra
-from confide.files import arrow, parse
+from confide.files import arrow, formats, parse
 from confide.files.paths import expand, named, writable
 from confide.mechanisms import CellReports, Joint, Mechanism, Partition, Reports
 from confide.reports import rows as marks
@@ -206,16 +206,17 @@ def write(
         has seen, the second ones cost epsilon again.
     """
     path = Path(path)
-    writable(path, arrow.SUFFIXES)
+    writable(path, formats.written())
     not_replaced(path, replace)
-    if path.suffix == ".csv" and reports.simulated:
+    if reports.simulated and not formats.format_of(path).stamped:
         raise InvalidInput(
-            "a .parquet file for simulated reports", "a .csv file, which cannot say what they are"
+            "a .parquet file for simulated reports",
+            f"a {path.suffix} file, which cannot say what they are",
         )
     table = to_arrow(reports, name=name)
     if not (keep_order or reports.simulated):
         table = arrow.mixed(table)
-    arrow.write(table, path, replace=replace)
+    formats.write(table, path, replace=replace)
 
 
 def read(
@@ -225,10 +226,10 @@ def read(
     mechanism: Mechanism | None = None,
 ) -> Reports:
     """Read the reports of a Parquet or CSV file; for CSV the mechanism is needed."""
-    source = arrow.Source(expand([path], arrow.READABLE)[0])
+    source = formats.source(expand([path], formats.readable())[0])
     if not source.metadata and mechanism is None:
         raise unknown(source.where)
-    if column is not None and source.plain:
+    if column is not None and source.text:
         source.require([column] if isinstance(column, str) else column)
     where, size = source.where, source.path.stat().st_size
     stamp = Stamp.read(source.metadata, where)
@@ -236,7 +237,7 @@ def read(
     parts: list[Any] = []
     rows = 0
     for batch in source.batches(made.names):
-        part = made.reports(batch, plain=source.plain, where=where, first=rows)
+        part = made.reports(batch, plain=source.text, where=where, first=rows)
         parts.append(part.indices)
         rows += len(part)
         advice = "Take tables.counts, which holds no reports in memory."
@@ -264,7 +265,7 @@ class Files:
         The surveys that the files say they answer, as plain values.
     """
 
-    sources: tuple[arrow.Source, ...]
+    sources: tuple[formats.Source, ...]
     mechanisms: Mapping[str, Mechanism]
     simulated: bool
     public: tuple[str, ...] = ()
@@ -292,7 +293,7 @@ class Files:
         public
             Columns of public numbers to read along.
         """
-        sources = tuple(arrow.Source(path) for path in expand(paths, arrow.READABLE))
+        sources = tuple(formats.source(path) for path in expand(paths, formats.readable()))
         stamps = [Stamp.read(source.metadata, source.where) for source in sources]
         for source, stamp in zip(sources, stamps, strict=True):
             if mechanisms is None and stamp is None:
@@ -332,7 +333,7 @@ class Files:
         for source in self.sources:
             first = 0
             for batch in source.batches(columns):
-                plain, where = source.plain, parse.rows_of(source.where, first)
+                plain, where = source.text, parse.rows_of(source.where, first)
                 reports = {}
                 for name, mechanism in self.mechanisms.items():
                     column = batch.column(name)
@@ -371,7 +372,7 @@ class Files:
         """
         columns = list(dict.fromkeys([*self.mechanisms, *self.public]))
         for source in self.sources:
-            first, plain = 0, source.plain
+            first, plain = 0, source.text
             for batch in source.batches(columns):
                 where = parse.rows_of(source.where, first)
                 reports, numbers = {}, {}
@@ -398,9 +399,9 @@ class Files:
                 raise InvalidInput(f"rows in {source.where}", "none")
 
 
-def _whole(source: arrow.Source, name: str) -> None:
+def _whole(source: formats.Source, name: str) -> None:
     """Refuse a Parquet column that cannot hold reports before any of it is read."""
-    if not source.plain and not arrow.arrow().types.is_integer(source.kind(name)):
+    if not source.text and not arrow.arrow().types.is_integer(source.kind(name)):
         raise BadType(
             f"whole numbers in column {name!r}",
             f"the type {parse.kind_of(source.kind(name))} in row 1 of {source.where}",
@@ -517,12 +518,12 @@ def write_cells(
     table = cells_to_arrow(reports)
     if not (keep_order or reports.simulated):
         table = arrow.mixed(table)
-    arrow.write(table, path, replace=replace)
+    formats.write(table, path, replace=replace)
 
 
 def read_cells(path: str | Path, *, partition: Partition | None = None) -> CellReports:
     """Read the vector reports of a Parquet file."""
-    source = arrow.Source(expand([path], SUFFIXES)[0])
+    source = formats.source(expand([path], SUFFIXES)[0])
     stamp = CellStamp.read(source.metadata, source.where)
     if stamp is None and partition is None:
         raise unknown(source.where)

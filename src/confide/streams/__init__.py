@@ -11,11 +11,11 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
-from confide.files import arrow
+from confide.files import formats
 from confide.reports import not_replaced
 from confide.streams.batches import Job, gathered
 from confide.streams.crew import cores, finished, guarded
@@ -83,7 +83,7 @@ def privatize(
             try:
                 rows, drawn = _drawn(job, parts, processes, told)
                 _unchanged(job, manifest)
-                _written(job, parts, rows, to.suffix, processes=processes, advance=told)
+                _written(job, parts, rows, to, processes=processes, advance=told)
             except Mismatch:
                 raise
             except BaseException as error:
@@ -111,11 +111,15 @@ def _drawn(job: Job, parts: Parts, processes: int, advance: Advance) -> tuple[in
 
 
 def _written(
-    job: Job, parts: Parts, rows: int, suffix: str, *, processes: int, advance: Advance
+    job: Job, parts: Parts, rows: int, to: Path, *, processes: int, advance: Advance
 ) -> None:
     """Put the output together, all of it or nothing."""
     written = 0
-    with parts.writing(rows, suffix) as file, _writer(job, file, suffix) as writer:
+    kind, packed = formats.format_of(to), list(job.survey.questions)
+    with (
+        parts.writing(rows, to.suffix) as file,
+        kind.writer(file, job.written, packed=packed) as writer,
+    ):
         for table in gathered(tables(job, parts, processes)):
             writer.write_table(table)
             written += table.num_rows
@@ -132,14 +136,3 @@ def _unchanged(job: Job, manifest: Manifest) -> None:
             "files that were changed meanwhile",
             "Run it again when they are finished.",
         )
-
-
-def _writer(job: Job, file: IO[bytes], suffix: str) -> Any:
-    if suffix == ".csv":
-        return arrow.arrow("pyarrow.csv").CSVWriter(file, job.written)
-    # Reports are small whole numbers without order: packed bits hold them in little more than a
-    # dictionary does, and take half the time.
-    packed = dict.fromkeys(job.survey.questions, "DELTA_BINARY_PACKED")
-    return arrow.arrow("pyarrow.parquet").ParquetWriter(
-        file, job.written, use_dictionary=list(job.keep), column_encoding=packed
-    )

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InvalidInput
-from confide.files import arrow, parse
+from confide.files import arrow, formats, parse
+from confide.files.csv import BLOCK
 from confide.questions import Questionnaire
 from confide.questions.questionnaire import already
 from confide.reports import Stamp
@@ -28,10 +29,11 @@ BUCKET = 2**19
 """Rows of a bucket at most, about: as many are shuffled at once."""
 MOST = 2**12
 """Buckets at most; those of a run of more rows are larger."""
-PACKED = 8
-"""Bytes of CSV in a byte of gzip, about."""
 LINE = 8
 """Bytes of a line of CSV, about; lines are longer as a rule, and buckets smaller then."""
+
+Cuts = Iterator[tuple[int, tuple[int, ...], tuple[Any, ...]]]
+"""How a file is cut into batches: their rows, and their row groups or their cells."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Batch:
     """
 
     number: int
-    source: arrow.Source
+    source: formats.Source
     first: int
     rows: int
     groups: tuple[int, ...] = ()
@@ -99,9 +101,9 @@ class Job:
         object.__setattr__(self, "kinds", {key: arrow.plain(kinds[key]) for key in kinds})
 
     @property
-    def sources(self) -> list[arrow.Source]:
+    def sources(self) -> list[formats.Source]:
         """The files."""
-        return [arrow.Source(path) for path in self.paths]
+        return [formats.source(path) for path in self.paths]
 
     @property
     def columns(self) -> list[str]:
@@ -120,7 +122,7 @@ class Job:
         sources = self.sources
         return (
             sum(source.rows or 0 for source in sources) <= SMALL
-            and sum(map(_letters, sources)) <= SMALL_BYTES
+            and sum(source.letters for source in sources) <= SMALL_BYTES
         )
 
     @property
@@ -129,7 +131,7 @@ class Job:
         if self.keep_order:
             return 0
         sources = self.sources
-        lines = sum(_letters(source) // LINE for source in sources)
+        lines = sum(source.letters // LINE for source in sources)
         rows = sum(source.rows or 0 for source in sources) + lines
         return min(MOST, 1 << (-(-rows // BUCKET) - 1).bit_length())
 
@@ -160,7 +162,7 @@ class Job:
             "survey": hashlib.sha256(survey.encode()).hexdigest(),
             "fingerprint": self.survey.fingerprint,
             "keep": {name: str(kind) for name, kind in self.kinds.items()},
-            "batch": [PART, BLOCKS, arrow.BLOCK],
+            "batch": [PART, BLOCKS, BLOCK],
             "buckets": self.buckets,
             "values": [
                 # A file put in the place of another can have its size and time, but was put there
@@ -175,14 +177,18 @@ class Job:
         number = 0
         for source in self.sources:
             first = 0
-            for rows, groups, cells in self._read(source) if source.plain else _groups(source):
+            for rows, groups, cells in self._cuts(source):
                 yield Batch(number, source, first, rows, groups, cells)
                 first += rows
                 number += 1
             if not first:
                 raise _empty(source)
 
-    def _read(self, source: arrow.Source) -> Iterator[tuple[int, tuple[int, ...], tuple[Any, ...]]]:
+    def _cuts(self, source: formats.Source) -> Cuts:
+        groups = source.groups
+        return self._read(source) if groups is None else _grouped(groups)
+
+    def _read(self, source: formats.Source) -> Cuts:
         held: list[Any] = []
         for batch in source.batches(self.columns):
             held += [batch] if batch.num_rows else []
@@ -199,7 +205,7 @@ class Job:
         for values in batch.cells or source.batches(self.columns, groups=batch.groups):
             made.append(
                 self.survey.reports(
-                    values, keep=self.keep, plain=source.plain, where=source.where, first=first
+                    values, keep=self.keep, plain=source.text, where=source.where, first=first
                 )
                 .replace_schema_metadata()
                 # Reports were checked already, and kept columns have their types.
@@ -223,10 +229,10 @@ def gathered(tables: Iterator[Any]) -> Iterator[Any]:
         yield pa.concat_tables(held)
 
 
-def _groups(source: arrow.Source) -> Iterator[tuple[int, tuple[int, ...], tuple[Any, ...]]]:
+def _grouped(groups: Sequence[int]) -> Cuts:
     held: list[int] = []
     rows = 0
-    for at, more in enumerate(source.groups):
+    for at, more in enumerate(groups):
         if held and rows + more > PART:
             yield rows, tuple(held), ()
             held, rows = [], 0
@@ -237,14 +243,7 @@ def _groups(source: arrow.Source) -> Iterator[tuple[int, tuple[int, ...], tuple[
         yield rows, tuple(held), ()
 
 
-def _letters(source: arrow.Source) -> int:
-    """Bytes of the text of a CSV file, about; none of others."""
-    if not source.plain:
-        return 0
-    return source.path.stat().st_size * (PACKED if source.path.suffix == ".gz" else 1)
-
-
-def _empty(source: arrow.Source) -> InvalidInput:
+def _empty(source: formats.Source) -> InvalidInput:
     return InvalidInput(f"rows in {source.where}", "none")
 
 

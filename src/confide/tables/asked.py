@@ -8,7 +8,7 @@ from pathlib import Path
 
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
-from confide.files import arrow
+from confide.files import formats
 from confide.files.paths import named
 from confide.questions import Questionnaire
 from confide.reports.rows import CHOICES
@@ -133,7 +133,7 @@ def are_summaries(paths: Sequence[str | Path]) -> bool:
         raise InvalidInput("files of reports or files of summaries", "some of each")
     if not paths:
         raise InvalidInput(
-            f"reports ({', '.join(arrow.SUFFIXES)}) or summaries ({', '.join(SUFFIXES)})", "none"
+            f"reports ({', '.join(formats.written())}) or summaries ({', '.join(SUFFIXES)})", "none"
         )
     return kinds == {True}
 

@@ -24,8 +24,8 @@ def countable(files: Files, by: Sequence[str] = ()) -> bool:
         return False
     types = arrow.arrow().types
     for source in files.sources:
-        # A source of a kind of its own, which codes its cells, is for the stream.
-        if type(source) is not arrow.Source or source.plain or not source.rows:
+        # A source that reads cells in its own way is for the stream.
+        if source.recoded or source.engine != "parquet" or not source.rows:
             return False
         for name in (*files.mechanisms, *(name for name in files.public if name not in by)):
             kind = source.kind(name)

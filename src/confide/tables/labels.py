@@ -4,54 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from confide.errors import InvalidInput
-from confide.files import arrow, parse
+from confide.files import arrow, formats, parse
 
 Label = float | int | str | bool
 
 
-@dataclass(frozen=True)
-class Coded(arrow.Source):
-    """A file with one column of two labels read as 0 and 1.
-
-    Parameters
-    ----------
-    column
-        The column.
-    labels
-        What counts as 0 and what as 1.
-    """
-
-    column: str
-    labels: tuple[Label, Label]
-
-    def batches(
-        self, columns: Sequence[str], *, groups: Sequence[int] | None = None
-    ) -> Iterator[Any]:
-        """The same batches, with numbers in the column."""
-        pa = arrow.arrow()
-        for batch in super().batches(columns, groups=groups):
-            at = batch.schema.names.index(self.column)
-            cells = _encoded(batch.column(at))
-            second = np.array(
-                # One more, for a batch in which all cells are missing.
-                [_label(c, self.plain) == self.labels[1] for c in cells.dictionary.to_pylist()]
-                + [False],
-                dtype=np.int8,
-            )
-            missing = cells.indices.is_null().to_numpy(zero_copy_only=False)
-            numbers = second[cells.indices.fill_null(0).to_numpy(zero_copy_only=False)]
-            yield batch.set_column(at, self.column, pa.array(numbers, mask=missing))
-
-
-def coded(sources: Sequence[arrow.Source], column: str, *, gaps: bool = False) -> tuple[Coded, ...]:
-    """Files with a column of two labels as 0 and 1, in the order of the labels.
+def coded(
+    sources: Sequence[formats.Source], column: str, *, gaps: bool = False
+) -> tuple[tuple[formats.Source, ...], tuple[Label, Label]]:
+    """Files whose column of two labels is read as 0 and 1, and the labels in that order.
 
     Parameters
     ----------
@@ -81,7 +49,7 @@ def coded(sources: Sequence[arrow.Source], column: str, *, gaps: bool = False) -
                 raise InvalidInput(
                     f"a value in every row of column {column!r}", f"none in {where(at)}"
                 )
-            found |= {_label(cell, source.plain) for cell in _encoded(cells).dictionary.to_pylist()}
+            found |= {_label(cell, source.text) for cell in _encoded(cells).dictionary.to_pylist()}
             if any(isinstance(label, float) and not math.isfinite(label) for label in found):
                 raise InvalidInput(f"{expected}, both finite", f"another in {source.where}")
             if len(found) > 2:
@@ -92,7 +60,23 @@ def coded(sources: Sequence[arrow.Source], column: str, *, gaps: bool = False) -
     if len({isinstance(label, str) for label in found}) > 1:
         raise InvalidInput(f"{expected}, both numbers or both words", "one of each")
     low, high = sorted(found, key=lambda label: str(label) if isinstance(label, str) else label)
-    return tuple(Coded(source.path, column, (low, high)) for source in sources)
+
+    def one(source: formats.Source) -> formats.Source:
+        return replace(source, recoded={column: lambda cells: _numbers(cells, source.text, high)})
+
+    return tuple(map(one, sources)), (low, high)
+
+
+def _numbers(cells: Any, text: bool, second: Label) -> Any:
+    """1 for one label and 0 for the other; a missing cell stays missing."""
+    coded = _encoded(cells)
+    # One more, for a batch in which all cells are missing.
+    ones = [_label(cell, text) == second for cell in coded.dictionary.to_pylist()] + [False]
+    missing = coded.indices.is_null().to_numpy(zero_copy_only=False)
+    numbers = np.array(ones, dtype=np.int8)[
+        coded.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    ]
+    return arrow.arrow().array(numbers, mask=missing)
 
 
 def _readable(kind: Any) -> bool:
@@ -114,9 +98,9 @@ def _encoded(cells: Any) -> Any:
     return cells if types.is_dictionary(cells.type) else cells.dictionary_encode()
 
 
-def _label(cell: Any, plain: bool) -> Label:
+def _label(cell: Any, text: bool) -> Label:
     """A cell as a number where it is one: whole if it can be."""
-    if plain and re.match(parse.NUMBER, cell):
+    if text and re.match(parse.NUMBER, cell):
         cell = float(cell)
     if isinstance(cell, float) and cell.is_integer():
         return int(cell)

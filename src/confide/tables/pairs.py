@@ -199,9 +199,8 @@ class _Wanted:
         job = self._job(paths, [x], Public(self.weights, y, self.bounds))
         labels: tuple[Label, Label] | None = None
         if self.classes:
-            sources = coded(job.files.sources, y, gaps=self.invalid == "drop")
+            sources, labels = coded(job.files.sources, y, gaps=self.invalid == "drop")
             job = replace(job, files=replace(job.files, sources=sources))
-            labels = sources[0].labels
         found, out = job.run(self.progress)
         tell(out)
         missing = _missing(job)

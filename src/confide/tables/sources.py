@@ -15,7 +15,7 @@ from typing import Any
 
 from confide import _checks
 from confide.errors import InvalidInput, Unsupported, extra
-from confide.files import arrow
+from confide.files import arrow, formats
 from confide.files.paths import expand, named
 
 SMALL = 2**16
@@ -107,20 +107,25 @@ def _duckdb() -> Any:
 def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
     if not all(isinstance(path, (str, Path)) for path in paths):
         raise InvalidInput("a table or paths of files", _checks.shown(paths))
-    found = expand(paths, arrow.READABLE)
+    found = expand(paths, formats.readable())
     where = named(found[0]) if len(found) == 1 else f"{len(found):,} files"
-    plain = {path.suffix != ".parquet" for path in found}
-    if len(plain) > 1:
-        raise InvalidInput("files that are all Parquet or all CSV", "some of each")
     # DuckDB takes stars and brackets in a name for a pattern, and a folder x=1 for a column.
     names = [glob.escape(str(path)) for path in found]
-    sources = [arrow.Source(path) for path in found]
+    sources = [formats.source(path) for path in found]
+    engines = {source.engine for source in sources}
+    if len(engines) > 1:
+        raise InvalidInput("files that are all Parquet or all CSV", "some of each")
     for source in sources:
         source.require(columns)
         _require(source.names, columns, source.where)
         source.check(columns)
     connection = _duckdb()
-    if plain == {True}:
+    if engines == {None}:
+        # A format that DuckDB does not read: it gets what we read.
+        pa = arrow.arrow()
+        batches = [batch for source in sources for batch in source.batches(columns)]
+        return Opened(ibis().memtable(pa.Table.from_batches(batches)), (), where)
+    if engines == {"csv"}:
         with _told(where):
             # Cells stay text and are parsed by our rules. By name: files may order their columns.
             table = connection.read_csv(

@@ -1,0 +1,170 @@
+"""What every file of columns can do, whatever its format."""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+from confide.errors import InvalidInput, unquoted
+from confide.files.arrow import arrow, no_column, unique
+from confide.files.paths import named
+
+ROWS = 2**18
+"""Rows of a batch, at most: small beside any table worth streaming."""
+
+
+@dataclass(frozen=True)
+class Source(ABC):
+    """A file of columns, read in batches that fit in memory.
+
+    Parameters
+    ----------
+    path
+        The file.
+    recoded
+        Columns that are read in another way: a function of the Arrow column for each.
+    """
+
+    title: ClassVar[str]
+    """The format, for a message."""
+    text: ClassVar[bool] = False
+    """Whether cells are text that must still be parsed, and the file knows no types."""
+    stamped: ClassVar[bool] = False
+    """Whether the file can say what made its reports, in the metadata of its schema."""
+    engine: ClassVar[str | None] = None
+    """What DuckDB calls the format, if it can read it: ``"parquet"`` or ``"csv"``."""
+    written: ClassVar[bool] = True
+    """Whether files of this format are written too."""
+
+    path: Path
+    recoded: Mapping[str, Callable[[Any], Any]] = field(
+        default_factory=dict, kw_only=True, repr=False, compare=False
+    )
+
+    @property
+    def where(self) -> str:
+        """The file, for a message."""
+        return named(self.path)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Column names."""
+        with self.told():
+            names = self._names()
+        unique(names, self.where)
+        return names
+
+    @abstractmethod
+    def _names(self) -> list[str]:
+        """Column names, as they are in the file."""
+
+    @abstractmethod
+    def _batches(self, columns: Sequence[str], groups: Sequence[int] | None) -> Iterator[Any]:
+        """Arrow record batches of some columns in the order of the file."""
+
+    @classmethod
+    @abstractmethod
+    def writer(cls, file: IO[bytes], schema: Any, *, packed: Sequence[str] = ()) -> Any:
+        """Something with ``write_table`` that writes Arrow tables into a file, to be used in with.
+
+        Columns of small whole numbers without order may be packed.
+        """
+
+    @property
+    def metadata(self) -> Mapping[bytes, bytes]:
+        """Metadata of the table's schema."""
+        return {}
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows, where the file knows it without being read."""
+        return None
+
+    @property
+    def groups(self) -> list[int] | None:
+        """Rows of each part that can be read apart, where the file has such parts."""
+        return None
+
+    @property
+    def letters(self) -> int:
+        """Bytes of text to parse, about."""
+        return 0
+
+    def kind(self, name: str) -> Any:
+        """The Arrow type of a column, of a file that knows types."""
+        raise NotImplementedError
+
+    def states(self, name: str, low: int, high: int) -> bool:
+        """Whether the file says that a column of whole numbers keeps to bounds."""
+        return False
+
+    def check(self, columns: Sequence[str]) -> int:
+        """Refuse a file that asks for more than its size allows when some columns are read.
+
+        Returns how many rows may be read at a time.
+        """
+        return ROWS
+
+    def require(self, columns: Sequence[str]) -> None:
+        """Refuse a file that lacks one of some columns."""
+        for name in columns:
+            if name not in self.names:
+                self._explain()
+                raise no_column(self.names, name, self.where)
+
+    def _explain(self) -> None:  # noqa: B027
+        """Say why a column may be missing, where the file shows it."""
+
+    def batches(
+        self, columns: Sequence[str], *, groups: Sequence[int] | None = None
+    ) -> Iterator[Any]:
+        """Arrow record batches of some columns, in the order of the file.
+
+        Of a file that has parts (see `groups`), some may be asked for by their numbers.
+        """
+        self.require(columns)
+        with self.told():
+            for batch in self._batches(columns, groups):
+                yield self._recode(batch) if self.recoded else batch
+
+    def _recode(self, batch: Any) -> Any:
+        for at, name in enumerate(batch.schema.names):
+            if name in self.recoded:
+                batch = batch.set_column(at, name, self.recoded[name](batch.column(at)))
+        return batch
+
+    @contextlib.contextmanager
+    def told(self) -> Iterator[None]:
+        """Say in our words, and without quoting the data, what could not be read."""
+        with unquoted(f"a file that can be read at {self.where}"):
+            try:
+                yield
+            except UnicodeDecodeError:
+                raise self.not_utf8() from None
+            except arrow().ArrowException as error:
+                raise self._fault(str(error)) from None
+            except (OSError, EOFError, zlib.error) as error:
+                # Damaged pages come as a bare OSError; the real ones carry a number.
+                if getattr(error, "errno", None) is not None:
+                    raise
+                raise self.damaged() from None
+
+    def _fault(self, said: str) -> InvalidInput:
+        """What Arrow could not read, in our words."""
+        return self.not_utf8() if "UTF8" in said else self.damaged()
+
+    def not_utf8(self) -> InvalidInput:
+        """The error that text is in another encoding."""
+        return InvalidInput(f"UTF-8 text in {self.where}", "other bytes", "Save it as CSV UTF-8.")
+
+    def damaged(self) -> InvalidInput:
+        """The error that a file is not of its format."""
+        return InvalidInput(
+            f"a {self.title} file at {self.where}", "something else, or not all of it"
+        )
