@@ -509,7 +509,7 @@ UNGUARDED = f"""
 from pathlib import Path
 from confide import streams
 from confide.streams import batches
-from confide.surveys import Survey
+from confide.survey import Survey
 batches.PART, batches.SMALL, batches.BUCKET = {GROUP}, 0, {BUCKET}
 job = streams.Job(Survey.read("survey.toml"), [Path("values.parquet")])
 streams.privatize(job, Path("reports.parquet"), processes=2)

@@ -182,7 +182,8 @@ SENTENCES = {
     ),
     "column": (
         "release histogram raw.csv --low 0 --high 1 --epsilon 1",
-        "Expected --column to name one of the 3 columns of 'raw.csv', got no --column.\n",
+        "Expected the name of one of the 3 columns of 'raw.csv', got none. Name it with --column, "
+        "or column= in Python.\n",
     ),
     "no-question": (
         "regress one.toml raw.csv --y age",
@@ -247,12 +248,14 @@ def test_older_parsers_are_told_alike(fault: str, sentence: str) -> None:
     assert _usage(typer.BadParameter(fault, param_hint="'--n'")) == sentence
 
 
-def test_many_columns_are_not_all_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("wide.csv").write_text(",".join(f"my column {at}" for at in range(30)) + "\n" + "1," * 29)
-    noise = "--noise laplace --scale 1 --low 0 --high 1"
-    printed = told(f"density --noised wide.csv {noise}", 2, capsys)
-    assert "'my column 19', ..., got no --column" in printed
-    assert printed.endswith("For example: --column 'my column 0'.\n")
+def test_many_questions_are_not_all_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    one = "low = 0\nhigh = 1\nepsilon = 1.0\n"
+    names = [f"my question {at}" for at in range(30)]
+    Path("wide.toml").write_text("".join(f"[questions.'{name}']\n{one}" for name in names))
+    Path("wide.csv").write_text(",".join(names) + "\n" + ",".join(["1"] * 30) + "\n")
+    printed = told("density wide.toml wide.csv", 2, capsys)
+    assert "'my question 19', ..., got no --question" in printed
+    assert printed.endswith("For example: --question 'my question 0'.\n")
 
 
 def test_what_to_do_about_a_ledger(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import unquote
 
 from confide import _checks, _limits
 from confide.errors import InvalidInput, MissingColumn, extra, unquoted
@@ -31,6 +32,8 @@ CELLS, LETTERS = 2**24, 2**27
 """Cells of a Parquet batch and letters of a column: of very many columns, or of long words, fewer
 rows are read at a time.
 """
+MISSING = "__HIVE_DEFAULT_PARTITION__"
+"""The value of a folder whose rows have none, as Hive and Spark write it."""
 BLOCK = 2**22
 """Bytes of a CSV batch; no line may be longer."""
 
@@ -162,6 +165,8 @@ class Source:
     """A file of columns, read in batches that fit in memory.
 
     Cells of a CSV file are text, and an empty one is missing: nothing else is, whatever it spells.
+    A folder of its path that is called ``day=2026-01-05`` makes a column ``day`` of text, where the
+    file has none of that name.
     """
 
     path: Path
@@ -191,10 +196,37 @@ class Source:
         unique(names, self.where)
         return names
 
-    def require(self, columns: Sequence[str]) -> None:
-        """Refuse a file that lacks one of some columns."""
+    @cached_property
+    def folders(self) -> Mapping[str, str | None]:
+        """Columns that folders of the path make, as Hive and Spark write them, and their cells.
+
+        Text whatever it spells, None where the folder says that the value is missing.
+        """
+        found: dict[str, str | None] = {}
+        for part in self.path.parent.parts:
+            name, equals, value = part.partition("=")
+            if equals and name:
+                found[unquote(name)] = None if value == MISSING else unquote(value)
+        return found
+
+    def in_file(self, columns: Sequence[str]) -> list[str]:
+        """Those of some columns that are in the file; the others are folders of its path."""
+        return [name for name in columns if name not in self.folders or name in self.names]
+
+    def apart(self, columns: Sequence[str]) -> None:
+        """Refuse columns that the file has and a folder of its path makes, too."""
         for name in columns:
-            if name not in self.names:
+            if name in self.folders and name in self.names:
+                raise InvalidInput(
+                    f"one column {name!r} in {self.where}",
+                    "two, in the file and in the name of a folder",
+                    "Rename one of them.",
+                )
+
+    def require(self, columns: Sequence[str]) -> None:
+        """Refuse a file that lacks one of some columns; the names of its folders count too."""
+        for name in columns:
+            if name not in self.names and name not in self.folders:
                 self._check_separator()
                 raise no_column(self.names, name, self.where)
 
@@ -233,7 +265,9 @@ class Source:
             return self._schema.metadata or {}
 
     def kind(self, name: str) -> Any:
-        """The Arrow type of a column of a Parquet file."""
+        """The Arrow type of a column of a Parquet file, or of a folder's name."""
+        if name in self.folders and name not in self.names:
+            return arrow().string()
         with _told(self.where, plain=self.plain):
             return self._schema.field(name).type
 
@@ -287,6 +321,7 @@ class Source:
 
         Returns how many rows may be read at a time.
         """
+        columns = self.in_file(columns)
         with _told(self.where, plain=self.plain):
             if self.path.suffix == ".gz":
                 stat = self.path.stat()
@@ -350,6 +385,15 @@ class Source:
         Of a Parquet file some row groups may be asked for.
         """
         self.require(columns)
+        own = self.in_file(columns)
+        batches = self._in_file(own or self.names[:1], groups)
+        if len(own) == len(columns):
+            yield from batches
+            return
+        for batch in batches:
+            yield self._with_folders(batch, columns)
+
+    def _in_file(self, columns: Sequence[str], groups: Sequence[int] | None) -> Iterator[Any]:
         with _told(self.where, plain=self.plain):
             if self.plain:
                 yield from self._csv(columns)
@@ -362,6 +406,18 @@ class Source:
                     rows, groups, columns=wanted, use_threads=len(wanted) > 1
                 ):
                     yield batch.select(wanted)
+
+    def _with_folders(self, batch: Any, columns: Sequence[str]) -> Any:
+        """A batch with what the names of folders say in every row."""
+        pa = arrow()
+        arrays = []
+        for name in columns:
+            if name in batch.schema.names:
+                arrays.append(batch.column(batch.schema.names.index(name)))
+            else:
+                value = pa.scalar(self.folders[name], pa.string())
+                arrays.append(pa.repeat(value, batch.num_rows))
+        return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 def _cells(batch: Any) -> Any:

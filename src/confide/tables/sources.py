@@ -51,13 +51,16 @@ class Opened:
     small: frozenset[str] = frozenset()
 
 
-def opened(data: Any, columns: Sequence[str]) -> Opened:
-    """An Ibis table of files, of a table in memory or of itself, with some columns."""
+def opened(data: Any, columns: Sequence[str], public: Sequence[str] = ()) -> Opened:
+    """An Ibis table of files, of a table in memory or of itself, with some columns.
+
+    Public columns may be folders' names, but not both that and columns of the files.
+    """
     engine = ibis()
     if isinstance(data, (str, Path)):
-        found = _files([data], columns)
+        found = _files([data], columns, public)
     elif isinstance(data, (list, tuple)) and data:
-        found = _files(data, columns)
+        found = _files(data, columns, public)
     elif isinstance(data, engine.expr.types.Table):
         found = Opened(data, (), "the table")
     else:
@@ -104,7 +107,7 @@ def _duckdb() -> Any:
     return ibis().duckdb.from_connection(_database(os.getpid()).cursor())
 
 
-def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
+def _files(paths: Sequence[Any], columns: Sequence[str], public: Sequence[str]) -> Opened:
     if not all(isinstance(path, (str, Path)) for path in paths):
         raise InvalidInput("a table or paths of files", _checks.shown(paths))
     found = expand(paths, arrow.READABLE)
@@ -117,15 +120,24 @@ def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
     sources = [arrow.Source(path) for path in found]
     for source in sources:
         source.require(columns)
-        _require(source.names, columns, source.where)
+        source.apart(public)
+        folders = [name for name in columns if name in source.folders]
+        _require([*source.names, *folders], columns, source.where)
         source.check(columns)
+    # Folders make columns where they are asked for only, of text: 05 is not 5.
+    hive: dict[str, Any] = {"hive_partitioning": False}
+    if any(name in sources[0].folders for name in public):
+        for source in sources:
+            # The engine would take the folder's.
+            source.apart(columns)
+        hive = {"hive_partitioning": True, "hive_types_autocast": False}
     connection = _duckdb()
     if plain == {True}:
         with _told(where):
             # Cells stay text and are parsed by our rules. By name: files may order their columns.
             table = connection.read_csv(
                 names, header=True, delim=",", quote='"', escape='"', all_varchar=True, skip=0,
-                comment="", union_by_name=True, hive_partitioning=False,
+                comment="", union_by_name=True, **hive,
             )  # fmt: skip
         return Opened(table, (), where)
     for source in sources:
@@ -138,7 +150,7 @@ def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
                     f"{first} in {sources[0].where} and {kind} in {source.where}",
                 )
     with _told(where):
-        table = connection.read_parquet(names, hive_partitioning=False)
+        table = connection.read_parquet(names, **hive)
     small = frozenset(
         name for name in columns if all(source.states(name, 0, SMALL) for source in sources)
     )
