@@ -139,7 +139,7 @@ def _files(paths: Sequence[Any], columns: Sequence[str], public: Sequence[str]) 
                 names, header=True, delim=",", quote='"', escape='"', all_varchar=True, skip=0,
                 comment="", union_by_name=True, **hive,
             )  # fmt: skip
-        return Opened(table, (), where)
+        return Opened(_present(table, sources, public), (), where)
     for source in sources:
         for name in columns:
             # DuckDB would read all files with the types of the first: 1.5 as 2.
@@ -155,7 +155,15 @@ def _files(paths: Sequence[Any], columns: Sequence[str], public: Sequence[str]) 
         name for name in columns if all(source.states(name, 0, SMALL) for source in sources)
     )
     stamps = tuple((source.metadata, source.where) for source in sources)
-    return Opened(table, stamps, where, small)
+    return Opened(_present(table, sources, public), stamps, where, small)
+
+
+def _present(table: Any, sources: Sequence[arrow.Source], public: Sequence[str]) -> Any:
+    """A table with nulls for folders that say so: older releases of DuckDB take them for text."""
+    folders = [name for name in public if name in sources[0].folders]
+    if not folders:
+        return table
+    return table.mutate(**{name: table[name].nullif(arrow.MISSING) for name in folders})
 
 
 @contextlib.contextmanager
