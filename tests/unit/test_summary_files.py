@@ -201,6 +201,8 @@ def test_a_pair_is_found_in_files(folder: Path, survey: cf.Survey) -> None:
     assert both.missing == {"pay": 3.0}
     public = survey.pair("a.parquet", x="pay", y="rate", bounds=(-9, 9))
     assert public.bounds == (-9, 9)
+    assert abs(public.fit(cf.estimators.LinearRegression()).predict(5.0)) < 1
+    assert 0 < both.fit(cf.estimators.RatioRegression()).predict(5.0) < 1
     with pytest.raises(InvalidInput, match="x and y that differ"):
         survey.pair("a.parquet", x="pay", y="pay")
 
