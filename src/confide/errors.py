@@ -24,7 +24,7 @@ second that says what to do.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ContextDecorator
 from types import ModuleType, TracebackType
 from typing import Any
@@ -146,7 +146,36 @@ class BadRows(ColumnFault):
 
 
 class Unsupported(ConfideError):
-    """The method cannot do this; the message names the one that can."""
+    """The method cannot do this; the message names the one that can.
+
+    Parameters
+    ----------
+    reason
+        A whole sentence, or where there is a method what it cannot do: ``{method} {reason}``.
+    method
+        The class that cannot.
+    instead
+        The class that can.
+    """
+
+    def __init__(self, reason: str, *, method: str = "", instead: str = "") -> None:
+        self.reason = reason
+        self.method = method
+        self.instead = instead
+        super().__init__(self.words({}))
+
+    def words(self, names: Mapping[str, str]) -> str:
+        """The sentence, with other names for classes where there are some."""
+        start = f"{names.get(self.method, self.method)} {self.reason}".strip()
+        return f"{start}: take {names.get(self.instead, self.instead)}." if self.instead else start
+
+    def __reduce__(self) -> Any:
+        """Pickle by the parts."""
+        return _unsupported, (self.reason, self.method, self.instead)
+
+
+def _unsupported(reason: str, method: str, instead: str) -> Unsupported:
+    return Unsupported(reason, method=method, instead=instead)
 
 
 class MissingExtra(ConfideError, ImportError):

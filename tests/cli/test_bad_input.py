@@ -606,7 +606,7 @@ RELATIONS = {
     "class-method": (f"classify {PAIR} --x pay --y late --method linear", "method='linear'"),
     "not-logistic": (
         f"regress {PAIR} --x pay --y rate --method logistic",
-        "Take --method linear.",
+        "(--method linear).",
     ),
     "not-kernel": (f"regress {PAIR} --x pay --y rate --method kernel", "take --method ratio."),
     "kernel": (

@@ -66,7 +66,7 @@ class TestGamma:
     @pytest.mark.parametrize(
         ("command", "message"),
         [
-            ("gamma values.csv", "--column to name one"),
+            ("gamma values.csv", "Name it with --column"),
             ("gamma values.csv --column y", "column 'y'"),
             ("gamma missing.csv", "missing.csv"),
             (f"{GAMMA} --shape 0.5", "shape >= 0.8"),

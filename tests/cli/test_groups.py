@@ -395,3 +395,46 @@ def test_duckdb_groups_as_the_stream_does(
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
     ran(f"summarize *.parquet -o slow.json {columns} {public}", capsys)
     close(*(json.loads(Path(f"{name}.json").read_text()) for name in ("fast", "slow")))
+
+
+@pytest.mark.parametrize("verb", ["density --question pay", "shares --question smokes"])
+def test_every_group_in_one_run(
+    verb: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran("summarize *.parquet -o by.json --by region --by year", capsys)
+    ran("summarize *.parquet -o region.json --by region", capsys)
+    reports = machine(f"{verb} a.parquet b.parquet --by region", capsys)
+    summary = machine(f"{verb} by.json --by region", capsys)
+    assert reports == summary
+    assert (summary["by"], summary["n"]) == (["region"], 2 * N)
+    assert [one["group"] for one in summary["groups"]] == [{"region": "north"}, {"region": "south"}]
+    for one in summary["groups"]:
+        name = one.pop("group")["region"]
+        alone = machine(f"{verb} region.json --group {name}", capsys)
+        assert one == alone
+    both = machine(f"{verb} by.json --by year --by region", capsys)
+    assert len(both["groups"]) == 4
+    assert both["groups"][0]["group"] == {"year": 2025, "region": "north"}
+    printed = ran(f"{verb} by.json --by region", capsys)
+    assert printed.startswith("6,000 reports of")
+    assert "north" in printed
+    assert "south" in printed
+    assert "either --group or --by" in refused(f"{verb} by.json --group n --by region", capsys)
+    assert "region, year, got 'regin'" in refused(f"{verb} by.json --by regin", capsys)
+    assert "Take --group" in refused(f"{verb} by.json --by region --plot a.png", capsys)
+
+
+def test_folders_make_groups(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        Path(f"hive/day={name}").mkdir(parents=True)
+        Path(f"{name}.parquet").rename(f"hive/day={name}/part.parquet")
+    found = machine("summarize hive -o days.json --by day", capsys)
+    assert (found["groups"], found["by"], found["n"]) == (2, ["day"], 2 * N)
+    assert machine("density days.json --question pay --group a", capsys)["n"] == N
+    # A column that folders make is carried along like any other.
+    Path("survey2.toml").write_text(TOML.partition("[questions.smokes]")[0])
+    for name in ("x", "y"):
+        Path(f"raw/day={name}").mkdir(parents=True)
+        Path(f"raw/day={name}/values.csv").write_text("pay\n1\n2\n")
+    ran("privatize survey2.toml raw -o kept.parquet --keep day", capsys)
+    assert sorted(pq.read_table("kept.parquet").column("day").to_pylist()) == ["x", "x", "y", "y"]

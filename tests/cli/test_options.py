@@ -155,10 +155,10 @@ def test_several_quantiles_are_charged_all_or_none(capsys: pytest.CaptureFixture
     assert "They were charged but for 1 that the ledger had already" in some
     assert Ledger("book.db").left.epsilon == 0.5
     # Two at 0.5 each are too much for what is left, and one that is stored is of another epsilon.
-    assert "left for 2 quantiles" in refused(f"--q 0.1 --q 0.9 {book}")
+    assert "left for 2 releases" in refused(f"--q 0.1 --q 0.9 {book}")
     assert "was charged for" in refused(f"--q 0.1 --q 0.25 --q 0.75 {book}")
     assert Ledger("book.db").left.epsilon == 0.5
-    assert "each --q once" in refused("--q 0.1 --q 0.1")
+    assert "each quantile once" in refused("--q 0.1 --q 0.1")
     assert "0 <= q <= 1" in refused("--q 0.1 --q 1.1")
 
 

@@ -382,4 +382,4 @@ def test_names_of_private_columns_are_not_listed(capsys: pytest.CaptureFixture[s
     Path("raw.csv").write_text("Smith,Jones\n1,2\n")
     for command in (READERS[0], READERS[4], READERS[6], READERS[7]):
         said = refused(command, capsys)
-        assert "--column to name one of the 2 columns of 'raw.csv', got no --column" in said
+        assert "the name of one of the 2 columns of 'raw.csv', got none" in said

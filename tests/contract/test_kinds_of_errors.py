@@ -11,7 +11,7 @@ import pytest
 
 import confide
 from confide import errors
-from confide.errors import BadRows, BadType, ColumnFault, MissingColumn
+from confide.errors import BadRows, BadType, ColumnFault, MissingColumn, Unsupported
 
 
 def kinds() -> set[type]:
@@ -39,3 +39,14 @@ def test_faults_of_columns_cross_processes_whole(kind: type[ColumnFault]) -> Non
     assert type(again) is kind
     assert (str(again), again.column) == (str(made), "pay")
     assert str(made) == "Expected this, got that. Do so."
+
+
+def test_what_can_be_done_instead_is_a_part_of_the_error() -> None:
+    made = Unsupported("cannot undo it", method="Deconvolution", instead="estimators.Likelihood")
+    assert str(made) == "Deconvolution cannot undo it: take estimators.Likelihood."
+    assert made.words({"estimators.Likelihood": "--method likelihood"}) == (
+        "Deconvolution cannot undo it: take --method likelihood."
+    )
+    again = pickle.loads(pickle.dumps(made))
+    assert (again.method, again.instead, str(again)) == (made.method, made.instead, str(made))
+    assert str(Unsupported("A whole sentence.")) == "A whole sentence."

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import confide as cf
@@ -71,3 +73,34 @@ def test_all_public_names_are_found_by_dir_and_are_there() -> None:
     assert not [name for name in dir(cf) if name.startswith("_") and not name.startswith("__")]
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = cf.nonsense
+
+
+SUMMARIZE = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("scipy", "duckdb", "ibis", "pandas", "matplotlib"):
+            raise ImportError(f"{name} is not needed here")
+
+sys.meta_path.insert(0, Blocked())
+from confide.cli.app import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("by", [(), ("--by", "region")])
+def test_a_small_summary_needs_arrow_alone(tmp_path: Path, by: tuple[str, ...]) -> None:
+    survey = cf.Survey.from_dict({"questions": {"pay": {"low": 0, "high": 1, "epsilon": 1.0}}})
+    table = survey.privatize({"pay": [0.1, 0.7], "region": ["n", "s"]}, keep=["region"])
+    pq.write_table(table, tmp_path / "reports.parquet")
+    command = ("summarize", "reports.parquet", "-o", "counts.json", *by)
+    done = subprocess.run(
+        [sys.executable, "-c", SUMMARIZE, *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert cf.read(tmp_path / "counts.json")["pay"].n == 2

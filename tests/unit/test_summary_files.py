@@ -6,15 +6,19 @@ import json
 import pickle
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 import confide as cf
 from confide.errors import InvalidInput, Mismatch, Unnamed
+from confide.files import arrow
 from confide.reports.rows import LeftOut
+from confide.tables import engines
 
 LATTICE = cf.Lattice(low=0, high=10, size=16)
 MECHANISM = cf.SquareWave(LATTICE, epsilon=2.0)
@@ -197,6 +201,8 @@ def test_a_pair_is_found_in_files(folder: Path, survey: cf.Survey) -> None:
     assert both.missing == {"pay": 3.0}
     public = survey.pair("a.parquet", x="pay", y="rate", bounds=(-9, 9))
     assert public.bounds == (-9, 9)
+    assert abs(public.fit(cf.estimators.LinearRegression()).predict(5.0)) < 1
+    assert 0 < both.fit(cf.estimators.RatioRegression()).predict(5.0) < 1
     with pytest.raises(InvalidInput, match="x and y that differ"):
         survey.pair("a.parquet", x="pay", y="pay")
 
@@ -206,3 +212,86 @@ def test_the_name_of_one_of_several_is_asked_for(folder: Path) -> None:
         cf.tables.asked("a.parquet")
     assert (caught.value.parameter, caught.value.names) == ("question", ("pay", "smokes"))
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+DAYS = {"2026-01-05": 100, "2026-01-06": 200, "a b%c": 50}
+
+
+@pytest.fixture
+def partitioned(folder: Path, survey: cf.Survey) -> Path:
+    """Reports in folders as Hive and Spark write them, one of them for rows without a day."""
+    for at, (day, n) in enumerate({**DAYS, arrow.MISSING: 7}.items()):
+        place = Path("hive") / f"day={quote(day, safe='')}" / f"part={at % 2}"
+        place.mkdir(parents=True)
+        values = {"pay": np.full(n, 3.0), "smokes": ["yes"] * n, "region": ["n", "s"] * (n // 2)}
+        if n == 7:
+            values["region"] = ["n"] * 7
+        table = survey.privatize(values, keep=["region"])
+        pq.write_table(table, place / "part-0.parquet")
+        csv.write_csv(table, place / "part-0.csv")
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("database", [False, True])
+def test_folders_make_groups(
+    partitioned: Path,
+    survey: cf.Survey,
+    ending: str,
+    database: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engines, "LEAST", 0 if database else 10**9)
+    paths = f"hive/**/*.{ending}"
+    with pytest.raises(InvalidInput, match="7 rows without a group"):
+        survey.summarize(paths, by="day")
+    with pytest.warns(LeftOut, match="7 rows without a group"):
+        found = survey.summarize(paths, by="day", invalid="drop")
+    assert {day: own.n for day, own in found.groups("pay").items()} == DAYS
+    both = survey.summarize(paths, by=["part", "region"]).groups("smokes")
+    assert {key: own.n for key, own in both.items()} == {
+        ("0", "n"): 75,
+        ("0", "s"): 75,
+        ("1", "n"): 107,
+        ("1", "s"): 100,
+    }
+    assert survey.summarize(paths)["pay"].n == sum(DAYS.values()) + 7
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_folders_make_groups_for_an_engine(
+    partitioned: Path, survey: cf.Survey, ending: str
+) -> None:
+    mechanism = survey.mechanisms["pay"]
+    paths = f"hive/**/*.{ending}"
+    with pytest.warns(LeftOut, match="7 rows without a group"):
+        found = cf.tables.counts(paths, mechanism, column="pay", by="day", invalid="drop")
+    assert {day: own.n for day, own in found.items()} == DAYS
+
+
+@pytest.mark.parametrize("least", [0, 10**9])
+def test_a_folder_does_not_replace_reports(
+    folder: Path, survey: cf.Survey, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "LEAST", least)
+    place = Path("pay=3/day=5")
+    place.mkdir(parents=True)
+    own = survey.summarize("a.parquet")
+    Path("a.parquet").rename(place / "a.parquet")
+    for found in (survey.summarize("pay=3"), survey.summarize("pay=3", by="day")):
+        assert same(found["pay"], own["pay"])
+
+
+def test_a_folder_is_not_taken_for_a_column_of_that_name(folder: Path, survey: cf.Survey) -> None:
+    place = Path("region=north")
+    place.mkdir()
+    Path("a.parquet").rename(place / "a.parquet")
+    assert survey.summarize(place)["pay"].n == N
+    words = "one column 'region' in 'region=north/a.parquet', got two"
+    with pytest.raises(InvalidInput, match=words):
+        survey.summarize(place, by="region")
+    mechanism = survey.mechanisms["pay"]
+    with pytest.raises(InvalidInput, match=words):
+        cf.tables.counts(place, mechanism, column="pay", by="region")
+    with pytest.raises(InvalidInput, match="--keep day"):
+        survey.summarize(place, by="day")

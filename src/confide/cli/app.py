@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import io
 import os
-import re
 import shlex
 import sys
 import warnings
@@ -17,7 +16,14 @@ import typer
 
 from confide import __version__
 from confide.cli import commands
-from confide.errors import ConfideError, ConfideWarning, Implausible, InvalidInput, Unnamed
+from confide.errors import (
+    ConfideError,
+    ConfideWarning,
+    Implausible,
+    InvalidInput,
+    Unnamed,
+    Unsupported,
+)
 
 VERBS = {
     "demo": (
@@ -73,19 +79,15 @@ EXAMPLES = {
     "audit": "confide audit survey.toml",
     "sample": "confide sample records.csv --column x --reference box --low 0 --high 1 --epsilon 1",
 }
-# The library names its classes; here a method is an option.
-OPTIONS = {
-    "estimators.Likelihood": "--method likelihood",
-    "estimators.RatioRegression": "--method ratio",
-    "RatioRegression": "--method ratio",
+# The library names its classes; on the command line a method is an option.
+METHODS = {
+    "Deconvolution": "--method deconvolution",
     "KernelRegression": "--method kernel",
-    "LinearRegression": "--method linear",
-}
-# How a parser calls what an option takes.
-KINDS = {
-    "a valid integer": "a whole number",
-    "a valid number": "a number",
-    "a valid float": "a number",
+    "LogisticRegression": "--method logistic",
+    "estimators.CategoryShares": "confide shares",
+    "estimators.Likelihood": "--method likelihood",
+    "estimators.LinearRegression": "--method linear",
+    "estimators.RatioRegression": "--method ratio",
 }
 
 
@@ -93,13 +95,6 @@ def _version(asked: bool) -> None:
     if asked:
         print(f"confide {__version__}")
         raise typer.Exit
-
-
-# Typer brings a click of its own, and older releases import the one that is installed; the base
-# class of its usage errors is theirs in either case.
-UsageFault: Any = next(
-    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
-)
 
 
 def main(
@@ -161,7 +156,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
                 prog_name="confide",
                 standalone_mode=False,
             )
-        except UsageFault as error:
+        except commands.faults.ClickException as error:
             return _refuse(_usage(error))
         except typer.Abort:
             return 130
@@ -173,7 +168,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             where = f" {str(error.filename)!r}" if error.filename else ""
             return _refuse(f"Expected to read or write{where}, got: {error.strerror or error}.")
         except _told_errors() as error:
-            return _refuse(_unnamed(error) if isinstance(error, Unnamed) else str(error))
+            return _refuse(_words(error))
     return result if isinstance(result, int) else 0
 
 
@@ -184,8 +179,12 @@ def _told_errors() -> tuple[type[Exception], ...]:
     return ours if loaded is None else (*ours, loaded.ArrowException)
 
 
-def _unnamed(error: Unnamed) -> str:
-    """Which option names one of several, and how."""
+def _words(error: Exception) -> str:
+    """An error of the library in the words of the command line: options for its arguments."""
+    if isinstance(error, Unsupported):
+        return error.words(METHODS)
+    if not isinstance(error, Unnamed):
+        return str(error)
     option = f"--{error.parameter}"
     example = f"For example: {option} {shlex.quote(error.names[0])}."
     return str(InvalidInput(f"{option} to name one of {error.listed}", f"no {option}", example))
@@ -195,33 +194,15 @@ def _usage(error: Any) -> str:
     """What is wrong with a command, and for one that lacks something how it looks."""
     message = _sentence(error.format_message())
     context = getattr(error, "ctx", None)
-    verb = getattr(context, "info_name", None)
-    if message.startswith("Missing") and verb in EXAMPLES:
-        return f"{message} For example: {EXAMPLES[verb]}."
-    if re.fullmatch("(Missing|No such) command.*[.]", message) and context is not None:
-        return f"{message} {context.command_path} --help lists them."
-    return _value(error, message)
-
-
-def _value(error: Any, message: str) -> str:
-    """What an option got, in our words: typer leaves it to click or to pydantic to say."""
-    invalid = re.fullmatch(r"Invalid value for (.+?): (.+)", message)
-    if invalid is None:
+    if context is None:
         return message
-    option, fault = invalid.groups()
-    parsed = getattr(error.__cause__, "errors", None)
-    if parsed is not None:
-        found = parsed()[0]
-        expected, got = found["msg"].removeprefix("Input should be ").split(",")[0], found["input"]
-        expected = re.sub("^(?=greater|less)", "a number ", expected)
-    else:
-        told = re.fullmatch(r"(.+) is not (?:in the range )?(.+)\.", fault)
-        if told is None:
-            return message
-        got, expected = told[1].strip("'"), re.sub("^(?=x[<>])", "a number ", told[2])
-    from confide._checks import shown
-
-    return str(InvalidInput(f"{KINDS.get(expected, expected)} for {option}", shown(got)))
+    if isinstance(error, commands.faults.MissingParameter) and context.info_name in EXAMPLES:
+        return f"{message} For example: {EXAMPLES[context.info_name]}."
+    # An error about a group of commands is about the command, unless it is about an option.
+    option = isinstance(error, commands.faults.NoSuchOption | commands.faults.BadOptionUsage)
+    if isinstance(context.command, commands.Group) and not option:
+        return f"{message} {context.command_path} --help lists them."
+    return message
 
 
 def _sentence(message: str) -> str:
@@ -230,11 +211,8 @@ def _sentence(message: str) -> str:
 
 
 def _told(message: str) -> str:
-    """One line, in the words of the command line, that does not steer the terminal."""
-    line = commands.harmless(" ".join(message.split()))
-    for name, option in OPTIONS.items():
-        line = line.replace(name, option)
-    return line
+    """One line that does not steer the terminal."""
+    return commands.harmless(" ".join(message.split()))
 
 
 def _refuse(message: str) -> int:

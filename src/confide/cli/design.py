@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from confide.cli import output, values
+from confide.cli import output
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption, plottable
 from confide.errors import InvalidInput
+from confide.files.columns import Columns
 from confide.gamma.designer import GammaDesign, optimal_gamma
 
 design = typer.Typer(help="Choose the noise before collecting.")
@@ -66,8 +67,8 @@ def gamma(
         plottable(path, [file])
     if len(pictures) == 2 and pictures[0].resolve() == pictures[1].resolve():
         raise InvalidInput("two files for two pictures", "one")
-    columns, _ = values.read(file, None if column is None else [column])
-    ((name, x),) = columns.items()
+    with output.counter("Reading") as tell:
+        ((name, x),) = Columns.open(file, column).read(tell).items()
     found = optimal_gamma(
         x,
         protection=protection,

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from confide import _checks
-from confide.cli import inputs, output
+from confide.cli import groups, inputs, output
 from confide.cli import noised as foreign
 from confide.cli.collect import InvalidOption, JsonOption, QuestionOption
 from confide.cli.noised import NOISES
-from confide.cli.results import Subject, as_dict, table
+from confide.cli.results import Subject, as_dict, share_rows, shares_as_dict, table
 from confide.displays import FORMATS
 from confide.errors import InvalidInput, extra
 from confide.estimators import CategoryShares, Deconvolution, Likelihood
@@ -36,6 +37,14 @@ GroupOption = Annotated[
     str | None,
     typer.Option("--group", metavar="NAME", help="One group of a summary made with --by."),
 ]
+ByOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="COLUMN",
+        help="Every group of a public column, or of a summary made with --by; repeat it.",
+    ),
+]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Picture: .png, .svg or .pdf.")
 ]
@@ -46,6 +55,7 @@ def density(
     *,
     question: QuestionOption = None,
     group: GroupOption = None,
+    by: ByOption = None,
     method: Annotated[str, typer.Option(help=" or ".join(METHODS))] = "likelihood",
     smoothing: Annotated[
         str | None, typer.Option(help="For likelihood: auto, or a number from 0 to 1.")
@@ -81,26 +91,23 @@ def density(
     plottable(plot, given)
     parameters, bounds = {"scale": scale, "shape": shape}, {"low": low, "high": high}
     if noised is not None:
-        if files:
-            raise InvalidInput("either reports or --noised", "both")
-        if question is not None:
-            raise InvalidInput("--column to name a column of --noised", "--question")
-        if group is not None:
-            raise InvalidInput("a summary by group to go with --group", "--noised")
-        if _checks.one_of(CHOICES, invalid=invalid) == "drop":
-            raise no_reports("--noised")
-        name, summary = foreign.read(
+        others = {"FILES": files, "question": question, "group": group, "by": by}
+        _alone(others, invalid)
+        subject = foreign.read(
             noised, method, column=column, kind=law, parameters=parameters, bounds=bounds
         )
-        subject = Subject(name, summary)
     else:
         for option, value in {"column": column, "noise": law, **parameters, **bounds}.items():
             if value is not None:
                 raise InvalidInput(f"--noised to go with --{option}", "none")
-        found = inputs.question_of(files or [], question, group=group, invalid=invalid)
-        subject = Subject.of(found)
+        found = inputs.question_of(files or [], question, group=group, by=by or [], invalid=invalid)
         if isinstance(found.counts.mechanism.axes.get(""), Categories):
             raise InvalidInput("a question with numbers", "one with categories", "Take shares.")
+        if by:
+            _no_plot(plot)
+            groups.densities(found, estimator, level, as_json=as_json)
+            return
+        subject = Subject.of(found)
     curve = estimator.fit(subject.summary)
     if plot is not None:
         output.save_plot(curve.plot(level=level), plot, subject.caption(curve), name=subject.name)
@@ -152,6 +159,7 @@ def shares(
     *,
     question: QuestionOption = None,
     group: GroupOption = None,
+    by: ByOption = None,
     level: LevelOption = 0.95,
     invalid: InvalidOption = "refuse",
     plot: PlotOption = None,
@@ -160,34 +168,41 @@ def shares(
     """Recover the shares of categories from randomized response."""
     level = _checks.level(level)
     plottable(plot, files or [])
-    found = inputs.question_of(files or [], question, group=group, invalid=invalid)
+    found = inputs.question_of(files or [], question, group=group, by=by or [], invalid=invalid)
     subject = Subject.of(found)
     if not isinstance(found.counts.mechanism.axes.get(""), Categories):
         raise InvalidInput("a question with categories", "one with numbers", "Take density.")
+    if by:
+        _no_plot(plot)
+        groups.proportions(found, level, as_json=as_json)
+        return
     curve = CategoryShares().fit(found.counts)
     if plot is not None:
         output.save_plot(curve.plot(level=level), plot, subject.caption(curve))
-    assert curve.intervals is not None
-    ends = list(zip(*(end.tolist() for end in curve.intervals.shares(level)), strict=True))
-    values = curve.shares.tolist()
     if as_json:
-        output.machine(
-            {
-                **subject.facts(curve),
-                "shares": dict(zip(curve.categories, values, strict=True)),
-                "intervals": {
-                    "level": level,
-                    "shares": dict(zip(curve.categories, map(list, ends), strict=True)),
-                },
-            }
-        )
+        output.machine(shares_as_dict(curve, subject, level))
         return
-    rows = [
-        (category, f"{share:.3f}", f"{below:.3f}", f"{above:.3f}")
-        for category, share, (below, above) in zip(curve.categories, values, ends, strict=True)
-    ]
+    rows = [(category, *map("{:.3f}".format, row)) for category, *row in share_rows(curve, level)]
     head = ("category", "share", f"{output.percent(level)} from", "to")
     output.table(subject.title(), head, rows)
     subject.say()
     if plot is not None:
         output.say(f"Picture: {plot}")
+
+
+def _alone(given: Mapping[str, Any], invalid: str) -> None:
+    """Refuse options for reports beside numbers that somebody else noised."""
+    if given["FILES"]:
+        raise InvalidInput("either reports or --noised", "both")
+    if given["question"] is not None:
+        raise InvalidInput("--column to name a column of --noised", "--question")
+    for option in ("group", "by"):
+        if given[option]:
+            raise InvalidInput(f"a summary by group to go with --{option}", "--noised")
+    if _checks.one_of(CHOICES, invalid=invalid) == "drop":
+        raise no_reports("--noised")
+
+
+def _no_plot(plot: Path | None) -> None:
+    if plot is not None:
+        raise InvalidInput("--plot of one group", "--by", "Take --group NAME.")

@@ -1,21 +1,20 @@
-"""Numbers that somebody else noised, from a file."""
+"""Options for numbers that somebody else noised."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from confide import _checks
-from confide.cli.values import headed
+from confide.cli.results import Subject
 from confide.errors import InvalidInput
-from confide.files import formats, parse
-from confide.files.paths import expand
+from confide.files.columns import Columns
 from confide.foreign import noise
 from confide.foreign.spectrum import Spectrum
 from confide.summaries import Counts
 
-# What each law must know.
+# The parameters of each law.
 NOISES = {"laplace": ("scale",), "gaussian": ("scale",), "two-sided-gamma": ("scale", "shape")}
 MEANINGS = {"scale": "the scale of the noise", "shape": "the shape of the noise"}
 
@@ -28,34 +27,20 @@ def read(
     kind: str | None,
     parameters: Mapping[str, float | None],
     bounds: Mapping[str, float | None],
-) -> tuple[str, Counts | Spectrum]:
-    """The column and a summary of its numbers, of the kind that a method needs."""
+) -> Subject:
+    """A column and a summary of its numbers, of the kind that a method needs."""
     law = _law(kind, parameters)
-    make: Callable[..., Counts | Spectrum] = Spectrum.of
     if method == "likelihood":
-        make = Counts.of_noised
         for option, value in bounds.items():
             if value is None:
                 raise InvalidInput(f"--{option}, a bound of the true values", "none")
-    sources = [formats.source(found) for found in expand([path], formats.readable())]
-    for source in sources:
-        headed(source)
-    column = column or _checks.only(sources[0].names, column=None)
-    for source in sources:
-        source.require([column])
-    total: Any = None
-    for source in sources:
-        first = 0
-        for batch in source.batches([column]):
-            rows = parse.rows_of(source.where, first)
-            values = parse.present(batch.column(0), name=column, plain=source.text, where=rows)
-            first += values.size
-            if values.size:
-                own = make(values, noise=law, **bounds)
-                total = own if total is None else total + own
-        if not first:
-            raise InvalidInput(f"rows in {source.where}", "none")
-    return column, total
+    columns = Columns.open(path, column)
+    (name,) = columns.names
+    make: Any = Counts.of_noised if method == "likelihood" else Spectrum.of
+    parts = [
+        make(batch[name], noise=law, **bounds) for batch in columns.batches() if batch[name].size
+    ]
+    return Subject(name, sum(parts[1:], start=parts[0]))
 
 
 def _law(kind: str | None, parameters: Mapping[str, float | None]) -> noise.Noise:

@@ -9,10 +9,11 @@ import typer
 
 from confide import _checks
 from confide.accounting import rounded_up
-from confide.cli import output, values
+from confide.cli import output
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption, plottable
 from confide.errors import InvalidInput
+from confide.files.columns import Columns
 from confide.mechanisms import numeric
 from confide.planning.bounds import BoundsRow, best_bounds
 from confide.planning.metrics import metrics
@@ -139,8 +140,8 @@ def _guess(name: str | None, pilot: Path | None, column: str | None) -> str | Po
         return name or "lognormal"
     if name is not None:
         raise InvalidInput("either --population or --pilot", "both")
-    columns, _ = values.read(pilot, None if column is None else [column])
-    ((label, numbers),) = columns.items()
+    with output.counter("Reading") as tell:
+        ((label, numbers),) = Columns.open(pilot, column).read(tell).items()
     return Population.of_values(numbers, name=f"pilot {label!r}")
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from confide._types import Floats
 from confide.accounting import Spend
 from confide.cli import output
 from confide.cli.commands import harmless
@@ -18,12 +16,10 @@ from confide.cli.results import QUANTILES, rows_of
 from confide.files import arrow, formats
 from confide.files.paths import counted
 from confide.ledger.budget import Ledger
-from confide.releases import Release
-from confide.releases.release import Progress, Recipe
+from confide.releases import Release, synthesize
+from confide.releases.histogram import FINE, whole_between
 
 ALONE = "Without --ledger nothing was recorded: another release costs as much again."
-FINE = 20
-"""Whole numbers a cell from which on one more or less does not show."""
 
 
 @dataclass(frozen=True)
@@ -65,18 +61,7 @@ class Published:
         if curve is None:
             return
         if sample is not None and to is not None:
-            drawn = curve.sample(sample).reshape(sample, len(self.columns))
-            columns = {name: drawn[:, at] for at, name in enumerate(self.columns)}
-            if self.kind == "histogram":
-                # Cells of whole numbers reach half a unit beyond the bounds.
-                for column, (name, own) in zip(
-                    self.release.spec["columns"], columns.items(), strict=True
-                ):
-                    low, high = column["low"], column["high"]
-                    columns[name] = np.clip(own, low, high)
-                    if name in self.whole:
-                        rounded = np.clip(np.rint(own), math.ceil(low), math.floor(high))
-                        columns[name] = rounded.astype(np.int64)
+            columns = synthesize(self.release, sample, columns=self.columns, integers=self.whole)
             formats.write(arrow.arrow().table(columns), to)
         if plot is not None:
             alone = self.columns[0] if len(self.columns) == 1 else ""
@@ -249,28 +234,3 @@ def show_quantiles(found: Sequence[Published], spend: Spend, *, as_json: bool) -
         left = first.ledger.left.epsilon
         output.say(f"They {again}; epsilon = {left:.6f} is left in {first.ledger.path}.")
     output.say(whole.words())
-
-
-def whole_between(low: float, high: float) -> int:
-    """How many whole numbers lie between two bounds, which count too."""
-    return math.floor(high) - math.ceil(low) + 1
-
-
-def fulfil(
-    recipe: Recipe,
-    kind: str,
-    raw: Mapping[str, Floats],
-    ledger: Ledger | None,
-    *,
-    key: str | None,
-    group: tuple[str, str] | None,
-    tell: Progress,
-) -> Published:
-    """Charge and release."""
-    data = next(iter(raw.values())) if len(raw) == 1 else raw
-    if ledger is None:
-        made = recipe.release(data, progress=tell)
-        return Published(made, kind, tuple(raw), None, False, None)
-    stored = key in {entry.key for entry in ledger.entries()}
-    made = recipe.release(data, ledger, key, group=group, progress=tell)
-    return Published(made, kind, tuple(raw), key, stored, ledger)

@@ -21,7 +21,7 @@ from confide.estimators import (
     RatioRegression,
 )
 from confide.lattice import Categories
-from confide.tables import Pair, pair
+from confide.tables import pair
 
 # What each method takes.
 METHODS: dict[str, tuple[str, ...]] = {
@@ -130,16 +130,14 @@ class _Request:
         level = _checks.level(self.level)
         if self.points is not None:
             _checks.integer(2, MAX_POINTS, points=self.points)
-        build = _estimator(self.method, self.options)
+        estimator = _estimator(self.method, self.options)
         plottable(self.plot, files)
         survey, _, rest = inputs.split(files)
         with output.counter("Counting reports") as tell:
             found = pair(rest, survey=survey, classes=classes, progress=tell, **wanted)
-        found.check_spread()
         if isinstance(found.axis, Categories):
             self._fits_categories()
-        curve = build(found).fit(found.counts)
-        return relations.of(found, curve, self.method, level, classes)
+        return relations.Relation(found, found.fit(estimator), self.method, level, classes)
 
     def tell(self, fitted: relations.Relation) -> None:
         if self.plot is not None:
@@ -161,7 +159,7 @@ class _Request:
 
 
 def _estimator(method: str, options: Mapping[str, Any]) -> Any:
-    """From a pair to the estimator for it; options are checked before anything is read."""
+    """The estimator that some options ask for, which are checked before anything is read."""
     given = {name: value for name, value in options.items() if value is not None}
     for option in given:
         right = next(name for name, takes in METHODS.items() if option in takes)
@@ -175,9 +173,4 @@ def _estimator(method: str, options: Mapping[str, Any]) -> Any:
         "linear": LinearRegression,
         "logistic": LogisticRegression,
     }[method]
-    make(**given)
-
-    def build(pair: Pair) -> Any:
-        return make(**given, response=pair.response)
-
-    return build
+    return make(**given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,11 @@ import numpy as np
 
 from confide.cli import output
 from confide.curves.regression import (
-    CategoryMeans,
-    CellRegression,
     Classification,
     Logistic,
     Regression,
     Straight,
 )
-from confide.estimators import LogisticRegression
 from confide.lattice import Lattice
 from confide.mechanisms import Joint, Mechanism
 from confide.tables import Pair
@@ -43,8 +40,6 @@ class Relation:
         What was regressed on what.
     curve
         The mean response, or the probability of the second class.
-    line
-        The corrected line or logistic curve beside it, or None.
     method
         The option that chose the estimator.
     level
@@ -55,10 +50,16 @@ class Relation:
 
     pair: Pair
     curve: Regression
-    line: Straight | None
     method: str
     level: float
     classes: bool
+
+    @property
+    def line(self) -> Straight | None:
+        """The corrected line or logistic curve beside the curve, or None."""
+        line = self.curve if isinstance(self.curve, Straight) else self.curve.baseline
+        assert line is None or isinstance(line, Straight)
+        return line
 
     def grid(self, points: int) -> Any:
         """Values of x, even on the lattice's scale; categories as they are."""
@@ -192,18 +193,6 @@ class Relation:
         if line.facts.get("floored_variance"):
             return [f"{start}.", GUESS]
         return [f"{start}, slope {output.number(slope)} +- {error:.2g} (standard error)."]
-
-
-def of(pair: Pair, curve: Regression, method: str, level: float, classes: bool) -> Relation:
-    """A fitted curve with the corrected line that belongs beside it."""
-    line = curve if isinstance(curve, Straight) else curve.baseline
-    if isinstance(curve, CellRegression) and pair.private and pair.labels is not None:
-        # Scores of a private response are not 0 and 1, though it is.
-        line = LogisticRegression(response=pair.y).fit(pair.counts)
-        curve = replace(curve, baseline=line)
-    assert line is None or isinstance(line, Straight)
-    assert line is None or not isinstance(curve, CategoryMeans)
-    return Relation(pair, curve, line, method, level, classes)
 
 
 def _finite(numbers: Any) -> list[float | None]:

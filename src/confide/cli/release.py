@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from confide import _checks
-from confide.accounting import Spend
-from confide.cli import budgets, output, published, values
+from confide.cli import budgets, output, published
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption
-from confide.cli.published import FINE, whole_between
+from confide.cli.published import Published
 from confide.displays import FORMATS
-from confide.errors import BadRows, BadType, BudgetExhausted, InvalidInput, extra
+from confide.errors import BadRows, BadType, InvalidInput, extra
 from confide.files import formats
-from confide.files.paths import counted, expand, writable
+from confide.files.columns import Columns
+from confide.files.paths import expand, writable
 from confide.lattice import Lattice
-from confide.ledger.budget import Ledger
-from confide.ledger.costs import MICRO, Cost, charged
-from confide.releases import Bernstein, GaussianProcess, Histogram, KolmogorovSmirnov, Query, Series
-from confide.releases.columns import named
+from confide.releases import (
+    Bernstein,
+    GaussianProcess,
+    Histogram,
+    KolmogorovSmirnov,
+    Query,
+    Series,
+    quantiles,
+    release_all,
+)
 from confide.releases.query import KINDS as WHATS
 from confide.releases.release import BOUNDS, Recipe
 
@@ -160,30 +164,33 @@ def release(
     if kind == "histogram":
         given["integers"] = whole if len(column or [""]) > 1 else bool(whole)
     made = recipe(kind, epsilon, given, bounds)
-    asked = _quantiles(made, q or [])
+    asked: list[Recipe] = [made]
+    if isinstance(made, Query) and len(q or []) > 1:
+        asked = list(quantiles(made, q or []))
     budgets.check(
         ledger, budget, budget_delta, {"--subject": subject, "--key": key, "--group": group}
     )
     raw = _read(file, column, counted=what == "count")
-    if integer is None:
-        asked = [_aligned(each, len(next(iter(raw.values())))) for each in asked]
+    if isinstance(made, Histogram) and integer is None:
+        asked = [made.aligned(len(next(iter(raw.values()))))]
     book = None
     if ledger is not None:
         book = budgets.opened(ledger, budget, budget_delta, subject, made.spend)
         key = key or budgets.default_key(book, file, [*raw, what or kind])
     name = key or kind
+    keys = [name] if len(asked) == 1 else [f"{name}/{share}" for share in q or []]
+    stored = {entry.key for entry in book.entries()} if book is not None else set()
+    data = next(iter(raw.values())) if len(raw) == 1 else raw
     with output.shares("Preparing") as tell:
-        keys = [name] if len(asked) == 1 else [f"{name}/{share}" for share in q or []]
-        pairs = list(zip(keys, asked, strict=True))
-        if book is not None and len(asked) > 1:
-            pairs = _affordable(book, pairs, grouped=group is not None)
-        made_of = {
-            each: published.fulfil(one, kind, raw, book, key=each, group=group, tell=tell)
-            for each, one in pairs
-        }
-        found = [made_of[each] for each in keys]
+        recipes = dict(zip(keys, asked, strict=True))
+        made_of = release_all(recipes, data, book, group=group, progress=tell)
+    found = [
+        Published(one, kind, tuple(raw), key and each, each in stored, book)
+        for each, one in made_of.items()
+    ]
     if len(found) > 1:
-        published.show_quantiles(found, together([each.spend for each in asked]), as_json=as_json)
+        spends = [each.spend for each in asked]
+        published.show_quantiles(found, sum(spends[1:], start=spends[0]), as_json=as_json)
         return
     one = replace(found[0], whole=tuple(whole), stated=integer is not None)
     one.write(sample, to, plot)
@@ -193,7 +200,8 @@ def release(
 def _read(file: Path, column: Sequence[str] | None, *, counted: bool) -> dict[str, Any]:
     """The columns; for a count of 0 and 1 only, which people forget who have yes and no."""
     try:
-        raw, _ = values.read(file, column)
+        with output.counter("Reading") as tell:
+            raw = Columns.open(file, column).read(tell)
     except (BadRows, BadType) as error:
         if counted:
             raise InvalidInput(error.expected, error.got, COUNT) from None
@@ -220,79 +228,16 @@ def recipe(kind: str, epsilon: float, given: Mapping[str, Any], bounds: Any) -> 
     return make(epsilon=epsilon, **chosen)
 
 
-def _quantiles(made: Recipe, shares: Sequence[float]) -> list[Recipe]:
-    """The recipe, or one for each of several quantiles, with equal parts of its epsilon.
-
-    What was said to be the cost is the cost, however many are asked for. Parts are whole
-    millionths, as a ledger counts, which would round each of them up.
-    """
-    if len(shares) < 2:
-        return [made]
-    for share in shares:
-        if shares.count(share) > 1:
-            raise InvalidInput("each --q once", f"--q {share:g} twice")
-    assert isinstance(made, Query)
-    part = float(Fraction(repr(made.epsilon)) * 10**MICRO // len(shares)) / 10**MICRO
-    return [replace(made, q=share, epsilon=part) for share in shares]
-
-
-def together(costs: Sequence[Spend]) -> Spend:
-    """What several releases cost in all."""
-    return sum(costs[1:], start=costs[0])
-
-
-def _affordable(
-    book: Ledger, pairs: list[tuple[str, Recipe]], *, grouped: bool
-) -> list[tuple[str, Recipe]]:
-    """The same in the order to release them, if the ledger can pay for all that is new.
-
-    Those that it has come first: whatever is wrong with them is told before anything is charged.
-    Groups cost the largest of them, which the ledger alone can tell.
-    """
-    stored = {entry.key for entry in book.entries()}
-    costs = [charged(each.spend).epsilon for key, each in pairs if key not in stored]
-    left = Cost.of(book.left, math.floor).epsilon
-    if not grouped and sum(costs) > left:
-        raise BudgetExhausted(
-            f"epsilon = {sum(costs) / 10**MICRO:g} left for {counted(len(costs), 'quantile')}",
-            f"{left / 10**MICRO:.6f} in {book.path}",
-            "Nothing was charged. Ask for fewer, or with a smaller --epsilon.",
-        )
-    return sorted(pairs, key=lambda pair: pair[0] not in stored)
-
-
 def _integers(
     kind: str, file: Path, column: Sequence[str] | None, scale: str, stated: bool | None
 ) -> list[str]:
-    """Columns of a histogram that hold whole numbers: those that are said to, or have the type.
-
-    The type that a Parquet file declares is as public as the name of the column. Cells of a CSV
-    file have no type: whether they happen to be whole is private, and is not looked at.
-    """
+    """Columns of a histogram that hold whole numbers: those that are said to, or have the type."""
     if stated is not None and kind != "histogram":
         raise InvalidInput(f"no --integer for {kind}", "one")
     if kind != "histogram" or stated is False or (stated is None and scale != "linear"):
         return []
-    return values.whole(file, column, stated=bool(stated))
-
-
-def _aligned(made: Recipe, n: int) -> Recipe:
-    """A histogram whose cells hold equally many whole numbers wherever that costs fractions little.
-
-    Decided from the bounds, n and epsilon alone, which are public: there must be whole numbers
-    enough between the bounds to tell about as much apart as the histogram could otherwise, and so
-    few that one more or less in a cell would show.
-    """
-    if not isinstance(made, Histogram) or made.cells is not None:
-        return made
-    columns = named(made.lattice)
-    size = made.size(n)
-    found = []
-    for (name, lattice), whole in zip(columns.items(), made.whole(n), strict=True):
-        between = whole_between(lattice.low, lattice.high)
-        if whole or (lattice.scale == "linear" and size / 2 <= between < FINE * size):
-            found.append(name)
-    return replace(made, integers=bool(found) if list(columns) == [""] else found)
+    columns = Columns.open(file, column)
+    return list(columns.names) if stated else columns.integers
 
 
 def _bounds(

@@ -153,3 +153,23 @@ def table(curve: Density, subject: Subject, level: float) -> None:
 
 def _plain(key: str) -> str:
     return key.replace("_", " ")
+
+
+def share_rows(curve: Proportions, level: float) -> list[tuple[str, float, float, float]]:
+    """Category, share and the ends of its interval."""
+    assert curve.intervals is not None
+    ends = (end.tolist() for end in curve.intervals.shares(level))
+    return list(zip(curve.categories, curve.shares.tolist(), *ends, strict=True))
+
+
+def shares_as_dict(curve: Proportions, subject: Subject, level: float) -> dict[str, Any]:
+    """Shares as plain values."""
+    rows = share_rows(curve, level)
+    return {
+        **subject.facts(curve),
+        "shares": {category: share for category, share, _, _ in rows},
+        "intervals": {
+            "level": level,
+            "shares": {category: [below, above] for category, _, below, above in rows},
+        },
+    }

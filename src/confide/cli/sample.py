@@ -11,12 +11,13 @@ import typer
 
 from confide import _checks
 from confide.accounting import odds
-from confide.cli import budgets, output, values
+from confide.cli import budgets, output
 from confide.cli.collect import JsonOption
 from confide.cli.estimate import PlotOption
 from confide.displays import FORMATS
 from confide.errors import InvalidInput, extra
 from confide.files import arrow, formats
+from confide.files.columns import Columns
 from confide.files.paths import counted, expand, writable
 from confide.ledger.budget import Ledger
 from confide.sampling import KDE, Binned, Box, Gaussian, GaussianMixture, Mollifier, Reference
@@ -39,8 +40,6 @@ REFERENCE = (
     "Samples lie where the reference does. Choose it from common knowledge, in the units of the "
     "records, and never from the records themselves."
 )
-POINTS = {1: 400, 2: 80}
-"""Points along each axis of a picture."""
 
 
 def sample(
@@ -116,7 +115,7 @@ def sample(
     made = _reference(reference, dim, given, column)
     if plot is not None:
         extra("matplotlib", "plot")
-        if dim not in POINTS:
+        if dim > 2:
             raise InvalidInput("one or two columns for --plot", str(dim))
     if ratio is not None:
         _checks.one_of(tuple(RATIOS), ratio=ratio)
@@ -124,7 +123,8 @@ def sample(
     # On a public point: what cannot work with this reference at all is refused here.
     smooth(made.sample(1, seed=0), made)
     sampler = Mollifier(reference=made, epsilon=epsilon, ratio=smooth)
-    raw, _ = values.read(file, column)
+    with output.counter("Reading") as tell:
+        raw = Columns.open(file, column).read(tell)
     table = made.held(np.stack(list(raw.values()), axis=1))
     # The ledger is opened, and maybe made, when nothing is left that the records could spoil.
     book = None
@@ -144,7 +144,7 @@ def _reference(
     if kind == "sample":
         if given["public"] is None:
             raise InvalidInput("--public, a file of public records", "none")
-        known, _ = values.read(given["public"], column)
+        known = Columns.open(given["public"], column).read()
         return Sample(np.stack(list(known.values()), axis=1))
     first, second = REFERENCES[kind]
     for option in (first, second):
@@ -165,17 +165,7 @@ def _write(found: Samples, columns: list[str], to: Path | None, plot: Path | Non
         table = {name: points[:, at] for at, name in enumerate(columns)}
         formats.write(arrow.arrow().table(table), to)
     if plot is not None:
-        sampler: Any = found.mechanism
-        lows, highs = sampler.reference.ends
-        count = POINTS[len(columns)]
-        edges = [
-            np.linspace(min(a, own.min()), max(b, own.max()), count + 1)
-            for a, b, own in zip(lows, highs, points.T, strict=True)
-        ]
-        centers = np.meshgrid(*[(line[1:] + line[:-1]) / 2 for line in edges], indexing="ij")
-        grid = np.stack([axis.ravel() for axis in centers], axis=1)
-        heights = np.exp(sampler.reference.log_density(grid)).reshape(centers[0].shape)
-        display = SamplesDisplay(tuple(edges), heights, points).plot()
+        display = SamplesDisplay.of(found).plot()
         title = f"{counted(len(found), 'sample')}, epsilon = {found.spend.epsilon:g} in all"
         second = columns[1] if len(columns) == 2 else ""
         output.save_plot(display, plot, title, name=columns[0], height=second)

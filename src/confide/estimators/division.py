@@ -143,8 +143,10 @@ def refuse(noise: Noise, kernel: Kernel) -> None:
         )
     if isinstance(noise, TwoSidedGamma) and noise.shape > 1:
         raise Unsupported(
-            f"Deconvolution cannot undo two-sided gamma noise of shape {noise.shape:g} > 1, whose "
-            "characteristic function has zeros: take estimators.Likelihood."
+            f"cannot undo two-sided gamma noise of shape {noise.shape:g} > 1, whose "
+            "characteristic function has zeros",
+            method="Deconvolution",
+            instead="estimators.Likelihood",
         )
 
 
@@ -271,8 +273,9 @@ def _top(noise: Noise, kernel: Kernel, h: float) -> float:
     t = np.linspace(0, top, 513)
     if not varies(noise) and noise.characteristic(t).min() < 0:
         raise Unsupported(
-            "Deconvolution cannot undo noise whose characteristic function has zeros within the "
-            "kernel's band: take estimators.Likelihood."
+            "cannot undo noise whose characteristic function has zeros within the kernel's band",
+            method="Deconvolution",
+            instead="estimators.Likelihood",
         )
     return top
 

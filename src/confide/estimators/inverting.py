@@ -191,12 +191,15 @@ def inverses(mechanism: Channel) -> tuple[Inverse, ...]:
             continue
         if len(mechanism.axes) > 1:
             raise Unsupported(
-                f"Deconvolution is for numbers, and {name!r} has categories: take "
-                "marginal(question) of the counts, estimators.CategoryShares for categories."
+                f"is for numbers, and {name!r} has categories (marginal(question) of the counts "
+                "has one question alone)",
+                method="Deconvolution",
+                instead="estimators.CategoryShares",
             )
         raise Unsupported(
-            f"Deconvolution is for numbers, and {mechanism.name} reports are of categories: take "
-            "estimators.CategoryShares."
+            f"is for numbers, and {mechanism.name} reports are of categories",
+            method="Deconvolution",
+            instead="estimators.CategoryShares",
         )
     return tuple(_inverse(part) for part in mechanism.marginals.values())
 
@@ -208,24 +211,30 @@ def _inverse(mechanism: Channel) -> Inverse:
         )
     if isinstance(mechanism, Noised):
         raise Unsupported(
-            "Deconvolution works on the noised numbers themselves, not on their bins: take "
-            "Spectrum.of, or estimators.Likelihood for these counts."
+            "works on the noised numbers themselves (Spectrum.of), not on their bins",
+            method="Deconvolution",
+            instead="estimators.Likelihood",
         )
     if not isinstance(mechanism, TwoSidedGamma):
         raise Unsupported(
-            f"Deconvolution cannot undo {mechanism.name} reports, because their noise wipes out "
-            "some frequencies for good: take estimators.Likelihood."
+            f"cannot undo {mechanism.name} reports, because their noise wipes out some "
+            "frequencies for good",
+            method="Deconvolution",
+            instead="estimators.Likelihood",
         )
     if mechanism.shape > 1:
         raise Unsupported(
-            f"Deconvolution cannot undo two-sided gamma noise of shape {mechanism.shape:g} > 1, "
-            "whose characteristic function has zeros: take estimators.Likelihood."
+            f"cannot undo two-sided gamma noise of shape {mechanism.shape:g} > 1, whose "
+            "characteristic function has zeros",
+            method="Deconvolution",
+            instead="estimators.Likelihood",
         )
     if mechanism.lattice.size > MAX_DENSE:
         raise Unsupported(
-            f"Deconvolution cannot undo two-sided gamma noise on {mechanism.lattice.size} cells, "
-            f"more than the {MAX_DENSE} whose linear system fits in memory: take "
-            "estimators.Likelihood."
+            f"cannot undo two-sided gamma noise on {mechanism.lattice.size} cells, more than the "
+            f"{MAX_DENSE} whose linear system fits in memory",
+            method="Deconvolution",
+            instead="estimators.Likelihood",
         )
     factors = linalg.lu_factor(mechanism.law.matrix())
 

@@ -109,7 +109,7 @@ class KernelRegression:
             Counts with a response, of a mechanism whose noise can be undone, or a spectrum with
             a response.
         """
-        with _own_words():
+        with _own_name():
             if isinstance(summary, Spectrum):
                 return self._fit_spectrum(with_response(summary, self.response))
             if isinstance(summary, Counts):
@@ -282,7 +282,7 @@ def _floored(share: float) -> float:
     if share > NOTABLE:
         warnings.warn(
             f"The estimated density is at its floor on {share:.0%} of the range, where the curve "
-            "is a guess: take a larger bandwidth, or RatioRegression.",
+            "is a guess: take a larger bandwidth, or RatioRegression (--method ratio).",
             ConfideWarning,
             stacklevel=5,
         )
@@ -290,12 +290,13 @@ def _floored(share: float) -> float:
 
 
 @contextmanager
-def _own_words() -> Iterator[None]:
-    """Say what cannot be done in the words of this estimator."""
+def _own_name() -> Iterator[None]:
+    """Name this estimator where the deconvolution inside it cannot be done."""
     try:
         yield
     except Unsupported as error:
-        words = str(error).replace("Deconvolution", "KernelRegression")
-        for other in ("Likelihood", "CategoryShares"):
-            words = words.replace(other, "RatioRegression")
-        raise Unsupported(words) from error
+        if error.method != "Deconvolution":
+            raise
+        raise Unsupported(
+            error.reason, method="KernelRegression", instead="estimators.RatioRegression"
+        ) from error

@@ -288,7 +288,7 @@ class LogisticRegression:
             raise InvalidInput(
                 "a response of 0 and 1",
                 f"one from {ends[0]:g} to {ends[1]:g}",
-                "Take LinearRegression.",
+                "Take LinearRegression (--method linear).",
             )
         counts = _counted(summary, low, high)
         lattices = [axis for axis in counts.mechanism.axes.values() if isinstance(axis, Lattice)]
@@ -336,8 +336,9 @@ def _counted(summary: Counts | Spectrum, low: Floats, high: Floats) -> Counts:
     (noise, *others) = summary.noise
     if others or (isinstance(noise, Gaussian) and noise.varies):
         raise Unsupported(
-            "Logistic regression of noised numbers takes one covariate of equal noise: take "
-            "LinearRegression."
+            "of noised numbers takes one covariate of equal noise",
+            method="LogisticRegression",
+            instead="estimators.LinearRegression",
         )
     return Counts.of_noised(
         summary.values[:, 0],

@@ -36,8 +36,7 @@ class Parquet(Source):
         with self.told():
             return self._schema.metadata or {}
 
-    def kind(self, name: str) -> Any:
-        """The Arrow type of a column."""
+    def _kind(self, name: str) -> Any:
         with self.told():
             return self._schema.field(name).type
 
@@ -91,7 +90,7 @@ class Parquet(Source):
         Returns how many rows may be read at a time.
         """
         with self.told():
-            return self._rows_at_once(self._footer, columns, None)
+            return self._rows_at_once(self._footer, self.in_file(columns), None)
 
     def _rows_at_once(
         self, footer: Any, columns: Sequence[str], groups: Sequence[int] | None

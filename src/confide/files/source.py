@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, ClassVar
+from urllib.parse import unquote
 
 from confide.errors import InvalidInput, unquoted
 from confide.files.arrow import arrow, no_column, unique
@@ -17,6 +18,8 @@ from confide.files.paths import named
 
 ROWS = 2**18
 """Rows of a batch, at most: small beside any table worth streaming."""
+MISSING = "__HIVE_DEFAULT_PARTITION__"
+"""The value of a folder whose rows have none, as Hive and Spark write it."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class Source(ABC):
     Parameters
     ----------
     path
-        The file.
+        The file. A folder of its path that is called ``day=2026-01-05`` makes a column ``day`` of
+        text, where the file has none of that name.
     recoded
         Columns that are read in another way: a function of the Arrow column for each.
     """
@@ -54,7 +58,7 @@ class Source(ABC):
 
     @cached_property
     def names(self) -> list[str]:
-        """Column names."""
+        """Names of the columns in the file."""
         with self.told():
             names = self._names()
         unique(names, self.where)
@@ -97,8 +101,14 @@ class Source(ABC):
         return 0
 
     def kind(self, name: str) -> Any:
-        """The Arrow type of a column, of a file that knows types."""
-        raise NotImplementedError
+        """The Arrow type of a column, of a file that knows types, or of a folder's name."""
+        if name in self.folders and name not in self.names:
+            return arrow().string()
+        return self._kind(name)
+
+    def _kind(self, name: str) -> Any:
+        """The Arrow type of a column in the file; text where the file knows no types."""
+        return arrow().string()
 
     def states(self, name: str, low: int, high: int) -> bool:
         """Whether the file says that a column of whole numbers keeps to bounds."""
@@ -111,10 +121,37 @@ class Source(ABC):
         """
         return ROWS
 
-    def require(self, columns: Sequence[str]) -> None:
-        """Refuse a file that lacks one of some columns."""
+    @cached_property
+    def folders(self) -> Mapping[str, str | None]:
+        """Columns that folders of the path make, as Hive and Spark write them, and their cells.
+
+        Text whatever it spells, None where the folder says that the value is missing.
+        """
+        found: dict[str, str | None] = {}
+        for part in self.path.parent.parts:
+            name, equals, value = part.partition("=")
+            if equals and name:
+                found[unquote(name)] = None if value == MISSING else unquote(value)
+        return found
+
+    def in_file(self, columns: Sequence[str]) -> list[str]:
+        """Those of some columns that are in the file; the others are folders of its path."""
+        return [name for name in columns if name not in self.folders or name in self.names]
+
+    def apart(self, columns: Sequence[str]) -> None:
+        """Refuse columns that the file has and a folder of its path makes, too."""
         for name in columns:
-            if name not in self.names:
+            if name in self.folders and name in self.names:
+                raise InvalidInput(
+                    f"one column {name!r} in {self.where}",
+                    "two, in the file and in the name of a folder",
+                    "Rename one of them.",
+                )
+
+    def require(self, columns: Sequence[str]) -> None:
+        """Refuse a file that lacks one of some columns; the names of its folders count too."""
+        for name in columns:
+            if name not in self.names and name not in self.folders:
                 self._explain()
                 raise no_column(self.names, name, self.where)
 
@@ -129,9 +166,23 @@ class Source(ABC):
         Of a file that has parts (see `groups`), some may be asked for by their numbers.
         """
         self.require(columns)
+        own = self.in_file(columns)
         with self.told():
-            for batch in self._batches(columns, groups):
-                yield self._recode(batch) if self.recoded else batch
+            for batch in self._batches(own or self.names[:1], groups):
+                whole = batch if len(own) == len(columns) else self._with_folders(batch, columns)
+                yield self._recode(whole) if self.recoded else whole
+
+    def _with_folders(self, batch: Any, columns: Sequence[str]) -> Any:
+        """A batch with what the names of folders say in every row."""
+        pa = arrow()
+        arrays = []
+        for name in columns:
+            if name in batch.schema.names:
+                arrays.append(batch.column(batch.schema.names.index(name)))
+            else:
+                value = pa.scalar(self.folders[name], pa.string())
+                arrays.append(pa.repeat(value, batch.num_rows))
+        return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
     def _recode(self, batch: Any) -> Any:
         for at, name in enumerate(batch.schema.names):

@@ -11,6 +11,8 @@ from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.query import Query
 from confide.releases.release import Release
 from confide.releases.series import Series
+from confide.releases.several import quantiles, release_all
+from confide.releases.synthetic import synthesize
 
 __all__ = [
     "Bernstein",
@@ -22,4 +24,7 @@ __all__ = [
     "Query",
     "Release",
     "Series",
+    "quantiles",
+    "release_all",
+    "synthesize",
 ]

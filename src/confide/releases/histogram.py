@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -32,6 +33,14 @@ from confide.releases.release import Indices, checked
 MOST_CELLS = 2**21
 ROUGHNESS = 20.0
 """Public guess of the squared error of a single cell a column, for the default number of cells."""
+
+FINE = 20
+"""Whole numbers a cell from which on one more or less does not show."""
+
+
+def whole_between(low: float, high: float) -> int:
+    """How many whole numbers lie between two bounds, which count too."""
+    return math.floor(high) - math.ceil(low) + 1
 
 
 @dataclass(frozen=True)
@@ -147,6 +156,29 @@ class Histogram(Additive):
                 width = width_for(count, self.cells)
             found.append(WholeCells(first, last, width))
         return tuple(found)
+
+    def aligned(self, n: int) -> Histogram:
+        """The histogram with cells of equally many whole numbers where that costs fractions little.
+
+        Decided from the bounds, n and epsilon alone, which are public: there must be whole numbers
+        enough between the bounds to tell about as much apart as the histogram could otherwise, and
+        so few that one more or less in a cell would show.
+
+        Parameters
+        ----------
+        n
+            Number of records.
+        """
+        if self.cells is not None:
+            return self
+        columns = named(self.lattice)
+        size = self.size(n)
+        found = []
+        for (name, lattice), whole in zip(columns.items(), self.whole(n), strict=True):
+            between = whole_between(lattice.low, lattice.high)
+            if whole or (lattice.scale == "linear" and size / 2 <= between < FINE * size):
+                found.append(name)
+        return replace(self, integers=bool(found) if list(columns) == [""] else found)
 
     def grids(self, n: int) -> tuple[Lattice, ...]:
         """The lattices that records are counted on."""

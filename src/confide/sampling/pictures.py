@@ -10,10 +10,13 @@ import numpy as np
 
 from confide._types import Floats
 from confide.displays import ESTIMATE, NAIVE, TRUTH, new_axes
+from confide.sampling.sampler import Samples
 
 STYLES = {"target": (TRUTH, "-"), "reference": (NAIVE, "--")}
 COLORS = (ESTIMATE, "#b23a48", "#6a994e", "#7b5ea7", "#888888")
 WIDTH = 3.2
+POINTS = {1: 400, 2: 80}
+"""Cells along each axis of a picture of samples, by the number of axes."""
 
 
 @dataclass(repr=False)
@@ -82,6 +85,27 @@ class SamplesDisplay:
     heights: Floats
     points: Floats
     ax_: Any = field(default=None, init=False)
+
+    @classmethod
+    def of(cls, samples: Samples) -> SamplesDisplay:
+        """Samples of one or two columns, over where they and their reference lie.
+
+        Parameters
+        ----------
+        samples
+            What a sampler with a reference has released.
+        """
+        sampler: Any = samples.mechanism
+        points = samples.points
+        lows, highs = sampler.reference.ends
+        edges = [
+            np.linspace(min(a, own.min()), max(b, own.max()), POINTS[points.shape[1]] + 1)
+            for a, b, own in zip(lows, highs, points.T, strict=True)
+        ]
+        centers = np.meshgrid(*[(line[1:] + line[:-1]) / 2 for line in edges], indexing="ij")
+        grid = np.stack([axis.ravel() for axis in centers], axis=1)
+        heights = np.exp(sampler.reference.log_density(grid)).reshape(centers[0].shape)
+        return cls(tuple(edges), heights, points)
 
     def plot(self, ax: Any = None) -> SamplesDisplay:
         """Draw into the given axes, or new ones."""

@@ -94,6 +94,7 @@ class Job:
             if Stamp.read(source.metadata, source.where) is not None:
                 raise already(source.where)
             source.require(self.columns)
+            source.apart(self.keep)
         for source in sources:
             if source.rows == 0:
                 raise _empty(source)

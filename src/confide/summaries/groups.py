@@ -139,7 +139,12 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         """
         columns = tuple(dict.fromkeys(by))
         for name in columns:
-            _checks.one_of(self.by, by=name)
+            if name not in self.by:
+                raise InvalidInput(
+                    f"columns among those that make the groups: {', '.join(self.by)}",
+                    _checks.shown(name),
+                    _checks.nearest(name, self.by),
+                )
         if columns == self.by:
             return self
         merged: dict[Key, Summary] = {}

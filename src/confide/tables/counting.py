@@ -284,7 +284,8 @@ def counted(
     query = Query(
         mechanism, _columns(table, mechanism, column), response, weights, _ends(bounds, response)
     )
-    source = opened(table, [*query.columns, *query.public, *grouping.by])
+    public = [*query.public, *grouping.by]
+    source = opened(table, [*query.columns, *public], public)
     stamped = checked(source, query, simulated)
     rows = grouped(query.over(source, grouping), source.where)
     if query.unsure(rows):

@@ -20,7 +20,7 @@ def countable(files: Files, by: Sequence[str] = ()) -> bool:
 
     Columns ``by`` which rows are grouped may hold words.
     """
-    if find_spec("duckdb") is None or find_spec("ibis") is None or (files.rows or 0) < LEAST:
+    if (files.rows or 0) < LEAST or find_spec("duckdb") is None or find_spec("ibis") is None:
         return False
     types = arrow.arrow().types
     for source in files.sources:

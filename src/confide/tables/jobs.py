@@ -174,6 +174,8 @@ class Job:
                 columns=asked,
                 public=columns,
             )
+        for source in files.sources:
+            source.apart(columns)
         return cls(files, public, groups, invalid, survey)
 
     @property

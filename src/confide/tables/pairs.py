@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from confide.tables.asked import are_summaries, listed, no_reports, of_survey
 from confide.tables.jobs import Job, Paths, Progress, batches, counted_left, sound, tell
 from confide.tables.labels import Label, coded
 from confide.tables.public import Public
+
+if TYPE_CHECKING:
+    from confide.curves import Regression
 
 NARROW = 0.03
 """Variance below which values that cannot be told apart are as good as one, as a share of that of
@@ -96,6 +99,27 @@ class Pair:
             name: part.spend.epsilon for name, part in parts.items() if isinstance(part, Mechanism)
         }
         return {name: None if math.isinf(cost) else cost for name, cost in costs.items()}
+
+    def fit(self, estimator: Any) -> Regression:
+        """The regression of the response on the answers.
+
+        Parameters
+        ----------
+        estimator
+            One of the regressions of `confide.estimators`, such as ``RatioRegression()``; whether
+            the response is private is filled in.
+        """
+        # Imported here: to count reports needs neither.
+        from confide.curves.regression import CellRegression
+        from confide.estimators import LogisticRegression
+
+        self.check_spread()
+        curve: Regression = replace(estimator, response=self.response).fit(self.counts)
+        if isinstance(curve, CellRegression) and self.private and self.labels is not None:
+            # Scores of a private response are not 0 and 1, though it is.
+            line = LogisticRegression(response=self.y).fit(self.counts)
+            curve = replace(curve, baseline=line)
+        return curve
 
     def check_spread(self) -> None:
         """Refuse reports that are all the same, or that show that all values are.

@@ -17,6 +17,7 @@ from confide import _checks
 from confide.errors import InvalidInput, Unsupported, extra
 from confide.files import arrow, formats
 from confide.files.paths import expand, named
+from confide.files.source import MISSING
 
 SMALL = 2**16
 """Values of a column that no engine minds to tell apart."""
@@ -51,13 +52,16 @@ class Opened:
     small: frozenset[str] = frozenset()
 
 
-def opened(data: Any, columns: Sequence[str]) -> Opened:
-    """An Ibis table of files, of a table in memory or of itself, with some columns."""
+def opened(data: Any, columns: Sequence[str], public: Sequence[str] = ()) -> Opened:
+    """An Ibis table of files, of a table in memory or of itself, with some columns.
+
+    Public columns may be folders' names, but not both that and columns of the files.
+    """
     engine = ibis()
     if isinstance(data, (str, Path)):
-        found = _files([data], columns)
+        found = _files([data], columns, public)
     elif isinstance(data, (list, tuple)) and data:
-        found = _files(data, columns)
+        found = _files(data, columns, public)
     elif isinstance(data, engine.expr.types.Table):
         found = Opened(data, (), "the table")
     else:
@@ -104,7 +108,7 @@ def _duckdb() -> Any:
     return ibis().duckdb.from_connection(_database(os.getpid()).cursor())
 
 
-def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
+def _files(paths: Sequence[Any], columns: Sequence[str], public: Sequence[str]) -> Opened:
     if not all(isinstance(path, (str, Path)) for path in paths):
         raise InvalidInput("a table or paths of files", _checks.shown(paths))
     found = expand(paths, formats.readable())
@@ -117,8 +121,17 @@ def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
         raise InvalidInput("files that are all Parquet or all CSV", "some of each")
     for source in sources:
         source.require(columns)
-        _require(source.names, columns, source.where)
+        source.apart(public)
+        folders = [name for name in columns if name in source.folders]
+        _require([*source.names, *folders], columns, source.where)
         source.check(columns)
+    # Folders make columns where they are asked for only, of text: 05 is not 5.
+    hive: dict[str, Any] = {"hive_partitioning": False}
+    if any(name in sources[0].folders for name in public):
+        for source in sources:
+            # The engine would take the folder's.
+            source.apart(columns)
+        hive = {"hive_partitioning": True, "hive_types_autocast": False}
     connection = _duckdb()
     if engines == {None}:
         # A format that DuckDB does not read: it gets what we read.
@@ -130,9 +143,9 @@ def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
             # Cells stay text and are parsed by our rules. By name: files may order their columns.
             table = connection.read_csv(
                 names, header=True, delim=",", quote='"', escape='"', all_varchar=True, skip=0,
-                comment="", union_by_name=True, hive_partitioning=False,
+                comment="", union_by_name=True, **hive,
             )  # fmt: skip
-        return Opened(table, (), where)
+        return Opened(_present(table, sources, public), (), where)
     for source in sources:
         for name in columns:
             # DuckDB would read all files with the types of the first: 1.5 as 2.
@@ -143,12 +156,20 @@ def _files(paths: Sequence[Any], columns: Sequence[str]) -> Opened:
                     f"{first} in {sources[0].where} and {kind} in {source.where}",
                 )
     with _told(where):
-        table = connection.read_parquet(names, hive_partitioning=False)
+        table = connection.read_parquet(names, **hive)
     small = frozenset(
         name for name in columns if all(source.states(name, 0, SMALL) for source in sources)
     )
     stamps = tuple((source.metadata, source.where) for source in sources)
-    return Opened(table, stamps, where, small)
+    return Opened(_present(table, sources, public), stamps, where, small)
+
+
+def _present(table: Any, sources: Sequence[formats.Source], public: Sequence[str]) -> Any:
+    """A table with nulls for folders that say so: older releases of DuckDB take them for text."""
+    folders = [name for name in public if name in sources[0].folders]
+    if not folders:
+        return table
+    return table.mutate(**{name: table[name].nullif(MISSING) for name in folders})
 
 
 @contextlib.contextmanager

@@ -79,7 +79,7 @@ def cell_sums(
         raise InvalidInput("a Partition", _checks.shown(partition))
     _checks.one_of(CHOICES, invalid=invalid)
     grouping = Grouping.of(by)
-    source = opened(table, [*columns_of(partition), *grouping.by])
+    source = opened(table, [*columns_of(partition), *grouping.by], grouping.by)
     stamped = _checked(source, partition, simulated)
     rows = grouped(_query(source.table, partition, grouping), source.where)
     made, left = _summaries(rows, partition, grouping, stamped, invalid=invalid, where=source.where)

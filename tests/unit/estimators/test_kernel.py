@@ -357,7 +357,9 @@ def test_what_cannot_be_undone_goes_to_the_ratio(mechanism, words):
 def test_binned_noised_numbers_are_refused():
     law = noise.Laplace(scale=0.1)
     summary = Counts.of_noised([0.1, 0.5], noise=law, low=0, high=1, response=[0.0, 1.0])
-    with pytest.raises(Unsupported, match=r"Spectrum\.of, or estimators\.RatioRegression"):
+    with pytest.raises(
+        Unsupported, match=r"\(Spectrum\.of\), not on their bins: take estimators\.RatioRegression"
+    ):
         KernelRegression().fit(summary)
 
 

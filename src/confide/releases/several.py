@@ -1,0 +1,87 @@
+"""Several releases of the same data: quantiles that divide one epsilon, and all charges or none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from confide.errors import BudgetExhausted, InvalidInput
+from confide.files.paths import counted
+from confide.ledger.budget import Ledger
+from confide.ledger.costs import MICRO, Cost, charged
+from confide.releases.query import Query
+from confide.releases.release import Progress, Recipe, Release
+
+
+def quantiles(query: Query, shares: Sequence[float]) -> list[Query]:
+    """A query for each of several quantiles, with equal parts of the epsilon of the given one.
+
+    Together they cost no more than the given query does, however many there are. Parts are whole
+    millionths, as a ledger counts, which would round each of them up.
+
+    Parameters
+    ----------
+    query
+        A query for a quantile, with the epsilon of all of them together.
+    shares
+        Shares below the quantiles, each once.
+
+    Examples
+    --------
+    >>> from confide import Lattice
+    >>> one = Query("quantile", Lattice(low=0, high=9), epsilon=1.0, q=0.5)
+    >>> [(each.q, each.epsilon) for each in quantiles(one, [0.25, 0.75])]
+    [(0.25, 0.5), (0.75, 0.5)]
+    """
+    for share in shares:
+        if shares.count(share) > 1:
+            raise InvalidInput("each quantile once", f"q = {share:g} twice")
+    part = float(Fraction(repr(query.epsilon)) * 10**MICRO // len(shares)) / 10**MICRO
+    return [replace(query, q=share, epsilon=part) for share in shares]
+
+
+def release_all(
+    recipes: Mapping[str, Recipe],
+    values: Any,
+    ledger: Ledger | None = None,
+    *,
+    group: tuple[str, str] | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Release]:
+    """Release several recipes of the same values, if the ledger can pay for all that are new.
+
+    Parameters
+    ----------
+    recipes
+        What to release, by the key in the ledger.
+    values
+        As for `Recipe.release`.
+    ledger
+        The budget to charge. Without one nothing is recorded.
+    group
+        As for `Recipe.release`. Groups cost the largest of them, which the ledger alone can tell:
+        it may then refuse a release after others were charged.
+    progress
+        Told the share of the work of each release that is done.
+    """
+    if ledger is None:
+        return {key: one.release(values, progress=progress) for key, one in recipes.items()}
+    stored = {entry.key for entry in ledger.entries()}
+    new = [charged(one.spend).epsilon for key, one in recipes.items() if key not in stored]
+    left = Cost.of(ledger.left, math.floor).epsilon
+    if len(recipes) > 1 and group is None and sum(new) > left:
+        raise BudgetExhausted(
+            f"epsilon = {sum(new) / 10**MICRO:g} left for {counted(len(new), 'release')}",
+            f"{left / 10**MICRO:.6f} in {ledger.path}",
+            "Nothing was charged. Ask for fewer, or with a smaller epsilon.",
+        )
+    # What the ledger has comes first: it is checked before anything is charged.
+    order = sorted(recipes, key=lambda key: key not in stored)
+    made = {
+        key: recipes[key].release(values, ledger, key, group=group, progress=progress)
+        for key in order
+    }
+    return {key: made[key] for key in recipes}
