@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,12 +15,14 @@ from confide import _checks
 from confide._types import Floats
 from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import InvalidInput, Unsupported
-from confide.exact.clamped import ONE, laplace_sampler, laplace_table, laplace_weights
+from confide.exact.clamped import ONE, laplace_sampler, laplace_weights
 from confide.exact.enclosures import exp_ceiling, log_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.exact.inversion import FEW, Inversion
+from confide.exact.parts import Part
 from confide.lattice import LIMIT, Cells, Numbers
-from confide.mechanisms.laws import Clamped, largest_ratio
+from confide.mechanisms.laws import Clamped, geometric, largest_ratio
+from confide.mechanisms.private import Private
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class VectorLaw:
         """Distribution of one indicator's report, given 0 or 1."""
         if not self.count_parameter:
             raise Unsupported("A partition for classification does not send cell counts.")
-        return _clamped(self.count_parameter, 1)
+        return geometric(self.count_parameter, 1)
 
     @cached_property
     def values(self) -> Clamped:
         """Distribution of one level's report + J, given level + J; outside the cell that is J."""
-        return _clamped(self.value_parameter, 2 * self.levels)
+        return geometric(self.value_parameter, 2 * self.levels)
 
     @cached_property
     def count_scores(self) -> Floats:
@@ -92,10 +92,6 @@ class VectorLaw:
         return max(self.values.ratio(), apart)
 
 
-def _clamped(parameter: int, m: int) -> Clamped:
-    return Clamped(laplace_table(parameter, m), lambda: laplace_weights(parameter, m))
-
-
 def _overshoot(parameter: int) -> float:
     """Mean of how far noise went past an end, given that it reached it: p/(1-p)."""
     return parameter / (ONE - parameter)
@@ -110,7 +106,7 @@ SPLIT = 0.4
 
 
 @dataclass(frozen=True)
-class Partition:
+class Partition(Private):
     """Noisy cell indicators and noisy responses, one pair of integers for every cell.
 
     With X in cell j and the response y rounded at random to z in -J .. J (units of bound/J), the
@@ -324,50 +320,22 @@ class Partition:
         table[np.arange(cell.size), cell] = value
         return table[:, :-1]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, with the public parameters that the noise really has."""
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The noise of W, shifted by 1, and of Z, shifted by 2 J: both are drawn for every cell."""
+        law, top = self.law, 2 * self.levels
+        found = [("Z", self.value_sampler, law.value_parameter, top)]
+        if law.count_parameter:
+            found.insert(0, ("W", self.count_sampler, law.count_parameter, 1))
+        parts = []
+        for name, sampler, parameter, m in found:
+            weights = laplace_weights(parameter, m)
+            parts.append(Part(name, sampler, (*weights[:0:-1], *weights)))
+        return tuple(parts)
+
+    def stated(self) -> dict[str, Any]:
+        """The public parameters that the noise really has."""
         law = self.law
-        return {
-            "mechanism": self.name,
-            "cells": self.cells.to_dict(),
-            "bound": self.bound,
-            "epsilon": self.epsilon,
-            "levels": self.levels,
-            "split": self.split,
-            "classify": self.classify,
-            "p": [f"{law.count_parameter}/{ONE}", f"{law.value_parameter}/{ONE}"],
-        }
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Partition:
-        """The inverse of `to_dict`; the noise's parameters are computed anew and must agree."""
-        if not isinstance(given, Mapping) or given.get("mechanism") != cls.name:
-            raise InvalidInput("a partition as a JSON object", _checks.shown(given))
-        names = [part.name for part in fields(cls)]
-        _checks.known_keys(given, ("mechanism", *names, "p"), "a partition")
-        if missing := [name for name in names if name not in given]:
-            raise InvalidInput(f"the key {missing[0]!r} for a partition", "none")
-        parts = {name: given[name] for name in names if name != "cells"}
-        result = cls(Cells.from_dict(given["cells"]), **parts)
-        stated = result.to_dict()["p"]
-        p = given.get("p", stated)
-        if not (isinstance(p, list) and all(isinstance(x, str) for x in p) and p == stated):
-            raise InvalidInput(
-                f"p={_checks.shown(stated)} for this partition",
-                f"p={_checks.shown(p)}",
-                "It was made by other rules than ours, so that its epsilon cannot be vouched for.",
-            )
-        return result
-
-    @property
-    def fingerprint(self) -> str:
-        """A short name of exactly this partition: equal only where everything public is equal."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle what it is made of; what was computed from that is computed again."""
-        return {part.name: getattr(self, part.name) for part in fields(self)}
+        return {"p": [f"{law.count_parameter}/{ONE}", f"{law.value_parameter}/{ONE}"]}
 
 
 def _absent(given: Any, implied: float) -> bool:

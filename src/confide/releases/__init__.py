@@ -10,7 +10,8 @@ from confide.releases.histogram import Histogram
 from confide.releases.holdout import Holdout
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.query import Query
-from confide.releases.release import Release
+from confide.releases.register import from_dict
+from confide.releases.release import Recipe, Release
 from confide.releases.series import Series
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "Holdout",
     "KolmogorovSmirnov",
     "Query",
+    "Recipe",
     "Release",
     "Series",
+    "from_dict",
 ]
