@@ -49,6 +49,7 @@ PUBLIC = {
             "kolmogorov_smirnov",
         )
     },
+    "protocol.several": "a single answer as a list of one, before the index",
     "naive.shape": "public sizes",
     "two_sided_gamma._weights": "the public table of the noise: its integers are the law",
     "mollification._bounds": "public bounds, cut to the band by integers in the last line",

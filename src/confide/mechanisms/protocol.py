@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -104,7 +105,8 @@ class Mechanism(Private, Channel):
     def privatize(self, values: Any) -> Reports:
         """Private reports of values, drawn from the operating system's entropy.
 
-        There is no seed: noise that can be repeated can be subtracted.
+        There is no seed: noise that can be repeated can be subtracted. A single number or word is
+        one respondent.
 
         Reports come in the order of the values, so that they can be set beside other arrays, and
         that order can give answers away. Where values are sorted, or nearly so, the reports around
@@ -127,7 +129,7 @@ class Mechanism(Private, Channel):
         return Reports(self._run(values, SeededEntropy(seed)), self, simulated=True)
 
     def _run(self, values: Any, entropy: Entropy) -> Indices:
-        reports = self.index(values)
+        reports = self.index(several(values))
         for axis, size in enumerate(self.law.inputs):
             column = reports if reports.ndim == 1 else reports[:, axis]
             # The last gate before noise: an index out of range would pass with too little of it.
@@ -137,6 +139,22 @@ class Mechanism(Private, Channel):
             part = slice(start, start + CHUNK)
             reports[part] = self.draw(reports[part], entropy)
         return reports
+
+
+def several(values: Any) -> Any:
+    """A single answer as a list of one, or each of a respondent's answers by name; else as given.
+
+    Examples
+    --------
+    >>> several(52_000.0), several({"pay": 52_000.0, "smokes": "no"}), several([1.0, 2.0])
+    ([52000.0], {'pay': [52000.0], 'smokes': ['no']}, [1.0, 2.0])
+    """
+    single = (numbers.Real, str)
+    if isinstance(values, single):
+        return [values]
+    if isinstance(values, Mapping) and all(isinstance(each, single) for each in values.values()):
+        return {name: [each] for name, each in values.items()}
+    return values
 
 
 class Numeric(Mechanism):
