@@ -17,7 +17,7 @@ import numpy as np
 import confide as cf
 from confide.lattice import Cells
 from confide.mechanisms.partition import Partition
-from confide.reports.stamps import CellStamp, Stamp
+from confide.reports.stamps import Stamp
 from evidence import bomb_parquet as parquet
 from evidence.fuzz_files import WAVE, counts, ledger_file, sums, text
 
@@ -435,7 +435,7 @@ def partition() -> Partition:
 def parquet_vectors() -> bytes:
     """Vector reports without lists: text of a megabyte in each row."""
     columns = [(name, parquet.BYTE_ARRAY, words(2**20, 2**18)) for name in ("w", "z")]
-    stamp = CellStamp(partition()).metadata()[b"confide"]
+    stamp = Stamp({"": partition()}).metadata()[b"confide"]
     return parquet.file(columns, 2**18, stamp=stamp, codec=parquet.GZIP)
 
 

@@ -19,6 +19,7 @@ from confide.exact.clamped import ONE
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
 from confide.mechanisms import Mechanism, Partition
+from confide.mechanisms.partition import BITS as LEVEL
 from confide.releases.release import Recipe
 from confide.sampling.mollification import TOTAL
 from confide.sampling.mollifier import Banded
@@ -99,10 +100,10 @@ def chi_square(counts: npt.NDArray[Any], expected: Floats) -> float:
 
 def _tables(subject: Any, n: int, seed: int | None) -> Iterator[tuple[npt.NDArray[Any], Floats]]:
     entropy: Entropy = SystemEntropy() if seed is None else SeededEntropy(seed)
-    if isinstance(subject, Mechanism):
-        yield from _mechanism(subject, n, Runs(subject, seed))
-    elif isinstance(subject, Partition):
+    if isinstance(subject, Partition):
         yield from _partition(subject, n, entropy)
+    elif isinstance(subject, Mechanism):
+        yield from _mechanism(subject, n, Runs(subject, seed))
     elif isinstance(subject, Recipe):
         several = [each for each in subject.inner.values() if isinstance(each, Recipe)]
         for recipe in several or [subject]:
@@ -150,7 +151,8 @@ def _partition(
 ) -> Iterator[tuple[npt.NDArray[Any], Floats]]:
     size, levels = subject.cells.size, subject.levels
     few = max(100, n // size)
-    reports = subject.draw(np.zeros(few, np.int64), np.full(few, 2 * levels), entropy)
+    top = np.full(few, 2 * levels << LEVEL)
+    reports = subject.draw(np.stack([np.zeros(few, np.int64), top], axis=1), entropy)
     law = subject.law
     for at in (0, size - 1):
         truth = 2 * levels if at == 0 else levels

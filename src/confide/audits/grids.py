@@ -25,6 +25,7 @@ from confide.exact.parts import Part
 from confide.exact.unbounded import HALF, DiscreteGaussian, DiscreteLaplace
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.laws import Law, Product
+from confide.mechanisms.partition import BITS as LEVEL
 from confide.releases.additive import Additive
 from confide.releases.choice import Choice, exponential
 from confide.releases.query import Query
@@ -308,7 +309,9 @@ def part_gaps(parts: Iterable[Part], n: int) -> Iterator[tuple[str, float]]:
 def _gaps(
     subject: Any, n: int, indices: Sequence[int] | None = None
 ) -> Iterator[tuple[str, float]]:
-    if isinstance(subject, Mechanism | Sampler) and subject.inner:
+    if isinstance(subject, Partition):
+        yield from _partition(subject, n)
+    elif isinstance(subject, Mechanism | Sampler) and subject.inner:
         # A sampler's randomizer makes the sample; which record it gets does not matter.
         for name, part in subject.inner.items():
             yield from ((f"{name} {where}", gap) for where, gap in _gaps(part, n, indices))
@@ -319,8 +322,6 @@ def _gaps(
         if n > FEW_DRAWS:
             yield "few at a time", few_at_a_time(subject, size // 2, n)
         yield from part_gaps(subject.parts(), n)
-    elif isinstance(subject, Partition):
-        yield from _partition(subject, n)
     elif isinstance(subject, Recipe):
         yield from gaps(subject, n)
     elif isinstance(subject, Banded):
@@ -368,6 +369,7 @@ def _partition(subject: Partition, n: int) -> Iterator[tuple[str, float]]:
     for cell in (-1, 0, subject.cells.size - 1):
         for level in (0, subject.levels, 2 * subject.levels):
             yield f"cell {cell}, level {level}", vector_deviation(subject, cell, level, n)
+    yield from part_gaps(subject.parts(), n)
 
 
 def vector_deviation(partition: Partition, cell: int, level: int, n: int) -> float:
@@ -376,7 +378,8 @@ def vector_deviation(partition: Partition, cell: int, level: int, n: int) -> flo
     Every coordinate sees a grid of its own: words are dealt in turn to the cells.
     """
     law, size = partition.law, partition.cells.size
-    reports = partition.draw(np.full(n, cell), np.full(n, level), Grid()).astype(np.int64)
+    places = np.stack([np.full(n, cell), np.full(n, level << LEVEL)], axis=1)
+    reports = partition.draw(places, Grid()).astype(np.int64)
     worst = 0.0
     for at in range(size):
         inside = at == cell

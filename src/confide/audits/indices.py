@@ -219,7 +219,7 @@ def _partition(subject: Partition) -> Iterator[Entry]:
 
     def level(values: Any) -> Any:
         points = np.repeat(inside, _length(values), axis=0)
-        return subject.index(points, values, SystemEntropy())[1]
+        return subject.levels_of(subject.index((points, values)), SystemEntropy())
 
     if not subject.classify:
         axis = Lattice(low=-subject.limit, high=subject.limit, size=2 * subject.levels + 1)

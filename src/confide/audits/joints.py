@@ -71,7 +71,7 @@ def seen_together(
     several: _Mechanism
     if isinstance(subject, Survey):
         several = _Questions(subject)
-    elif isinstance(subject, Mechanism):
+    elif isinstance(subject, Mechanism) and subject.axes:
         several = _Mechanism(subject)
     elif callable(subject):
         found = attacked(

@@ -163,17 +163,13 @@ class Runs:
     def __call__(self, value: Any, n: int) -> Outputs:
         """Outputs of n runs of a mechanism, partition or sampler on one value."""
         subject = self.subject
-        if isinstance(subject, Mechanism):
-            return self._reports(subject, column(subject, value, n))
         if isinstance(subject, Partition):
             point, response = value
             points = np.tile(np.atleast_1d(np.asarray(point, dtype=np.float64)), (n, 1))
             responses = np.full(n, response, dtype=np.float64)
-            if self._seeds is None:
-                reports = subject.privatize(points, responses)
-            else:
-                reports = subject.simulate(points, responses, seed=next(self._seeds))
-            return reports.values.reshape(n, -1)
+            return self._reports(subject, (points, responses)).reshape(n, -1)
+        if isinstance(subject, Mechanism):
+            return self._reports(subject, column(subject, value, n))
         settled = subject.settled(SeededEntropy(0))
         return np.asarray(settled.draw(settled.prepare(value), self._entropy(), n))
 
@@ -209,8 +205,6 @@ def value_at(mechanism: Mechanism, place: Sequence[int]) -> Any:
 
 def pairs_of(subject: Any) -> Pairs:
     """Values worth telling apart: ends, middle, neighbours, and far outside the bounds."""
-    if isinstance(subject, Mechanism):
-        return joined(subject.axes) if subject.inner else _pairs(subject.axes[""])
     if isinstance(subject, Partition):
         low, high = np.array(subject.cells.low), np.array(subject.cells.high)
         inside = low + (high - low) * 1e-3
@@ -219,6 +213,8 @@ def pairs_of(subject: Any) -> Pairs:
             ((inside, subject.limit), (end, -subject.limit)),
             ((inside, subject.limit), (inside, -subject.limit)),
         ]
+    if isinstance(subject, Mechanism):
+        return joined(subject.axes) if subject.inner else _pairs(subject.axes[""])
     if isinstance(subject, Recipe):
         return _data_sets(subject)
     raise Unsupported(

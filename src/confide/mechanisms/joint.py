@@ -58,7 +58,7 @@ class Joint(Mechanism):
         for name, part in self.mechanisms.items():
             if not isinstance(name, str) or not name:
                 raise InvalidInput("names that are words", _checks.shown(name))
-            if not isinstance(part, Mechanism) or isinstance(part, Joint):
+            if not isinstance(part, Mechanism) or list(part.axes) != [""]:
                 raise InvalidInput(f"a mechanism for {name!r}", _checks.shown(part))
         object.__setattr__(self, "mechanisms", MappingProxyType(dict(self.mechanisms)))
         cells = math.prod(self.law.outputs)

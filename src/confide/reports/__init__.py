@@ -10,34 +10,25 @@ from __future__ import annotations
 from confide.mechanisms.protocol import Reports
 from confide.reports.files import (
     Files,
-    cells_from_table,
-    cells_to_arrow,
     from_table,
     not_replaced,
     read,
-    read_cells,
     to_arrow,
     to_pandas,
     to_polars,
     write,
-    write_cells,
 )
-from confide.reports.stamps import CellStamp, Stamp
+from confide.reports.stamps import Stamp
 
 __all__ = [
-    "CellStamp",
     "Files",
     "Reports",
     "Stamp",
-    "cells_from_table",
-    "cells_to_arrow",
     "from_table",
     "not_replaced",
     "read",
-    "read_cells",
     "to_arrow",
     "to_pandas",
     "to_polars",
     "write",
-    "write_cells",
 ]

@@ -7,6 +7,5 @@ from __future__ import annotations
 
 from confide.reports.rows import LeftOut
 from confide.tables.counting import counts
-from confide.tables.vectors import cell_sums
 
-__all__ = ["LeftOut", "cell_sums", "counts"]
+__all__ = ["LeftOut", "counts"]
