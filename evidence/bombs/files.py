@@ -19,7 +19,7 @@ from tests.fuzz.files import WAVE, counts, ledger_file, sums, text
 import confide as cf
 from confide.lattice import Cells
 from confide.mechanisms.partition import Partition
-from confide.reports.stamps import CellStamp, Stamp
+from confide.reports.stamps import Stamp
 
 FINE = 2**20
 """Cells of the finest lattice that there is."""
@@ -435,7 +435,7 @@ def partition() -> Partition:
 def parquet_vectors() -> bytes:
     """Vector reports without lists: text of a megabyte in each row."""
     columns = [(name, parquet.BYTE_ARRAY, words(2**20, 2**18)) for name in ("w", "z")]
-    stamp = CellStamp(partition()).metadata()[b"confide"]
+    stamp = Stamp({"": partition()}).metadata()[b"confide"]
     return parquet.file(columns, 2**18, stamp=stamp, codec=parquet.GZIP)
 
 

@@ -132,7 +132,7 @@ def read_reports(path: Path) -> None:
 def read_cells(path: Path) -> None:
     from confide import reports
 
-    reports.read_cells(path)
+    reports.read(path)
 
 
 def merge(path: Path) -> None:

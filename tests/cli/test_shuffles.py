@@ -29,7 +29,7 @@ from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy, SystemEntropy
 from confide.exact.inversion import permutation
 from confide.files import paths
-from confide.reports import read_cells, write_cells
+from confide.reports import read, write
 from confide.streams import batches, seals
 from confide.streams import parts as parts_module
 from confide.streams.parts import Parts
@@ -194,13 +194,13 @@ def test_reports_of_a_mechanism_are_shuffled_on_the_way_to_a_file(tmp_path: Path
         assert again == made.indices.tolist()
     cells = cf.Partition(cf.Cells(low=[0], high=[1], shape=[4]), bound=1.0, epsilon=100.0)
     rows = cells.privatize(np.linspace(0.01, 0.99, 64), np.linspace(-1, 1, 64))
-    write_cells(rows, tmp_path / "cells.parquet")
-    again = read_cells(tmp_path / "cells.parquet").values
-    assert sorted(again.tolist()) == sorted(rows.values.tolist()) != again.tolist()
+    write(rows, tmp_path / "cells.parquet")
+    again = read(tmp_path / "cells.parquet").indices
+    assert sorted(again.tolist()) == sorted(rows.indices.tolist()) != again.tolist()
     with pytest.raises(InvalidInput, match="costs epsilon again"):
-        write_cells(rows, tmp_path / "cells.parquet")
-    write_cells(rows, tmp_path / "cells.parquet", keep_order=True, replace=True)
-    assert np.array_equal(read_cells(tmp_path / "cells.parquet").values, rows.values)
+        write(rows, tmp_path / "cells.parquet")
+    write(rows, tmp_path / "cells.parquet", keep_order=True, replace=True)
+    assert np.array_equal(read(tmp_path / "cells.parquet").indices, rows.indices)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["a.csv", "a.parquet", "cells.parquet"]
 

@@ -19,6 +19,7 @@ from confide.audits import Finding
 from confide.exact.clamped import laplace_parameter, laplace_sampler, laplace_table, laplace_weights
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import FEW, Inversion, weighted
+from confide.exact.parts import Part
 from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Laplace, Mechanism
@@ -51,7 +52,7 @@ class Short(Laplace):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(
-            self, "_parameter", laplace_parameter(self.epsilon / self.factor, self.cells)
+            self, "parameter", laplace_parameter(self.epsilon / self.factor, self.cells)
         )
 
 
@@ -74,7 +75,7 @@ class OffByOneStated(Short):
 class RoundedDown(Laplace):
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "_parameter", self._parameter - 1)
+        object.__setattr__(self, "parameter", self.parameter - 1)
 
 
 class Hidden(Mutant):
@@ -157,6 +158,9 @@ class ZeroTwiceStated(Mutant):
     @cached_property
     def sampler(self) -> Inversion:
         return weighted(doubled())
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        return (Part("noise", self.sampler, doubled()),)
 
 
 class ZeroTwiceHidden(Mutant):
@@ -320,17 +324,17 @@ class FewCells(Histogram):
 
 
 class Forgetful(FewCells):
-    def _draw(self, prepared: np.ndarray, entropy: Entropy) -> list[int]:
-        return [int(self.counts(prepared)[0]), *super()._draw(prepared, entropy)[1:]]
+    def draw(self, prepared: np.ndarray, entropy: Entropy) -> list[int]:
+        return [int(self.counts(prepared)[0]), *super().draw(prepared, entropy)[1:]]
 
 
 class OneNoise(FewCells):
-    def _draw(self, prepared: np.ndarray, entropy: Entropy) -> list[int]:
+    def draw(self, prepared: np.ndarray, entropy: Entropy) -> list[int]:
         return (self.counts(prepared) + self.noise.draw(entropy, 1)).tolist()
 
 
 class FiveShort(FewCells):
-    def _draw(self, prepared: np.ndarray, entropy: Entropy) -> list[int]:
+    def draw(self, prepared: np.ndarray, entropy: Entropy) -> list[int]:
         noise = DiscreteLaplace(Fraction(self.epsilon) / Fraction(95, 100), 2)
         return (self.counts(prepared) + noise.draw(entropy, 4)).tolist()
 
@@ -365,22 +369,22 @@ class Small(Inversion):
 class Unrefined(Laplace):
     @cached_property
     def sampler(self) -> Inversion:
-        return Hasty(laplace_sampler(self._parameter, M).enclosure)
+        return Hasty(laplace_sampler(self.parameter, M).enclosure)
 
 
 class OnDevices(Laplace):
     @cached_property
     def sampler(self) -> Inversion:
-        return Small(laplace_sampler(self._parameter, M).enclosure)
+        return Small(laplace_sampler(self.parameter, M).enclosure)
 
 
 class Unmollified(FiniteMollifier):
     """Draws from the records' own shares."""
 
-    def _draw(self, prepared: Any, entropy: Entropy, k: int) -> np.ndarray:
+    def draw(self, prepared: Any, entropy: Entropy, k: int) -> np.ndarray:
         return weighted(prepared.tolist()).draw(entropy, k)
 
-    def _prepare(self, records: Any) -> np.ndarray:
+    def prepare(self, records: Any) -> np.ndarray:
         return np.bincount(self.index(records), minlength=self.outcomes) + 1
 
 

@@ -112,8 +112,8 @@ def test_a_claim_is_what_is_written(size: int, epsilon: float) -> None:
     # The float lies above the decimal, and noise that is made for it costs more.
     assert Fraction(epsilon) > Fraction(str(epsilon))
     parameter = laplace_parameter(Fraction(epsilon), size - 1)
-    assert parameter < right._parameter
-    object.__setattr__(mechanism, "_parameter", parameter)
+    assert parameter < right.parameter
+    object.__setattr__(mechanism, "parameter", parameter)
     assert not audits.exact(mechanism).holds
 
 
@@ -175,7 +175,7 @@ def study_choice() -> Any:
 
 def test_a_grid_comes_to_the_small_draws_and_to_refinement() -> None:
     parts = audits.grid(RIGHT).evidence["parts"]
-    assert parts == len(inputs_of(101)) + 2
+    assert parts == len(inputs_of(101)) + 3
     for kind in (mutants.Unrefined, mutants.OnDevices):
         assert not audits.grid(kind(LATTICE, epsilon=1.0)).holds
 
@@ -201,14 +201,14 @@ def test_a_grid_follows_a_quantile_and_the_ends_of_its_interval(
 class OtherCoin(DiscreteGaussian):
     """Coins a thousandth too sure."""
 
-    def _coin(self, x: Fraction) -> Inversion:
-        return super()._coin(x * Fraction(999, 1000))
+    def coin(self, x: Fraction) -> Inversion:
+        return super().coin(x * Fraction(999, 1000))
 
 
 class OtherBlocks(DiscreteGaussian):
     @cached_property
-    def _levels(self) -> Inversion:
-        return DiscreteLaplace(Fraction(1001, 1000), 1)._above
+    def levels(self) -> Inversion:
+        return DiscreteLaplace(Fraction(1001, 1000), 1).above
 
 
 class OtherCentre(DiscreteGaussian):

@@ -25,6 +25,7 @@ from confide.audits.trials import Trial, largest_change
 from confide.errors import InvalidInput
 from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_ceiling
+from confide.exact.parts import Part
 from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
 from confide.releases import (
     Bernstein,
@@ -192,14 +193,14 @@ def test_a_synthetic_data_set_is_nothing_else(n: int) -> None:
     class Raw(KolmogorovSmirnov):
         """Five records as they are, at the end."""
 
-        def _prepare(self, indices: Any, tell: Any) -> Any:
-            made = super()._prepare(indices, tell)
+        def prepare(self, indices: Any, tell: Any) -> Any:
+            made = super().prepare(indices, tell)
             # A frozen object that has a dictionary all the same.
             made.__dict__["raw"] = indices
             return made
 
-        def _draw(self, prepared: Any, entropy: Any) -> list[int]:
-            return [*super()._draw(prepared, entropy)[:-5], *prepared.raw[:5].tolist()]
+        def draw(self, prepared: Any, entropy: Any) -> list[int]:
+            return [*super().draw(prepared, entropy)[:-5], *prepared.raw[:5].tolist()]
 
     recipe = Raw(UNIT, epsilon=1.0)
     assert recipe.loss(n) <= 1.0
@@ -210,9 +211,9 @@ def stretched(kind: Any) -> Any:
     class Stretched(kind):  # type: ignore[misc]
         """Bounds that are those of the data."""
 
-        def _index(self, values: Any) -> Any:
+        def index(self, values: Any) -> Any:
             numbers = np.asarray(values, dtype=float)
-            return super()._index((numbers - numbers.min()) / (np.ptp(numbers) or 1))
+            return super().index((numbers - numbers.min()) / (np.ptp(numbers) or 1))
 
     return Stretched
 
@@ -233,7 +234,7 @@ def test_bounds_of_the_data_are_convicted(recipe: Recipe) -> None:
 
 def test_a_quantile_of_everybody_twice_is_convicted() -> None:
     class Twice(Query):
-        def _prepare(self, indices: Any, tell: Any) -> Any:
+        def prepare(self, indices: Any, tell: Any) -> Any:
             return np.sort(np.repeat(indices, 2))
 
     found = audits.exact(Twice("quantile", UNIT, epsilon=1.0, q=0.5), n=1000)
@@ -312,8 +313,8 @@ def test_cells_next_to_each_other_are_among_the_spots() -> None:
 
 def test_a_choice_that_releases_something_else_is_convicted() -> None:
     class Told(Choice):
-        def _draw(self, prepared: Any, entropy: Any) -> list[int]:
-            chosen, *rest = super()._draw(prepared, entropy)
+        def draw(self, prepared: Any, entropy: Any) -> list[int]:
+            chosen, *rest = super().draw(prepared, entropy)
             return [chosen, *(number + 1 for number in rest)]
 
     assert not audits.exact(Told(CHOICES["series"][1], epsilon=2.5), n=10).holds
@@ -364,8 +365,8 @@ def test_a_variance_draws_the_noise_on_its_fourth_moment() -> None:
     class Bare(Query):
         """No noise on the number that is there for the interval."""
 
-        def _draw(self, prepared: Any, entropy: Any) -> list[int]:
-            drawn = super()._draw(prepared, entropy)
+        def draw(self, prepared: Any, entropy: Any) -> list[int]:
+            drawn = super().draw(prepared, entropy)
             return [drawn[0], *(round(x, -6) for x in drawn[1:])]
 
     recipe = Bare("variance", UNIT, epsilon=1.0)
@@ -379,7 +380,7 @@ def test_more_noises_than_sums_are_no_way_out() -> None:
             return (self.noise, self.noise)
 
     recipe = Spare(UNIT, epsilon=1.0, cells=4)
-    prepared = recipe._prepare(recipe._index([0.5, 0.5]), lambda _: None)
+    prepared = recipe.prepare(recipe.index([0.5, 0.5]), lambda _: None)
     assert not trials.drawn_as_stated(recipe, prepared)
 
 
@@ -398,19 +399,22 @@ def test_a_kind_that_is_not_known_is_not_tried() -> None:
         name = "other"
         epsilon = 1.0
 
-        def to_dict(self) -> dict[str, Any]:
-            return {}
-
         def loss(self, n: int) -> float:
             return 0.5
 
-        def _index(self, values: Any) -> Any:
+        def lattices(self, n: int) -> dict[str, Lattice]:
+            return {}
+
+        def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+            return ()
+
+        def index(self, values: Any) -> Any:
             return np.asarray(values)
 
-        def _draw(self, prepared: Any, entropy: Any) -> list[int]:
+        def draw(self, prepared: Any, entropy: Any) -> list[int]:
             return [0]
 
-        def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+        def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
             return {"facts": {}}
 
     found = audits.exact(Other())

@@ -121,7 +121,7 @@ def test_large_lattices_are_certified_too(size: int) -> None:
         assert found.holds
         assert 1 - 1e-9 < found.certified <= 1
     short = mutants.Short(lattice, epsilon=1.0)
-    object.__setattr__(short, "_parameter", Laplace(lattice, epsilon=1.01)._parameter)
+    object.__setattr__(short, "parameter", Laplace(lattice, epsilon=1.01).parameter)
     found = audits.exact(short)
     assert not found.holds
     assert found.certified == pytest.approx(1.01)

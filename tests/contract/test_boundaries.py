@@ -248,6 +248,7 @@ def test_no_release_takes_an_epsilon_that_is_none(
 def test_what_a_bernstein_polynomial_is_stored_as() -> None:
     made = Bernstein(UNIT, epsilon=1, degree=3, bandwidth=0.25)
     assert made.to_dict() == {
+        "release": "bernstein",
         "columns": [{"name": "", "low": 0.0, "high": 1.0, "size": 8, "scale": "linear"}],
         "epsilon": 1.0,
         "degree": 3,
@@ -268,7 +269,7 @@ def test_a_list_of_candidates_that_changes_later_changes_no_choice() -> None:
 
 def test_candidates_that_no_record_can_tell_apart_are_equally_likely() -> None:
     made = Choice([Bernstein(UNIT, epsilon=0.5, degree=2)] * 2, epsilon=1.0)
-    first, second = made.exponents(made._index([0.1, 0.4, 0.4, 0.9]))
+    first, second = made.exponents(made.index([0.1, 0.4, 0.4, 0.9]))
     assert first == second
 
 

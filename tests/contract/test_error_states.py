@@ -50,17 +50,17 @@ PATHS: dict[str, Callable[[Any, int], Any]] = {
     "partition": lambda x, seed: (
         Partition(FOUR, bound=1.0, epsilon=1.0)
         .simulate(np.stack([x, x], axis=1), x, seed=seed)
-        .values
+        .indices
     ),
     "partition-wide": lambda x, seed: (
         Partition(FOUR, bound=1e150, epsilon=1.0, levels=7)
         .simulate(np.stack([x, x], axis=1), x, seed=seed)
-        .values
+        .indices
     ),
     "partition-narrow": lambda x, seed: (
         Partition(FOUR, bound=1e-150, epsilon=1.0, levels=7)
         .simulate(np.stack([x, x], axis=1), x, seed=seed)
-        .values
+        .indices
     ),
     "survey": lambda x, seed: (
         Survey.from_dict({"questions": {"a": {"low": 0, "high": 300_000, "epsilon": 1.0}}})

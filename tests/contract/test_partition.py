@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from confide import mechanisms
 from confide.audits.fits import chi_square
 from confide.audits.grids import vector_deviation
 from confide.audits.tapes import Grid
@@ -20,7 +21,9 @@ from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.lattice import Cells
-from confide.mechanisms.partition import BATCH, CellReports, Partition, VectorLaw
+from confide.mechanisms import Joint, Mechanism, Reports
+from confide.mechanisms.partition import BATCH, BITS, Partition, VectorLaw
+from confide.questions import Question
 from confide.summaries.cell_sums import CellSums
 
 from .test_mechanisms import exactly_within
@@ -157,27 +160,27 @@ def test_draw_code_on_a_grid_of_words(epsilon: float, n: int) -> None:
 
 
 class HalfNoise(Partition):
-    def draw(self, cell: np.ndarray, level: np.ndarray, entropy: Entropy) -> np.ndarray:
+    def draw(self, indices: np.ndarray, entropy: Entropy) -> np.ndarray:
         wrong = Partition(
             self.cells, bound=self.bound, epsilon=2 * self.epsilon, levels=self.levels
         )
-        return wrong.draw(cell, level, entropy)
+        return wrong.draw(indices, entropy)
 
 
 class ThousandthShort(Partition):
-    def draw(self, cell: np.ndarray, level: np.ndarray, entropy: Entropy) -> np.ndarray:
+    def draw(self, indices: np.ndarray, entropy: Entropy) -> np.ndarray:
         wrong = Partition(
             self.cells, bound=self.bound, epsilon=1.001 * self.epsilon, levels=self.levels
         )
-        return wrong.draw(cell, level, entropy)
+        return wrong.draw(indices, entropy)
 
 
 class NoNoiseOutside(Partition):
     """Noise on the respondent's own cell only."""
 
-    def draw(self, cell: np.ndarray, level: np.ndarray, entropy: Entropy) -> np.ndarray:
-        reports = super().draw(cell, level, entropy)
-        elsewhere = np.arange(self.cells.size) != cell[:, None]
+    def draw(self, indices: np.ndarray, entropy: Entropy) -> np.ndarray:
+        reports = super().draw(indices, entropy)
+        elsewhere = np.arange(self.cells.size) != indices[:, :1]
         return np.where(elsewhere[:, None], 0, reports)
 
 
@@ -189,7 +192,7 @@ def test_grid_catches_wrong_draws(mutant: type[Partition]) -> None:
 
 def dependence(mechanism: Partition, n: int = 20_000) -> float:
     """Largest correlation between two coordinates of respondents in no cell, in its own sd."""
-    values = mechanism.privatize(np.full(n, 5.0), np.zeros(n)).values.reshape(n, -1)
+    values = mechanism.privatize(np.full(n, 5.0), np.zeros(n)).indices.reshape(n, -1)
     table = np.corrcoef(values.T.astype(float)) - np.eye(values.shape[1])
     return float(np.abs(table).max() * math.sqrt(n))
 
@@ -202,16 +205,16 @@ class Repeated(Entropy):
 
 
 class SharedByCells(Partition):
-    def draw(self, cell: np.ndarray, level: np.ndarray, entropy: Entropy) -> np.ndarray:
-        reports = super().draw(cell, level, entropy)
+    def draw(self, indices: np.ndarray, entropy: Entropy) -> np.ndarray:
+        reports = super().draw(indices, entropy)
         return np.repeat(reports[:, :, :1], self.cells.size, axis=2)
 
 
 class SharedByParts(Partition):
     """W and Z drawn from the same words."""
 
-    def draw(self, cell: np.ndarray, level: np.ndarray, entropy: Entropy) -> np.ndarray:
-        return super().draw(cell, level, Repeated())
+    def draw(self, indices: np.ndarray, entropy: Entropy) -> np.ndarray:
+        return super().draw(indices, Repeated())
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
@@ -229,7 +232,7 @@ def sampled_loss(mechanism: Partition, n: int = 200_000) -> tuple[float, float]:
     """Bounds of the loss seen on real reports, all but certain (Clopper-Pearson)."""
 
     def share(x: float, low: float, high: float) -> tuple[float, float]:
-        values = mechanism.privatize(np.full(n, x), np.full(n, 2.5)).values
+        values = mechanism.privatize(np.full(n, x), np.full(n, 2.5)).indices
         w, z = values[:, 0], values[:, 1]
         # The reports that speak most for the first cell and against the second.
         hits = int(((w[:, 0] == 1) & (w[:, 1] == 0) & (z[:, 0] > 0) & (z[:, 1] <= 0)).sum())
@@ -251,7 +254,7 @@ def test_loss_seen_on_reports(epsilon: float) -> None:
 def test_no_two_runs_share_their_noise() -> None:
     mechanism = partition(200, 1.0)
     x, y = np.full(50, 0.5), np.zeros(50)
-    first, second = (mechanism.privatize(x, y).values.ravel().astype(float) for _ in range(2))
+    first, second = (mechanism.privatize(x, y).indices.ravel().astype(float) for _ in range(2))
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.2
 
 
@@ -259,7 +262,7 @@ def test_no_two_runs_share_their_noise() -> None:
 @pytest.mark.parametrize("y", [-9.0, -2.5, -1.1, 0.0, 1e-9, 0.7, 2.4999, 2.5, 1e300])
 def test_rounding_is_unbiased_and_stays_in_range(levels: int, y: float) -> None:
     mechanism, n = partition(2, 1.0, levels), 2**14
-    _, level = mechanism.index(np.full(n, 0.1), np.full(n, y), Grid())
+    level = mechanism.levels_of(mechanism.index((np.full(n, 0.1), np.full(n, y))), Grid())
     assert level.min() >= 0
     assert level.max() <= 2 * levels
     assert np.ptp(level) <= 1
@@ -354,15 +357,14 @@ def test_reports_are_made_of_the_operating_systems_entropy(monkeypatch: pytest.M
             return np.frombuffer(next(self.left), dtype=f"<u{bits // 8}")
 
     tape = Tape()
-    cell, level = mechanism.index(x, y, tape)
-    assert (reports.values == mechanism.draw(cell, level, tape)).all()
+    assert (reports.indices == mechanism.draw(mechanism.index((x, y)), tape)).all()
 
 
 def test_noise_reaches_past_the_first_batch() -> None:
     mechanism = partition(64, 1.0)
     rows = BATCH // 128
     n = 2 * rows + 700
-    values = mechanism.privatize(np.full(n, 0.5), np.full(n, 2.5)).values
+    values = mechanism.privatize(np.full(n, 0.5), np.full(n, 2.5)).indices
     assert values.shape == (n, 2, 64)
     assert values.dtype == np.int8
     flip = mechanism.law.counts.matrix()[1, 0]
@@ -427,10 +429,43 @@ def test_lengths_and_labels_are_checked() -> None:
 
 def test_what_is_out_of_range_never_meets_noise() -> None:
     mechanism = partition(4, 1.0)
-    zero = np.zeros(1, dtype=np.int64)
-    for cell, level in ((zero + 4, zero), (zero - 2, zero), (zero, zero + 3), (zero, zero - 1)):
+    top = 2 << BITS
+    mechanism.draw(np.array([[-1, 0], [3, top]]), SystemEntropy())
+    for cell, response in ((4, 0), (-2, 0), (0, top + 1), (0, -1)):
         with pytest.raises(InvalidInput):
-            mechanism.draw(cell, level, SystemEntropy())
+            mechanism.draw(np.array([[cell, response]]), SystemEntropy())
+    for other in (np.zeros((1, 2)), np.zeros(2, dtype=np.int64), np.zeros((1, 3), dtype=np.int64)):
+        with pytest.raises(InvalidInput):
+            mechanism.draw(other, SystemEntropy())
+
+
+def test_indices_are_integers_alone() -> None:
+    mechanism = partition(4, 1.0, 3)
+    indices = mechanism.index(([0.1, 0.7, 5.0], [2.5, -9.0, 0.1]))
+    assert indices.dtype == np.int64
+    assert indices[:, 0].tolist() == [0, 2, -1]
+    assert indices[:2, 1].tolist() == [6 << BITS, 0]
+    assert 3 < indices[2, 1] / 2**BITS < 4
+
+
+def test_a_partition_is_a_mechanism() -> None:
+    mechanism = partition(4, 1.0)
+    assert isinstance(mechanism, Mechanism)
+    assert mechanisms.from_dict(mechanism.to_dict()) == mechanism
+    assert len(mechanism.privatize(0.3, 1.5)) == 1
+    assert len(mechanism.privatize(([0.3, 0.4], [1.5, 2.0]))) == 2
+    again = mechanism.simulate(([0.3], [1.5]), seed=2).indices
+    assert (mechanism.simulate(0.3, 1.5, seed=2).indices == again).all()
+    for wrong in ([0.3, 0.4], 0.3, ([0.3], [1.5], [2.0])):
+        with pytest.raises(InvalidInput, match="points and responses"):
+            mechanism.privatize(wrong)
+    for refused in (lambda: mechanism.law.outputs, lambda: mechanism.unbiased(1)):
+        with pytest.raises(Unsupported, match="CellSums"):
+            refused()
+    with pytest.raises(InvalidInput):
+        Joint({"a": mechanism, "b": mechanism})
+    with pytest.raises(InvalidInput):
+        Question(mechanism)
 
 
 def test_one_respondent_never_takes_the_short_cut() -> None:
@@ -510,7 +545,7 @@ def test_forms_come_back(mechanism: Partition) -> None:
     reports = mechanism.privatize([0.5, 0.1], [1, -1])
     other = pickle.loads(pickle.dumps(reports))
     assert other.mechanism == mechanism
-    assert (other.values == reports.values).all()
+    assert (other.indices == reports.indices).all()
     assert partition(4, 1.0, 3, split=0.5) != partition(4, 1.0, 3)
 
 
@@ -518,14 +553,14 @@ def test_reports_are_checked_and_kept() -> None:
     mechanism = partition(2, 1.0)
     good = np.array([[[0, 1], [-1, 1]]])
     with pytest.raises(TypeError):
-        CellReports(good, mechanism)  # type: ignore[call-arg]
+        Reports(good, mechanism)  # type: ignore[call-arg]
     for wrong in (good * 1.0, good[0], good * 2, good - 1, good[:, :1], good.astype(bool)):
         with pytest.raises(InvalidInput):
-            CellReports(wrong, mechanism, simulated=False)
+            Reports(wrong, mechanism, simulated=False)
     with pytest.raises(InvalidInput):
-        CellReports(good, mechanism, simulated="no")  # type: ignore[arg-type]
-    kept = CellReports(good, mechanism, simulated=False)
+        Reports(good, mechanism, simulated="no")  # type: ignore[arg-type]
+    kept = Reports(good, mechanism, simulated=False)
     good[0, 0, 0] = 1
-    assert kept.values[0, 0, 0] == 0
+    assert kept.indices[0, 0, 0] == 0
     with pytest.raises(ValueError, match="read-only"):
-        kept.values[0] = 0
+        kept.indices[0] = 0

@@ -47,12 +47,12 @@ class Grid(Entropy):
 def test_digits_and_tail_make_the_geometric_law(rate):
     noise = DiscreteLaplace(rate, 1, bits=8)
     p = Fraction(noise.parameter, ONE)
-    digits, shift = noise._samplers, len(noise._samplers)
+    digits, shift = noise.digits, len(noise.digits)
     for bits in (8, 32, 128):
         for j, digit in enumerate(digits[:5]):
             (lower,), (upper,) = digit.enclosure(bits)
             assert lower <= 2**bits / (1 + p ** (2**j)) <= upper <= lower + 1
-        lowers, uppers = noise._above.enclosure(bits)
+        lowers, uppers = noise.above.enclosure(bits)
         if shift <= 2:
             for k in range(LEVELS):
                 assert lowers[k] <= 2**bits * (1 - p ** ((k + 1) << shift)) <= uppers[k]
@@ -124,8 +124,8 @@ def test_ten_releases_cost_no_more_than_ten_times_what_is_written(written):
     bound, _ = exp_enclosure(Fraction(written), 256)
     (noise,) = Query("count", epsilon=float(written)).noises(10)
     assert bound * noise.parameter >= ONE << 256
-    ranks = Query("quantile", Lattice(low=0, high=1), epsilon=float(written), q=0.5)._ranks
-    assert sum(ranks.parts) <= Fraction(written)
+    ranks = Query("quantile", Lattice(low=0, high=1), epsilon=float(written), q=0.5).ranks
+    assert sum(ranks.shares) <= Fraction(written)
     caught = DiscreteLaplace(Fraction(0.1), 1)
     assert exp_enclosure(Fraction("0.1"), 256)[1] * caught.parameter < ONE << 256
 
@@ -194,7 +194,7 @@ def test_histogram_sensitivity_by_brute_force(columns):
     for data in itertools.product(places, repeat=2):
         for other in places:
             a, b = (
-                np.array(recipe._draw(recipe._index(np.array(rows)), Zero()))
+                np.array(recipe.draw(recipe.index(np.array(rows)), Zero()))
                 for rows in (data, (data[0], other))
             )
             worst = max(worst, int(np.abs(a - b).sum()))
@@ -266,7 +266,7 @@ def test_exact_law_of_a_quantile(epsilon):
         )
         assert log_ceiling(worst) <= float(epsilon)
     # One draw for the quantile and two for its ends share epsilon.
-    assert sum(Ranks(epsilon, size, 0.5, 0.95).parts) == epsilon
+    assert sum(Ranks(epsilon, size, 0.5, 0.95).shares) == epsilon
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 20), Fraction(1), Fraction(30)])
@@ -284,7 +284,7 @@ def test_rank_draws_fit_their_law():
     query = Query("quantile", Lattice(low=0, high=1, size=8), epsilon=1.0, q=0.5)
     values = np.repeat([0.1, 0.4, 0.6, 0.9], [3, 1, 2, 2])
     draws = [query.simulate(values, seed=s).noisy[0] for s in range(3000)]
-    far = distances(query._index(values), 8, 4)
+    far = distances(query.index(values), 8, 4)
     law = np.exp(-0.25 * far) / np.exp(-0.25 * far).sum()
     seen = np.bincount(draws, minlength=8)
     statistic = ((seen - 3000 * law) ** 2 / (3000 * law)).sum()

@@ -66,8 +66,8 @@ def released(recipe: Recipe, rows: tuple[Any, ...], seed: int = 0) -> list[int]:
     values: Any = list(rows)
     if isinstance(lattice, dict):
         values = dict(zip(lattice, np.array(rows).T, strict=True))
-    prepared = recipe._prepare(recipe._records(values), lambda _: None)
-    return recipe._draw(prepared, SeededEntropy(seed))
+    prepared = recipe.prepare(recipe.admitted(values), lambda _: None)
+    return recipe.draw(prepared, SeededEntropy(seed))
 
 
 def neighbours(places: list[Any], n: int) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
@@ -263,7 +263,7 @@ def test_no_record_costs_a_quantile_more(
 def test_the_ends_of_an_interval_are_paid_for(weights: list[list[Fraction]]) -> None:
     recipe = Query("quantile", Lattice(low=0, high=1, size=3), epsilon=20.0, q=0.5, level=0.5)
     n = 60
-    targets = recipe._ranks.targets(n)
+    targets = recipe.ranks.targets(n)
     assert all(0 <= rank <= n for rank in targets)
     worst = 0.0
     for below in {rank + step for rank in targets for step in (-1, 0)}:
@@ -295,7 +295,7 @@ def test_no_record_costs_a_synthetic_data_set_more(epsilon: float) -> None:
 
 
 def sequence_weights(recipe: KolmogorovSmirnov, data: tuple[float, ...]) -> list[Fraction]:
-    layers = recipe._prepare(recipe._records(list(data)), lambda _: None)
+    layers = recipe.prepare(recipe.admitted(list(data)), lambda _: None)
     found = []
     for places in itertools.product(range(3), repeat=3):
         counts = np.bincount(places, minlength=3).tolist()

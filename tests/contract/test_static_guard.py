@@ -38,7 +38,18 @@ DRAWING = {
 }  # fmt: skip
 """What draws, what noise it draws, and what works on indices before that."""
 PUBLIC = {
-    "partition.index": "floats may appear up to the index",
+    **{
+        f"{name}.index": "floats may appear up to the index"
+        for name in (
+            "partition",
+            "query",
+            "histogram",
+            "series",
+            "gaussian_process",
+            "kolmogorov_smirnov",
+        )
+    },
+    "protocol.several": "a single answer as a list of one, before the index",
     "naive.shape": "public sizes",
     "two_sided_gamma._weights": "the public table of the noise: its integers are the law",
     "mollification._bounds": "public bounds, cut to the band by integers in the last line",
@@ -48,7 +59,7 @@ PUBLIC = {
     "gaussian_process.noise": "a public parameter, certified by integers",
     "square_wave.law": "made of public parameters",
     "partition.law": "made of public parameters",
-    "partition._clamped": "the law, for estimators: nothing is drawn from it",
+    "partition.values": "the law, for estimators: nothing is drawn from it",
     "histogram.size": "a public number of cells",
     "histogram.grids": "public bounds",
     "series.grids": "public bounds",
@@ -56,7 +67,7 @@ PUBLIC = {
     "mollifier.size": "a public number of atoms",
     "series.table": "a public table of coefficients",
     "bernstein.table": "a public table of coefficients",
-    "query._ranks": "public parameters",
+    "query.ranks": "public parameters",
     "ranks.targets": "public ranks",
     "ranks.reach": "a public distance",
     "mbde.proposals": "a public number",
@@ -67,7 +78,7 @@ PUBLIC = {
 }
 """What is made of public parameters alone, or cannot change a law, and why it may use floats."""
 RATIONAL = {
-    "exp_enclosure", "exponents", "noises", "parameter", "parts", "rank_weights", "_samplers",
+    "exp_enclosure", "exponents", "noises", "parameter", "rank_weights", "shares", "digits",
 }  # fmt: skip
 """Functions whose divisions are between fractions."""
 POWERS = {
@@ -80,7 +91,7 @@ POWERS = {
     "unbounded._propose: HALF",
     "unbounded._propose: HALF + 1",
     "unbounded._survive: j",
-    "unbounded._samplers: digits",
+    "unbounded.digits: digits",
 }
 """Exponents that are sizes of words, or counted up from 0."""
 
@@ -112,13 +123,13 @@ def test_the_walk_comes_everywhere() -> None:
         "inversion._count", "entropy.words", "inversion.weighted", "enclosures.exp_enclosure",
         "clamped.laplace_sampler", "protocol._run", "laplace.draw",
         "square_wave.draw", "two_sided_gamma.draw", "categories.draw", "joint.draw",
-        "partition._noisy", "partition._spread", "mollification.draw", "mollifier._draw",
+        "partition._noisy", "partition._spread", "mollification.draw", "mollifier.draw",
         "unbounded._geometric", "unbounded._digit", "unbounded._power", "unbounded._propose",
-        "unbounded._survive", "histogram.sums", "query._draw", "query.sums", "query.noises",
-        "series.sums", "series.noises", "gaussian_process.sums", "additive._draw",
+        "unbounded._survive", "histogram.sums", "query.draw", "query.sums", "query.noises",
+        "series.sums", "series.noises", "gaussian_process.sums", "additive.draw",
         "choice.exponential", "ranks.draw", "ranks.weights", "ranks.distances",
         "query.integer_variance", "query.integer_fourth", "sequences.keeping", "sequences.draw",
-        "additive.added", "holdout._draw", "mbde._draw", "naive._draw",
+        "additive.added", "holdout._draw", "mbde.draw", "naive.draw",
     }  # fmt: skip
 
 

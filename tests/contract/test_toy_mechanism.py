@@ -22,6 +22,7 @@ from confide.estimators import Likelihood
 from confide.exact.enclosures import exp_floor
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, weighted
+from confide.exact.parts import Part
 from confide.lattice import Lattice
 from confide.mechanisms import KINDS, Numeric
 from confide.mechanisms.laws import Dense
@@ -75,9 +76,16 @@ class Toy(Numeric):
     def spend(self) -> Spend:
         return Spend(self.epsilon)
 
+    @property
+    def steps(self) -> list[int]:
+        return [self.weight] + [UNIT] * (self.lattice.size - 1)
+
     @cached_property
     def sampler(self) -> Inversion:
-        return weighted([self.weight] + [UNIT] * (self.lattice.size - 1))
+        return weighted(self.steps)
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        return (Part("step", self.sampler, self.steps),)
 
     def draw(self, indices: Any, entropy: Entropy) -> Any:
         steps = self.sampler.draw(entropy, indices.size)

@@ -235,7 +235,7 @@ def report_parquet() -> tuple[bytes, ...]:
 
 @cache
 def cell_parquet() -> tuple[bytes, ...]:
-    return (parquet(reports.cells_to_arrow(cell_reports())),)
+    return (parquet(reports.to_arrow(cell_reports())),)
 
 
 @cache

@@ -145,8 +145,8 @@ def read_command(path: Path) -> None:
 
 
 def read_cells(path: Path) -> None:
-    made = reports.read_cells(path)
-    assert CellSums.of(made).n == len(made.values)
+    made = reports.read(path)
+    assert CellSums.of(made).n == len(made)
 
 
 def read_values(path: Path) -> None:
@@ -226,7 +226,7 @@ READERS = (
         "cells.parquet",
         cell_parquet,
         read_cells,
-        lambda rng: stamped(reports.cells_to_arrow(cell_reports()), rng),
+        lambda rng: stamped(reports.to_arrow(cell_reports()), rng),
         ("parquet_vectors",),
     ),
     Reader(

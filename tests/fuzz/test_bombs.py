@@ -103,7 +103,7 @@ CASES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "parquet_rows": ("r.parquet", stream, "at most 17,211,216 values in the 434 bytes"),
     "parquet_groups": ("r.parquet", stream, "a Parquet file"),
     "parquet_columns": ("r.parquet", stream, "at most 16,384 columns"),
-    "parquet_vectors": ("c.parquet", reports.read_cells, "letters of text"),
+    "parquet_vectors": ("c.parquet", reports.read, "letters of text"),
     "csv_columns": ("r.csv", stream, "at most 16,384 columns"),
     "csv_commas": ("r.csv", stream, "at most 16,384 columns"),
     "gzip_line": ("r.csv.gz", stream, "a line that does not end"),

@@ -201,7 +201,7 @@ PARQUETS: dict[str, Case] = {
         "its epsilon cannot be vouched for",
     ),
     "stamp-vector": (
-        parquet(reports.cells_to_arrow(cell_reports())),
+        parquet(reports.to_arrow(cell_reports())),
         "vector reports of a partition",
     ),
     "floats": (column(pa.array([1.0])), "the type double"),
@@ -226,18 +226,17 @@ def test_reports_in_parquet(data: bytes, words: str, tmp_path: Path) -> None:
 
 
 VECTORS: dict[str, Case] = {
-    "single": (FILE, "reports of single answers"),
     "short": (
         parquet(
             pa.table({"w": [[0, 1]], "z": [[0, 1]]}).replace_schema_metadata(
-                reports.cells_to_arrow(cell_reports()).schema.metadata
+                reports.to_arrow(cell_reports()).schema.metadata
             )
         ),
         "lists of 4 whole numbers",
     ),
     "fingerprint": (
         restamped(
-            reports.cells_to_arrow(cell_reports()),
+            reports.to_arrow(cell_reports()),
             lambda s: s | {"partition": s["partition"] | {"fingerprint": "0"}},
         ),
         "changed after it was written",
@@ -249,7 +248,29 @@ VECTORS: dict[str, Case] = {
 def test_vector_reports(data: bytes, words: str, tmp_path: Path) -> None:
     path = tmp_path / "cells.parquet"
     path.write_bytes(data)
-    assert words in said(lambda: reports.read_cells(path))
+    assert words in said(lambda: reports.read(path))
+
+
+def test_vector_reports_and_single_answers_are_told_apart(tmp_path: Path) -> None:
+    path, vectors = tmp_path / "cells.parquet", cell_reports()
+    path.write_bytes(FILE)
+    asked = vectors.mechanism
+    assert "by the mechanism that was asked for" in said(
+        lambda: reports.read(path, mechanism=asked)
+    )
+    path.write_bytes(parquet(reports.to_arrow(vectors)))
+    assert "no column" in said(lambda: reports.read(path, column="w"))
+    assert "vector reports of a partition" in said(lambda: reports.Files.open([path]))
+    found = reports.read(path)
+    assert found.mechanism == asked
+    assert (found.indices == vectors.indices).all()
+    path.write_bytes(
+        restamped(
+            reports.to_arrow(vectors),
+            lambda s: {**s, "columns": {"w": s["partition"]}, "survey": None} | {"partition": 0},
+        )
+    )
+    assert "the whole metadata" in said(lambda: reports.read(path))
 
 
 def test_words_that_are_not_text(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ import pytest
 
 from confide import Cells, Joint, Lattice, Partition, RandomizedResponse, SquareWave
 from confide.errors import InvalidInput
-from confide.reports import cells_to_arrow, write_cells
+from confide.reports import to_arrow, write
 from confide.summaries import CellSums, Counts
-from confide.tables import LeftOut, cell_sums, counts
+from confide.tables import LeftOut, counts
 
 HAS_JAVA = "JAVA_HOME" in os.environ or shutil.which("java") is not None
 pytestmark = [
@@ -141,14 +141,14 @@ def test_the_same_cell_sums(spark: Any, tmp_path: Path) -> None:
     reports = partition.simulate(
         generator.random((2000, 2)), generator.uniform(-1, 1, 2000), seed=1
     )
-    write_cells(reports, tmp_path / "cells.parquet")
+    write(reports, tmp_path / "cells.parquet")
     table = spark.read_parquet(str(tmp_path / "cells.parquet"))
     whole = CellSums.of(reports).to_dict()
-    assert cell_sums(table, partition, simulated=True).to_dict() == whole
-    named = cells_to_arrow(reports).append_column("region", pa.array(["a", "b"] * 1000))
+    assert counts(table, partition, simulated=True).to_dict() == whole
+    named = to_arrow(reports).append_column("region", pa.array(["a", "b"] * 1000))
     pq.write_table(named, tmp_path / "named.parquet")
-    ours = cell_sums(
+    ours = counts(
         spark.read_parquet(str(tmp_path / "named.parquet")), partition, by="region", simulated=True
     )
-    theirs = cell_sums(tmp_path / "named.parquet", partition, by="region")
+    theirs = counts(tmp_path / "named.parquet", partition, by="region")
     assert ours.to_dict() == theirs.to_dict()

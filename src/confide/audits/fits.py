@@ -14,14 +14,15 @@ from confide._types import Floats
 from confide.audits.findings import Finding, checked_alpha
 from confide.audits.grids import inputs_of, pmf_of
 from confide.audits.runs import Runs, value_at
-from confide.audits.trials import noises_of
 from confide.errors import InvalidInput
 from confide.exact.clamped import ONE
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
-from confide.mechanisms import Joint, Mechanism, Partition
+from confide.mechanisms import Mechanism, Partition
+from confide.mechanisms.partition import BITS as LEVEL
 from confide.releases.release import Recipe
-from confide.sampling.mollification import TOTAL, Mollification
+from confide.sampling.mollification import TOTAL
+from confide.sampling.mollifier import Banded
 from confide.sampling.sampler import Sampler
 
 POOL = 10
@@ -101,21 +102,22 @@ def chi_square(counts: npt.NDArray[Any], expected: Floats) -> float:
 
 def _tables(subject: Any, n: int, seed: int | None) -> Iterator[tuple[npt.NDArray[Any], Floats]]:
     entropy: Entropy = SystemEntropy() if seed is None else SeededEntropy(seed)
-    if isinstance(subject, Mechanism):
-        yield from _mechanism(subject, n, Runs(subject, seed))
-    elif isinstance(subject, Partition):
+    if isinstance(subject, Partition):
         yield from _partition(subject, n, entropy)
+    elif isinstance(subject, Mechanism):
+        yield from _mechanism(subject, n, Runs(subject, seed))
     elif isinstance(subject, Recipe):
-        for recipe in getattr(subject, "candidates", (subject,)):
-            for noise in noises_of(recipe, 1000):
+        several = [each for each in subject.inner.values() if isinstance(each, Recipe)]
+        for recipe in several or [subject]:
+            for noise in recipe.noises(1000):
                 yield _noise(noise, n, entropy)
-    elif isinstance(band := getattr(subject, "band", None), Mollification):
-        scores = np.linspace(-3.0, 3.0, band.reference.size)
-        weights = band.weights(scores)
-        yield _counted(subject._draw(weights, entropy, n), weights.astype(np.float64) / TOTAL)
+    elif isinstance(subject, Banded):
+        scores = np.linspace(-3.0, 3.0, subject.band.reference.size)
+        weights = subject.band.weights(scores)
+        yield _counted(subject.draw(weights, entropy, n), weights.astype(np.float64) / TOTAL)
     elif isinstance(subject, Sampler):
-        if isinstance(inner := getattr(subject, "mechanism", None), Mechanism):
-            yield from _mechanism(inner, n, Runs(inner, seed))
+        for inner in subject.inner.values():
+            yield from _tables(inner, n, seed)
     else:
         raise InvalidInput(
             "a mechanism, a sampler or the recipe of a release", _checks.shown(subject)
@@ -124,7 +126,7 @@ def _tables(subject: Any, n: int, seed: int | None) -> Iterator[tuple[npt.NDArra
 
 def _mechanism(subject: Mechanism, n: int, runs: Runs) -> Iterator[tuple[npt.NDArray[Any], Floats]]:
     law = subject.law
-    if isinstance(subject, Joint):
+    if len(law.inputs) > 1:
         places = [tuple(size // 2 for size in law.inputs), tuple(0 for _ in law.inputs)]
     else:
         places = [(at,) for at in inputs_of(law.inputs[0])[:6]]
@@ -151,7 +153,8 @@ def _partition(
 ) -> Iterator[tuple[npt.NDArray[Any], Floats]]:
     size, levels = subject.cells.size, subject.levels
     few = max(100, n // size)
-    reports = subject.draw(np.zeros(few, np.int64), np.full(few, 2 * levels), entropy)
+    top = np.full(few, 2 * levels << LEVEL)
+    reports = subject.draw(np.stack([np.zeros(few, np.int64), top], axis=1), entropy)
     law = subject.law
     for at in (0, size - 1):
         truth = 2 * levels if at == 0 else levels

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from copy import copy
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,82 +13,92 @@ import numpy as np
 from confide import _checks
 from confide._types import Floats, Integers
 from confide.audits.findings import Finding
-from confide.audits.losses import LARGE, usual
-from confide.audits.tapes import Grid, apart
-from confide.audits.trials import drawn_as_stated, noises_of
+from confide.audits.losses import large
+from confide.audits.tapes import Grid, Tape, apart
+from confide.audits.trials import drawn_as_stated
 from confide.errors import InvalidInput
 from confide.exact.clamped import ONE
-from confide.exact.entropy import Entropy, SeededEntropy, Words
+from confide.exact.entropy import Entropy, Words
 from confide.exact.inversion import FEW as FEW_DRAWS
 from confide.exact.inversion import Inversion
+from confide.exact.parts import Part
 from confide.exact.unbounded import HALF, DiscreteGaussian, DiscreteLaplace
-from confide.mechanisms import Joint, Laplace, Mechanism, Partition
+from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.laws import Law, Product
+from confide.mechanisms.partition import BITS as LEVEL
 from confide.releases.additive import Additive
 from confide.releases.choice import Choice, exponential
-from confide.releases.columns import named
 from confide.releases.query import Query
 from confide.releases.ranks import distances
 from confide.releases.release import Recipe
-from confide.sampling.mollification import TOTAL, Mollification
+from confide.sampling.mollification import TOTAL
+from confide.sampling.mollifier import Banded
 from confide.sampling.sampler import Sampler
 
 DRAWS = 4096
 """Draws that are put together again of their parts, and must be the same."""
-CERTAIN = 6
-"""Beyond x = 2**6 no word gives an event of probability e**-x."""
+CERTAIN, RARE = 6, 22
+"""Beyond x = 2**6 no word gives an event of probability e**-x; below x = 2**-21 nearly all do."""
 
 
 def noise_gaps(noise: DiscreteLaplace | DiscreteGaussian, n: int) -> Iterator[tuple[str, float]]:
-    """Each part that is made of one word against its law, and draws against their parts."""
+    """Each part that is made of one word against its law, and draws against their parts.
+
+    The laws are formulas of our own, and those that the parts state must agree with them.
+    """
     if isinstance(noise, DiscreteLaplace):
-        yield from _laplace(noise, n)
-        again = _geometric_draws(noise, entropy := SeededEntropy(0)) - _geometric_draws(
-            noise, entropy
-        )
+        laws = _laplace(noise)
+        again = _geometric_draws(noise, entropy := Tape(0)) - _geometric_draws(noise, entropy)
     else:
-        yield from _gaussian(noise, n)
-        again = _rejection(noise, SeededEntropy(0))
-    drawn = noise.draw(SeededEntropy(0), DRAWS)
+        laws = _gaussian(noise)
+        again = _rejection(noise, Tape(0))
+    stated = {part.name: part for part in noise.parts()}
+    for name, pmf in laws.items():
+        if name in stated:
+            drawn = stated[name].sampler.draw(Grid(), n)
+            yield name, max(apart(drawn, pmf), apart(drawn, stated[name].pmf()))
+        else:
+            yield name, float(n)
+    drawn = noise.draw(Tape(0), DRAWS)
     yield "put together", 0.0 if np.array_equal(drawn, again) else float(n)
 
 
-def _laplace(noise: DiscreteLaplace, n: int) -> Iterator[tuple[str, float]]:
-    """Each binary digit and what lies above them, against the formula of a geometric law."""
+def _laplace(noise: DiscreteLaplace) -> dict[str, Floats]:
+    """Each binary digit and what lies above them, by the formula of a geometric law."""
     p = noise.parameter / ONE
     gap = (ONE - noise.parameter) / ONE
     log_p = float(np.log1p(-gap)) if gap < 0.5 else float(np.log(p))
-    for j, digit in enumerate(noise._samplers):
+    laws = {}
+    for j in range(len(noise.digits)):
         q = np.exp(log_p * 2.0**j)
-        yield f"digit {j}", apart(digit.draw(Grid(), n), np.array([1, q]) / (1 + q))
-    sampler = noise._above
-    levels = len(sampler.enclosure(64)[0])
-    q = np.exp(log_p * 2.0 ** len(noise._samplers))
-    rest = (1 - q) * q ** np.arange(levels)
-    yield "rest", apart(sampler.draw(Grid(), n), np.append(rest, q**levels))
+        laws[f"digit {j}"] = np.array([1, q]) / (1 + q)
+    levels = len(noise.above.enclosure(64)[0])
+    q = np.exp(log_p * 2.0 ** len(noise.digits))
+    laws["rest"] = np.append((1 - q) * q ** np.arange(levels), q**levels)
+    return laws
 
 
 def _geometric_draws(noise: DiscreteLaplace, entropy: Entropy) -> Integers:
     """A number whose binary digits, and what lies above them, are the parts."""
-    parts = [*noise._samplers, noise._above]
+    parts = [*noise.digits, noise.above]
     return sum(
         (part.draw(entropy, DRAWS).astype(np.int64) << j for j, part in enumerate(parts)),
         start=np.zeros(DRAWS, dtype=np.int64),
     )
 
 
-def _gaussian(noise: DiscreteGaussian, n: int) -> Iterator[tuple[str, float]]:
-    """Blocks against (1 - 1/e) e**-v, and every coin that n words can tell from a certain one."""
-    levels = len(noise._levels.enclosure(64)[0])
+def _gaussian(noise: DiscreteGaussian) -> dict[str, Floats]:
+    """Blocks by (1 - 1/e) e**-v, and every coin that words can tell from a certain one."""
+    levels = len(noise.levels.enclosure(64)[0])
     blocks = np.append((1 - np.exp(-1.0)) * np.exp(-np.arange(levels)), np.exp(-levels))
-    yield "blocks", apart(noise._levels.draw(Grid(), n), blocks)
+    laws = {"blocks": blocks}
     unit = Fraction(1, 2 * noise.variance)
     for scale in (Fraction(1), unit * 2 ** (2 * noise.variance).bit_length()):
-        for j in range(-CERTAIN, n.bit_length()):
+        for j in range(-CERTAIN, RARE):
             x = scale / Fraction(2) ** j
             tails = -np.expm1(-float(x))
-            coin = noise._coin(x).draw(Grid(), n)
-            yield f"coin {float(x):.3g}", apart(coin, np.array([1 - tails, tails]))
+            laws[f"coin {float(x):.3g}"] = np.array([1 - tails, tails])
+    return laws
 
 
 def _rejection(noise: DiscreteGaussian, entropy: Entropy) -> Integers:
@@ -103,7 +112,7 @@ def _rejection(noise: DiscreteGaussian, entropy: Entropy) -> Integers:
     found, left = np.zeros(DRAWS, dtype=np.int64), np.arange(DRAWS)
     while left.size:
         rest = (entropy.words(left.size, 64) % np.uint64(1 << shift)).astype(np.int64)
-        size = (noise._levels.draw(entropy, left.size).astype(np.int64) << shift) + rest
+        size = (noise.levels.draw(entropy, left.size).astype(np.int64) << shift) + rest
         negative = entropy.words(left.size, 8) % np.uint64(2) == 1
         taken = np.flatnonzero(~negative | (size > 0))
         # The square of a number of more than 31 bits is taken by halves.
@@ -115,7 +124,7 @@ def _rejection(noise: DiscreteGaussian, entropy: Entropy) -> Integers:
                 asked = number[taken] >> j & 1 == 1
                 kept = np.ones(taken.size, dtype=bool)
                 if asked.any():
-                    kept[asked] = noise._coin(scale * 2**j).draw(entropy, int(asked.sum())) == 0
+                    kept[asked] = noise.coin(scale * 2**j).draw(entropy, int(asked.sum())) == 0
                 taken = taken[kept]
         found[left[taken]] = np.where(negative, -size, size)[taken]
         left = np.delete(left, taken)
@@ -132,15 +141,15 @@ FEW_RECORDS = 3
 
 def gaps(recipe: Recipe, n: int) -> Iterator[tuple[str, float]]:
     """Each part of a release, and how far it is from what it should be."""
-    for at, noise in enumerate(noises_of(recipe, 1000)):
+    for at, noise in enumerate(recipe.noises(1000)):
         yield from ((f"noise {at}, {where}", gap) for where, gap in noise_gaps(noise, n))
-    if isinstance(recipe, Additive) and noises_of(recipe, FEW_RECORDS):
+    if isinstance(recipe, Additive) and recipe.noises(FEW_RECORDS):
         for few in (FEW_RECORDS, FEW_RECORDS + 1):
             added = drawn_as_stated(recipe, _prepared(recipe, few))
             yield f"what the noise is added to, {few} records", 0.0 if added else float(n)
     elif isinstance(recipe, Choice):
-        for at, each in enumerate(recipe.candidates):
-            yield from ((f"candidate {at}, {where}", gap) for where, gap in gaps(each, n))
+        for name, each in recipe.inner.items():
+            yield from ((f"{name}, {where}", gap) for where, gap in gaps(each, n))
         exponents, _ = _prepared(recipe)
         weights = np.exp([float(x - max(exponents)) for x in exponents])
         pmf = weights / weights.sum()
@@ -149,22 +158,20 @@ def gaps(recipe: Recipe, n: int) -> Iterator[tuple[str, float]]:
         yield from _quantile(recipe)
 
 
-def _prepared(recipe: Any, n: int = FEW_RECORDS) -> Any:
+def _prepared(recipe: Recipe, n: int = FEW_RECORDS) -> Any:
     """A few records across the bounds, as the release takes them."""
-    first: Any = recipe.candidates[0] if isinstance(recipe, Choice) else recipe
-    lattice = first.lattice
-    columns: dict[str, Any] = {"": [0, 1] * n} if lattice is None else {
-        name: np.linspace(each.low, each.high, n) for name, each in named(lattice).items()
-    }  # fmt: skip
-    return recipe._prepare(recipe._records(columns.get("", columns)), lambda _: None)
+    columns: dict[str, Any] = {
+        name: np.linspace(each.low, each.high, n) for name, each in recipe.lattices(n).items()
+    } or {"": [0, 1] * n}
+    return recipe.prepare(recipe.admitted(columns.get("", columns)), lambda _: None)
 
 
 def _quantile(recipe: Query) -> Iterator[tuple[str, float]]:
     """The cell of a quantile and of the ends of its interval against e**(-epsilon distance/2)."""
-    n, ranks = MANY, recipe._ranks
+    n, ranks = MANY, recipe.ranks
     prepared = _prepared(recipe, n)
-    drawn = np.array([recipe._draw(prepared, Grid(RUNS, at)) for at in range(RUNS)])
-    for at, (part, rank) in enumerate(zip(ranks.parts, ranks.targets(n), strict=True)):
+    drawn = np.array([recipe.draw(prepared, Grid(RUNS, at)) for at in range(RUNS)])
+    for at, (part, rank) in enumerate(zip(ranks.shares, ranks.targets(n), strict=True)):
         if 0 <= rank <= n:
             weights = np.exp(-float(part) / 2 * distances(prepared, ranks.size, rank))
             yield f"rank {at}", apart(drawn[:, at], weights / weights.sum())
@@ -225,11 +232,9 @@ def pmf_of(stated: Mechanism | Law, place: tuple[int, ...]) -> Floats:
 
     They are never those that estimators use, which are floats of their own.
     """
-    if isinstance(stated, Laplace) and usual(stated, Laplace) and stated.lattice.size > LARGE:
-        return _geometric(stated._parameter, stated.lattice.size - 1, *place)
-    if isinstance(stated, Joint) and usual(stated, Joint):
-        return _outer(tuple(stated.mechanisms.values()), place)
     law = stated.law if isinstance(stated, Mechanism) else stated
+    if large(law):
+        return _geometric(law.parameter, law.table.size - 1, *place)
     if isinstance(law, Product):
         return _outer(law.laws, place)
     weights = law.weights(*place)
@@ -237,7 +242,7 @@ def pmf_of(stated: Mechanism | Law, place: tuple[int, ...]) -> Floats:
     return np.array([weight / total for weight in weights])
 
 
-def _outer(parts: Sequence[Mechanism | Law], place: tuple[int, ...]) -> Floats:
+def _outer(parts: Sequence[Law], place: tuple[int, ...]) -> Floats:
     """Of independent reports."""
     pmf = np.ones(1)
     for part, at in zip(parts, place, strict=True):
@@ -284,61 +289,65 @@ def few_at_a_time(mechanism: Mechanism, index: int, n: int) -> float:
     return apart(np.concatenate(reports)[:n], pmf_of(mechanism, (index,)))
 
 
-def refined(mechanism: Mechanism, index: int, bits: int) -> float:
+def refined(sampler: Inversion, pmf: Floats, bits: int) -> float:
     """The same deviation with words so short that many draws need a second one, or a third."""
-    short = copy(mechanism)
-    short.__dict__["sampler"] = replace(mechanism.sampler, bits=SHORT)  # type: ignore[attr-defined]
-    places = np.full(1, index, dtype=np.int32)
-    reports = [short.draw(places, Digits(2 * at + 1, bits + 1)) for at in range(2**bits)]
-    return apart(np.concatenate(reports), pmf_of(mechanism, (index,)))
+    short = replace(sampler, bits=SHORT)
+    outcomes = [short.draw(Digits(2 * at + 1, bits + 1), 1) for at in range(2**bits)]
+    return apart(np.concatenate(outcomes), pmf)
+
+
+def part_gaps(parts: Iterable[Part], n: int) -> Iterator[tuple[str, float]]:
+    """Each sampler against the law that is stated for it, in long words and in short ones."""
+    for part in parts:
+        pmf = part.pmf()
+        yield part.name, apart(part.sampler.draw(Grid(), n), pmf)
+        # Of a sampler that is none of ours only the long words can be looked at.
+        if isinstance(part.sampler, Inversion):
+            yield f"{part.name}, refined", refined(part.sampler, pmf, BITS)
 
 
 def _gaps(
     subject: Any, n: int, indices: Sequence[int] | None = None
 ) -> Iterator[tuple[str, float]]:
-    if isinstance(subject, Joint):
-        for name, part in subject.mechanisms.items():
-            yield from ((f"{name}, {where}", gap) for where, gap in _gaps(part, n, indices))
+    if isinstance(subject, Partition):
+        yield from _partition(subject, n)
+    elif isinstance(subject, Mechanism | Sampler) and subject.inner:
+        # A sampler's randomizer makes the sample; which record it gets does not matter.
+        for name, part in subject.inner.items():
+            yield from ((f"{name} {where}", gap) for where, gap in _gaps(part, n, indices))
     elif isinstance(subject, Mechanism):
         size = subject.law.inputs[0]
         for at in inputs_of(size) if indices is None else indices:
             yield f"input {at}", deviation(subject, at, n)
         if n > FEW_DRAWS:
             yield "few at a time", few_at_a_time(subject, size // 2, n)
-        if isinstance(getattr(subject, "sampler", None), Inversion):
-            yield "refined", refined(subject, size // 2, BITS)
-    elif isinstance(subject, Partition):
-        yield from _partition(subject, n)
+        yield from part_gaps(subject.parts(), n)
     elif isinstance(subject, Recipe):
         yield from gaps(subject, n)
-    elif isinstance(subject, Sampler):
-        yield from _sampler(subject, n, indices)
-    else:
+    elif isinstance(subject, Banded):
+        yield from _banded(subject, n)
+    elif not isinstance(subject, Sampler):
         raise InvalidInput(
             "a mechanism, a sampler or the recipe of a release", _checks.shown(subject)
         )
 
 
-def _sampler(
-    subject: Sampler, n: int, indices: Sequence[int] | None
-) -> Iterator[tuple[str, float]]:
-    if isinstance(band := getattr(subject, "band", None), Mollification):
-        for at, scores in enumerate(_opinions(band.reference.size)):
-            weights = band.weights(scores)
-            pmf = weights.astype(np.float64) / TOTAL
-            yield f"weights {at}", apart(subject._draw(weights, Grid(), n), pmf)
-        yield "weights beyond the bounds", 0.0 if _refuses(subject, band) else float(n)
-    if isinstance(inner := getattr(subject, "mechanism", None), Mechanism):
-        # The randomizer inside makes the sample; which record it gets does not matter.
-        yield from _gaps(inner, n, indices)
+def _banded(subject: Banded, n: int) -> Iterator[tuple[str, float]]:
+    for at, scores in enumerate(_opinions(subject.band.reference.size)):
+        weights = subject.band.weights(scores)
+        pmf = weights.astype(np.float64) / TOTAL
+        yield f"weights {at}", apart(subject.draw(weights, Grid(), n), pmf)
+        for name, gap in part_gaps(subject.parts(weights), n):
+            yield f"weights {at}, {name}", gap
+    yield "weights beyond the bounds", 0.0 if _refuses(subject) else float(n)
 
 
-def _refuses(subject: Sampler, band: Mollification) -> bool:
+def _refuses(subject: Banded) -> bool:
     """Whether weights are refused that would tell which cell is held."""
-    sure = np.zeros_like(band.lower)
+    sure = np.zeros_like(subject.band.lower)
     sure[0] = TOTAL
     try:
-        subject._draw(sure, Grid(), 2)
+        subject.draw(sure, Grid(), 2)
     except InvalidInput:
         return True
     return False
@@ -360,6 +369,7 @@ def _partition(subject: Partition, n: int) -> Iterator[tuple[str, float]]:
     for cell in (-1, 0, subject.cells.size - 1):
         for level in (0, subject.levels, 2 * subject.levels):
             yield f"cell {cell}, level {level}", vector_deviation(subject, cell, level, n)
+    yield from part_gaps(subject.parts(), n)
 
 
 def vector_deviation(partition: Partition, cell: int, level: int, n: int) -> float:
@@ -368,7 +378,8 @@ def vector_deviation(partition: Partition, cell: int, level: int, n: int) -> flo
     Every coordinate sees a grid of its own: words are dealt in turn to the cells.
     """
     law, size = partition.law, partition.cells.size
-    reports = partition.draw(np.full(n, cell), np.full(n, level), Grid()).astype(np.int64)
+    places = np.stack([np.full(n, cell), np.full(n, level << LEVEL)], axis=1)
+    reports = partition.draw(places, Grid()).astype(np.int64)
     worst = 0.0
     for at in range(size):
         inside = at == cell

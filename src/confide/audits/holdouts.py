@@ -53,8 +53,8 @@ def holdout_loss(subject: Holdout) -> Finding:
 
 def _asked(subject: Holdout, data: Data, entropy: Entropy | None = None) -> Any:
     """The sum over a small holdout, as it is shown without noise; with entropy, the answer."""
-    small = Holdout([0.0], ODD[data], epsilon=subject.epsilon, overfits=1, threshold=0.0)
-    small._entropy = entropy or Silence()
+    given = {"epsilon": subject.epsilon, "overfits": 1, "threshold": 0.0}
+    small = Holdout.replayed([0.0], ODD[data], entropy=entropy or Silence(), **given)
     answer = small.ask(lambda records: records)
     return answer if entropy else round(answer.value * data.size * UNIT)
 

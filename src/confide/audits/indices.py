@@ -12,10 +12,10 @@ from confide.audits.findings import Finding
 from confide.errors import ConfideError, InvalidInput
 from confide.exact.entropy import SystemEntropy
 from confide.lattice import Categories, Lattice
-from confide.mechanisms import Joint, Mechanism, Partition
+from confide.mechanisms import Mechanism, Partition
+from confide.mechanisms.private import Private
 from confide.releases.release import Recipe
 from confide.sampling.mollifier import FiniteMollifier
-from confide.sampling.sampler import Sampler
 
 UNSEEN = (
     "It tries a list of inputs that have broken others; it cannot try all, and it says nothing "
@@ -161,52 +161,46 @@ def _fault(run: Map, value: Any, expected: Any, size: int) -> str:
 
 def _maps(subject: Any) -> Iterator[Entry]:
     """Each map of a subject: its name, itself, what it maps to, and how many cells that has."""
-    if isinstance(subject, Joint):
-        for name, part in subject.mechanisms.items():
-            yield Entry(name, part.index, part.axes[""], _fixed(part.axes[""]))
-    elif isinstance(subject, Mechanism):
+    if not isinstance(subject, Private):
+        raise InvalidInput(
+            "a mechanism, a sampler or the recipe of a release", _checks.shown(subject)
+        )
+    if isinstance(subject, Partition):
+        yield from _partition(subject)
+        return
+    for name, each in subject.inner.items():
+        for entry in _maps(each):
+            yield entry._replace(name=f"{name} {entry.name}".strip())
+    if subject.inner:
+        return
+    if isinstance(subject, Mechanism):
         axis = subject.axes[""]
         yield Entry("", subject.index, axis, _fixed(axis))
-    elif isinstance(subject, Partition):
-        yield from _partition(subject)
     elif isinstance(subject, FiniteMollifier):
         if len(subject.columns) == 1:
             ((name, axis),) = subject.columns.items()
             yield Entry(name, lambda values: subject.index({name: values}), axis, _fixed(axis))
     elif isinstance(subject, Recipe):
         yield from _recipe(subject)
-    elif isinstance(subject, Sampler):
-        if isinstance(inner := getattr(subject, "mechanism", None), Mechanism):
-            yield from _maps(inner)
-    else:
-        raise InvalidInput(
-            "a mechanism, a sampler or the recipe of a release", _checks.shown(subject)
-        )
 
 
-def _recipe(subject: Any) -> Iterator[Entry]:
-    for number, each in enumerate(getattr(subject, "candidates", ())):
-        for entry in _maps(each):
-            yield entry._replace(name=f"candidate {number} {entry.name}")
-    lattice = getattr(subject, "lattice", None)
-    if isinstance(lattice, Lattice):
-        yield Entry("", subject._index, cells_of(subject, lattice, 1), _sizes(subject, lattice, 0))
-    elif isinstance(lattice, Mapping):
-        for at, (name, axis) in enumerate(lattice.items()):
-            run = _one_column(subject, lattice, name, at)
-            yield Entry(name, run, cells_of(subject, axis, 1, at), _sizes(subject, axis, at))
+def _recipe(subject: Recipe) -> Iterator[Entry]:
+    lattices = subject.lattices(1)
+    for at, (name, axis) in enumerate(lattices.items()):
+        run = _one_column(subject, lattices, name, at) if name else subject.index
+        yield Entry(name, run, axis, _sizes(subject, name))
 
 
-def _sizes(subject: Recipe, axis: Lattice, at: int) -> Size:
-    return lambda values: cells_of(subject, axis, _length(values), at).size
+def _sizes(subject: Recipe, name: str) -> Size:
+    return lambda values: subject.lattices(_length(values))[name].size
 
 
-def _one_column(subject: Any, lattice: Mapping[str, Lattice], name: str, at: int) -> Map:
+def _one_column(subject: Recipe, lattices: Mapping[str, Lattice], name: str, at: int) -> Map:
     """The map of one column, with all others at their lower bounds."""
 
     def run(values: Any) -> Any:
-        others = {key: np.full(_length(values), each.low) for key, each in lattice.items()}
-        return subject._index({**others, name: values})[:, at]
+        others = {key: np.full(_length(values), each.low) for key, each in lattices.items()}
+        return subject.index({**others, name: values})[:, at]
 
     return run
 
@@ -219,24 +213,13 @@ def _length(values: Any) -> int:
     return max(1, len(values) if isinstance(values, list) else np.size(values))
 
 
-def cells_of(recipe: Recipe, axis: Lattice, n: int, at: int = 0) -> Lattice:
-    """The lattice that each of n records of a release is mapped to."""
-    for name in ("grids", "grid"):
-        found = getattr(recipe, name, None)
-        if found is not None and getattr(recipe, "what", "") != "quantile":
-            found = found(n) if callable(found) else found
-            cells: Lattice = found[at] if isinstance(found, tuple | list) else found
-            return cells
-    return axis
-
-
 def _partition(subject: Partition) -> Iterator[Entry]:
     """Responses alone: points beyond the cells are in none, which is no fault."""
     inside = np.array([subject.cells.low])
 
     def level(values: Any) -> Any:
         points = np.repeat(inside, _length(values), axis=0)
-        return subject.index(points, values, SystemEntropy())[1]
+        return subject.levels_of(subject.index((points, values)), SystemEntropy())
 
     if not subject.classify:
         axis = Lattice(low=-subject.limit, high=subject.limit, size=2 * subject.levels + 1)

@@ -16,7 +16,7 @@ from confide.audits.grids import pmf_of
 from confide.audits.runs import Outputs, Pairs, Runs, column, joined, pairs_of, value_at
 from confide.errors import InvalidInput
 from confide.files import arrow
-from confide.mechanisms import Joint, Mechanism
+from confide.mechanisms import Mechanism
 from confide.questions import Questionnaire
 
 GROUPS = 8
@@ -71,7 +71,7 @@ def seen_together(
     several: _Mechanism
     if isinstance(subject, Questionnaire):
         several = _Questions(subject)
-    elif isinstance(subject, Mechanism):
+    elif isinstance(subject, Mechanism) and subject.axes:
         several = _Mechanism(subject)
     elif callable(subject):
         found = attacked(
@@ -128,10 +128,8 @@ class _Mechanism:
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
-        self.parts: dict[str, Mechanism] = (
-            dict(mechanism.mechanisms) if isinstance(mechanism, Joint) else {"": mechanism}
-        )
-        self.times = 1 if isinstance(mechanism, Joint) else 2
+        self.parts: dict[str, Mechanism] = dict(mechanism.marginals)
+        self.times = 1 if mechanism.inner else 2
 
     @property
     def claimed(self) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
 from confide import _checks
 from confide.accounting import Spend
@@ -16,16 +17,23 @@ from confide.audits.release_losses import release_loss
 from confide.errors import InvalidInput
 from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_enclosure, log_ceiling, logs_ceiling
-from confide.mechanisms import Joint, Laplace, Mechanism, Partition
-from confide.mechanisms.laws import Band, Clamped, Law, largest_ratio
+from confide.mechanisms import Mechanism, Partition
+from confide.mechanisms.laws import (
+    LARGE,
+    Band,
+    Clamped,
+    Geometric,
+    Law,
+    Product,
+    largest_ratio,
+)
+from confide.mechanisms.private import Private
 from confide.releases import Holdout
 from confide.releases.release import Recipe
 from confide.sampling.sampler import Sampler
 
 BRUTE = 12_000
 """Laws with at most so many entries are also looked at entry by entry."""
-LARGE = 512
-"""From here on the weights of a Laplace law are integers of many thousand digits."""
 UNSEEN = (
     "It reads the law that the mechanism states, exactly; whether the code draws from that law is "
     "for the other checks."
@@ -58,20 +66,18 @@ def exact(subject: Any, *, n: int = 1000) -> Finding:
     if isinstance(subject, Recipe | Holdout):
         n = _checks.integer(1, n=n)
         return release_loss(subject, n) if isinstance(subject, Recipe) else holdout_loss(subject)
-    if not isinstance(subject, Mechanism | Partition | Sampler):
+    if not isinstance(subject, Private):
         raise InvalidInput(
             "a mechanism, a sampler or the recipe of a release",
             _checks.shown(subject),
             "Foreign code has no law to read: audits.sampled takes it.",
         )
     claimed = subject.spend.epsilon
-    if isinstance(subject, Laplace) and usual(subject, Laplace) and subject.lattice.size > LARGE:
-        return _laplace(subject)
-    if isinstance(subject, Joint) and usual(subject, Joint):
-        return _parts(subject, list(subject.mechanisms.values()))
-    if isinstance(inner := getattr(subject, "mechanism", None), Mechanism):
-        # A sampler whose law is a mixture of the mechanism's.
-        return _parts(subject, [inner])
+    if isinstance(subject, Mechanism) and large(subject.law):
+        return _geometric(subject, subject.law)
+    if independent(subject) or (isinstance(subject, Sampler) and subject.inner):
+        # A sampler's law is a mixture of what it runs.
+        return _parts(subject, list(subject.inner.values()))
     try:
         ratio, evidence = _ratio(subject)
     except ZeroDivisionError:
@@ -87,7 +93,7 @@ def exact(subject: Any, *, n: int = 1000) -> Finding:
     )  # fmt: skip
 
 
-def _parts(subject: Any, parts: list[Mechanism]) -> Finding:
+def _parts(subject: Private, parts: list[Private]) -> Finding:
     """Independent parts: their ratios multiply, so that their losses add."""
     found = [exact(part) for part in parts]
     claimed = subject.spend.epsilon
@@ -101,10 +107,25 @@ def _parts(subject: Any, parts: list[Mechanism]) -> Finding:
     )  # fmt: skip
 
 
-def _laplace(subject: Laplace) -> Finding:
+def large(law: Any) -> TypeGuard[Geometric]:
+    """Whether it is a geometric law whose exact weights would be very long."""
+    return type(law) is Geometric and law.table.size > LARGE
+
+
+def independent(subject: Any) -> bool:
+    """Whether it states the product of the laws of what it runs: a subclass may state another."""
+    if not isinstance(subject, Mechanism) or not isinstance(subject.law, Product):
+        return False
+    several = list(subject.marginals.values())
+    return len(several) == len(subject.law.laws) and all(
+        part.law is law for part, law in zip(several, subject.law.laws, strict=True)
+    )
+
+
+def _geometric(subject: Mechanism, law: Geometric) -> Finding:
     """The largest ratio is p**-m, so that p >= e**(-epsilon/m) decides, however large m is."""
-    m = subject.lattice.size - 1
-    parameter, claimed = subject._parameter, subject.spend.epsilon
+    m = law.table.size - 1
+    parameter, claimed = law.parameter, subject.spend.epsilon
     _, upper = exp_enclosure(-Fraction(promised(subject)) / m, BITS)
     holds = parameter << BITS >= upper * ONE
     return Finding(
@@ -114,12 +135,7 @@ def _laplace(subject: Laplace) -> Finding:
     )  # fmt: skip
 
 
-def usual(subject: Mechanism, kind: type[Mechanism]) -> bool:
-    """Whether it states the law of this kind: a subclass may state another."""
-    return type(subject).law is kind.law
-
-
-def promised(subject: Any) -> Fraction | float:
+def promised(subject: Private) -> Fraction | float:
     """What may be lost: the epsilon that was given, as it is written, or infinity.
 
     A claim that was computed, from the law or as a sum, was never written: it is its float.
@@ -127,7 +143,8 @@ def promised(subject: Any) -> Fraction | float:
     claimed = subject.spend.epsilon
     if math.isinf(claimed):
         return math.inf
-    return written(claimed) if hasattr(subject, "epsilon") else Fraction(claimed)
+    given = any(each.name == "epsilon" for each in fields(subject))  # type: ignore[arg-type]
+    return written(claimed) if given else Fraction(claimed)
 
 
 def _ratio(subject: Any) -> tuple[Fraction, dict[str, Any]]:
@@ -138,9 +155,7 @@ def _ratio(subject: Any) -> tuple[Fraction, dict[str, Any]]:
         brute = inputs * outputs <= BRUTE
         ratio = _every_pair(subject.law) if brute else _short(subject.law)
         return ratio, {"inputs": inputs, "outputs": outputs}
-    if hasattr(subject, "band"):
-        return subject.band.ratio(), {"outcomes": subject.outcomes}
-    return subject.ratio(), {"outcomes": subject.outcomes}
+    return subject.odds(), {"outcomes": subject.outcomes}
 
 
 def _every_pair(law: Law) -> Fraction:
@@ -160,4 +175,4 @@ def _short(law: Law) -> Fraction:
     """The same for large laws, from their structure: the tests compare it on small ones."""
     if type(law) is Band and min(law.near, law.far) > 0:
         return Fraction(max(law.near, law.far), min(law.near, law.far))
-    return law.ratio() if type(law) is Clamped else _every_pair(law)
+    return law.ratio() if type(law) in (Clamped, Geometric) else _every_pair(law)

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from confide.audits.indices import cells_of
-from confide.lattice import Lattice
 from confide.releases.choice import Choice
-from confide.releases.columns import named
+from confide.releases.release import Recipe
 
 Spots = npt.NDArray[np.float64]
 Data = npt.NDArray[np.int64]
@@ -32,15 +30,13 @@ NUMBERS = 2**22
 """Numbers that all these data sets of one size are made into, at most."""
 
 
-def spots(recipe: Any, n: int, most: int) -> Spots:
+def spots(recipe: Recipe, n: int, most: int) -> Spots:
     """Up to ``most`` cells a column of those that n records are put into, the ends included."""
-    if _first(recipe).lattice is None:
-        return np.array([[0.0], [1.0]])
-    columns = []
-    for cells in _cells(recipe, n):
+    columns: list[Any] = []
+    for cells in recipe.lattices(n).values():
         some = np.linspace(0, cells.size - 1, min(cells.size, most)).astype(np.int64)
         columns.append(cells.position(some))
-    return np.array(list(product(*columns)))
+    return np.array(list(product(*columns or [[0.0, 1.0]])))
 
 
 def near_spots(recipe: Choice, n: int) -> Spots:
@@ -51,7 +47,7 @@ def near_spots(recipe: Choice, n: int) -> Spots:
     """
     spots = min(SPOTS, max(FEW, math.isqrt(RECORDS // n)))
     finest = max(
-        (_cells(each, n) for each in recipe.candidates),
+        (list(each.lattices(n).values()) for each in recipe.candidates),
         key=lambda several: math.prod(cells.size for cells in several),
     )
     most = max(3, int(spots ** (1 / len(finest))))
@@ -65,14 +61,7 @@ def near_spots(recipe: Choice, n: int) -> Spots:
     return found[np.linspace(0, len(found) - 1, min(len(found), spots)).astype(np.int64)]
 
 
-def _cells(recipe: Any, n: int) -> list[Lattice]:
-    """The cells of each column that n records are put into."""
-    first = _first(recipe)
-    axes = named(first.lattice).values()
-    return [cells_of(first, axis, n, at) for at, axis in enumerate(axes)]
-
-
-def few_spots(recipe: Any, n: int, numbers: int = 1) -> Spots:
+def few_spots(recipe: Recipe, n: int, numbers: int = 1) -> Spots:
     """Some of the corners and cells between, few enough to try all data sets of a few records.
 
     Parameters
@@ -90,17 +79,16 @@ def few_spots(recipe: Any, n: int, numbers: int = 1) -> Spots:
     return found[np.linspace(0, len(found) - 1, min(len(found), most)).astype(np.int64)]
 
 
-def values_of(recipe: Any, rows: Spots) -> Any:
+def values_of(recipe: Recipe, rows: Spots) -> Any:
     """Rows of values as the release takes them: a column alone, or columns by name."""
-    lattice = _first(recipe).lattice
-    names = [""] if lattice is None else list(named(lattice))
+    names = list(recipe.lattices(len(rows))) or [""]
     columns = dict(zip(names, rows.T, strict=True))
     return columns.get("", columns)
 
 
-def ready(recipe: Any, places: Spots, data: Data) -> Any:
+def ready(recipe: Recipe, places: Spots, data: Data) -> Any:
     """A data set as the release's own code prepares it, from the raw values on."""
-    return recipe._prepare(recipe._records(values_of(recipe, places[data])), lambda _: None)
+    return recipe.prepare(recipe.admitted(values_of(recipe, places[data])), lambda _: None)
 
 
 def all_families(count: int, n: int) -> Iterator[list[Data]]:
@@ -129,7 +117,3 @@ def remembered(made: Callable[[Data], Any]) -> Callable[[Data], Any]:
         return kept[key]
 
     return look
-
-
-def _first(recipe: Any) -> Any:
-    return recipe.candidates[0] if isinstance(recipe, Choice) else recipe

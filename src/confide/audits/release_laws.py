@@ -50,10 +50,10 @@ def quantile_tried(recipe: Query, n: int) -> Trial:
     for size in sizes(n):
         cells = FEW if size <= FEW else MANY
         small = replace(recipe, lattice=_coarse(recipe.lattice, cells))
-        ranks, places = small._ranks, spots(small, size, cells)
+        ranks, places = small.ranks, spots(small, size, cells)
 
         def law(data: Data, small: Query = small, places: Spots = places) -> Law:
-            several = small._ranks.weights(ready(small, places, data))
+            several = small.ranks.weights(ready(small, places, data))
             return [[(w, w) for w in weights] for weights in several if weights]
 
         if size <= FEW:
@@ -87,9 +87,9 @@ def _ranked(recipe: Query, prepared: Any) -> bool:
     for _ in range(AGAIN):
         expected = [
             int(weighted(weights).draw(one, 1)[0]) if weights else -1
-            for weights in recipe._ranks.weights(prepared)
+            for weights in recipe.ranks.weights(prepared)
         ]
-        if recipe._draw(prepared, other) != expected:
+        if recipe.draw(prepared, other) != expected:
             return False
     return True
 
@@ -118,7 +118,7 @@ def _laid(recipe: KolmogorovSmirnov, n: int) -> bool:
     places = spots(recipe, n, FEW)
     prepared = ready(recipe, places, np.arange(n) % len(places))
     one, other = SeededEntropy(0), SeededEntropy(0)
-    return all(recipe._draw(prepared, other) == Layers.draw(prepared, one) for _ in range(AGAIN))
+    return all(recipe.draw(prepared, other) == Layers.draw(prepared, one) for _ in range(AGAIN))
 
 
 def _layers(layers: Layers) -> list[tuple[int, int]]:
@@ -131,7 +131,7 @@ def _layers(layers: Layers) -> list[tuple[int, int]]:
         for at, block in enumerate(layers.blocks):
             if score > block.last:
                 continue
-            number = layers._table(block.last)[-1][sequences.size]
+            number = layers.table(block.last)[-1][sequences.size]
             coin = layers.keeping(at, score).enclosure(BITS)
             for side in (0, 1):
                 ends[side] += Fraction(layers.weights[at] * coin[side][0], number)
@@ -189,8 +189,8 @@ def _chosen(recipe: Choice, places: Spots, n: int) -> bool:
     one, other = SeededEntropy(0), SeededEntropy(0)
     for _ in range(AGAIN):
         at = int(exponential(exponents).draw(one, 1)[0])
-        expected = [at, *recipe.candidates[at]._draw(parts[at], one)]
-        if recipe._draw(prepared, other) != expected:
+        expected = [at, *recipe.candidates[at].draw(parts[at], one)]
+        if recipe.draw(prepared, other) != expected:
             return False
     return True
 

@@ -14,9 +14,9 @@ from confide.audits.neighbors import spots, values_of
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.lattice import Categories, Lattice
-from confide.mechanisms import Joint, Mechanism, Partition
+from confide.mechanisms import Mechanism, Partition
+from confide.mechanisms.private import Private
 from confide.releases.release import Recipe
-from confide.sampling.sampler import Sampler
 
 Outputs = npt.NDArray[Any]
 
@@ -112,7 +112,6 @@ def _floats(plain: list[Any]) -> bool:
 
 Pairs = Sequence[tuple[Any, Any]]
 
-OURS = (Mechanism, Partition, Recipe, Sampler)
 NEIGHBOURS = 2
 """Place of the pair of neighbours among the pairs of an axis."""
 RECORDS = 4
@@ -133,7 +132,7 @@ class Runs:
     def __init__(self, subject: Any, seed: int | None = None) -> None:
         self.subject = subject
         self._seeds = None if seed is None else (hash_of(seed, at) for at in count())
-        if not (isinstance(subject, OURS) or callable(subject)):
+        if not (isinstance(subject, Private) or callable(subject)):
             raise InvalidInput(
                 "a mechanism, a release, a sampler or a function of a value",
                 _checks.shown(subject),
@@ -146,14 +145,14 @@ class Runs:
         is not taken for an effect of the value.
         """
         subject = self.subject
-        if isinstance(subject, OURS) and not isinstance(subject, Recipe):
+        if isinstance(subject, Private) and not isinstance(subject, Recipe):
             return self(first, n), self(second, n)
         outputs: tuple[list[Any], list[Any]] = ([], [])
         if isinstance(subject, Recipe):
             for value, found in zip((first, second), outputs, strict=True):
-                prepared = subject._prepare(subject._records(value), _silent)
+                prepared = subject.prepare(subject.admitted(value), _silent)
                 entropy = self._entropy()
-                found += [subject._draw(prepared, entropy) for _ in range(n)]
+                found += [subject.draw(prepared, entropy) for _ in range(n)]
         else:
             values = (first, second)
             order = np.random.default_rng(None if self._seeds is None else next(self._seeds))
@@ -164,19 +163,15 @@ class Runs:
     def __call__(self, value: Any, n: int) -> Outputs:
         """Outputs of n runs of a mechanism, partition or sampler on one value."""
         subject = self.subject
-        if isinstance(subject, Mechanism):
-            return self._reports(subject, column(subject, value, n))
         if isinstance(subject, Partition):
             point, response = value
             points = np.tile(np.atleast_1d(np.asarray(point, dtype=np.float64)), (n, 1))
             responses = np.full(n, response, dtype=np.float64)
-            if self._seeds is None:
-                reports = subject.privatize(points, responses)
-            else:
-                reports = subject.simulate(points, responses, seed=next(self._seeds))
-            return reports.values.reshape(n, -1)
+            return self._reports(subject, (points, responses)).reshape(n, -1)
+        if isinstance(subject, Mechanism):
+            return self._reports(subject, column(subject, value, n))
         settled = subject.settled(SeededEntropy(0))
-        return np.asarray(settled._draw(settled._prepare(value), self._entropy(), n))
+        return np.asarray(settled.draw(settled.prepare(value), self._entropy(), n))
 
     def _entropy(self) -> Entropy:
         return SystemEntropy() if self._seeds is None else SeededEntropy(next(self._seeds))
@@ -195,8 +190,8 @@ def hash_of(seed: int, at: int) -> int:
 
 def column(mechanism: Mechanism, value: Any, n: int) -> Any:
     """The same answer n times, as the mechanism takes it."""
-    if isinstance(mechanism, Joint):
-        return {name: column(part, value[name], n) for name, part in mechanism.mechanisms.items()}
+    if mechanism.inner:
+        return {name: column(part, value[name], n) for name, part in mechanism.marginals.items()}
     return [value] * n if isinstance(value, str) else np.full(n, value, dtype=np.float64)
 
 
@@ -205,15 +200,11 @@ def value_at(mechanism: Mechanism, place: Sequence[int]) -> Any:
     values = {}
     for (name, axis), at in zip(mechanism.axes.items(), place, strict=True):
         values[name] = axis.labels[at] if isinstance(axis, Categories) else float(axis.centers[at])
-    return values if isinstance(mechanism, Joint) else values[""]
+    return values if mechanism.inner else values[""]
 
 
 def pairs_of(subject: Any) -> Pairs:
     """Values worth telling apart: ends, middle, neighbours, and far outside the bounds."""
-    if isinstance(subject, Mechanism):
-        if not isinstance(subject, Joint):
-            return _pairs(subject.axes[""])
-        return joined(subject.axes)
     if isinstance(subject, Partition):
         low, high = np.array(subject.cells.low), np.array(subject.cells.high)
         inside = low + (high - low) * 1e-3
@@ -222,6 +213,8 @@ def pairs_of(subject: Any) -> Pairs:
             ((inside, subject.limit), (end, -subject.limit)),
             ((inside, subject.limit), (inside, -subject.limit)),
         ]
+    if isinstance(subject, Mechanism):
+        return joined(subject.axes) if subject.inner else _pairs(subject.axes[""])
     if isinstance(subject, Recipe):
         return _data_sets(subject)
     raise Unsupported(

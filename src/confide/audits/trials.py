@@ -28,8 +28,8 @@ from confide.exact.clamped import ONE
 from confide.exact.enclosures import logs_ceiling
 from confide.exact.entropy import SeededEntropy
 from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace, certified_delta
-from confide.releases.additive import Additive, Noise, Totals
-from confide.releases.release import Recipe
+from confide.releases.additive import Additive, Totals
+from confide.releases.release import Noise
 
 MANY = 1024
 """Cells that the last of many records is moved between, at most."""
@@ -86,11 +86,6 @@ class Trial:
 def sizes(n: int, least: int = 1) -> list[int]:
     """Sizes of the data sets that are tried for n records: all that are small, and n."""
     return sorted({*range(least, FEW + 1), max(least, min(n, RECORDS))})
-
-
-def noises_of(recipe: Recipe, n: int) -> tuple[Noise, ...]:
-    """The noises that a release of n records adds; none where it draws by weights instead."""
-    return tuple(recipe.noises(n)) if isinstance(recipe, Additive) else ()
 
 
 def sums_tried(recipe: Additive, n: int) -> Trial:
@@ -180,6 +175,6 @@ def drawn_as_stated(recipe: Additive, prepared: Any, times: int = AGAIN) -> bool
             for totals, noise in zip(groups, noises, strict=True)
             for total, part in zip(totals, noise.draw(one, len(totals)), strict=True)
         ]
-        if recipe._draw(prepared, other) != expected:
+        if recipe.draw(prepared, other) != expected:
             return False
     return True

@@ -17,7 +17,8 @@ from confide.errors import InvalidInput
 from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_ceiling, exp_enclosure, logs_ceiling
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import Inversion
+from confide.exact.inversion import Enclosure, Inversion
+from confide.exact.parts import Part
 
 MOST_DIGITS = 52
 """Binary digits drawn one by one; with more, the noise would leave 64-bit integers."""
@@ -58,7 +59,7 @@ class DiscreteLaplace:
         object.__setattr__(self, "epsilon", exact)
         whole = _checks.integer(1, sensitivity=self.sensitivity)
         object.__setattr__(self, "sensitivity", whole)
-        if self.parameter >= ONE or len(self._samplers) > MOST_DIGITS:
+        if self.parameter >= ONE or len(self.digits) > MOST_DIGITS:
             raise InvalidInput(
                 "epsilon large enough for integer noise",
                 f"epsilon={float(self.epsilon):g} at sensitivity {self.sensitivity}",
@@ -99,8 +100,15 @@ class DiscreteLaplace:
         """``n`` independent draws: each the difference of two geometric ones."""
         return self._geometric(entropy, n) - self._geometric(entropy, n)
 
+    def parts(self) -> tuple[Part, ...]:
+        """The digits of a geometric draw, and what lies above them."""
+        digits = [Part(f"digit {j}", each, enclosure=self._digit(j).enclosure)
+                  for j, each in enumerate(self.digits)]  # fmt: skip
+        return (*digits, Part("rest", self.above, enclosure=self._rest().enclosure))
+
     @cached_property
-    def _samplers(self) -> tuple[Inversion, ...]:
+    def digits(self) -> tuple[Inversion, ...]:
+        """Samplers of the binary digits of a geometric draw, the lowest first."""
         digits = 0
         # Until what lies above the digits has a ratio below about e**-1.
         while digits <= MOST_DIGITS and self.epsilon / self.sensitivity * 2**digits < 1:
@@ -112,14 +120,14 @@ class DiscreteLaplace:
         probability q / (1+q), q = p**(2**j), and what lies above them is geometric again.
         """
         total = np.zeros(n, dtype=np.int64)
-        for j, digit in enumerate(self._samplers):
+        for j, digit in enumerate(self.digits):
             total += digit.draw(entropy, n).astype(np.int64) << j
-        shift = len(self._samplers)
+        shift = len(self.digits)
         left = np.arange(n)
         while left.size:
             # Outcome LEVELS means "at least so many": no memory, so draw again on top of it. That
             # happens with a probability below e**-64 for large words.
-            steps = self._above.draw(entropy, left.size)
+            steps = self.above.draw(entropy, left.size)
             total[left] += steps.astype(np.int64) << shift
             left = left[steps == LEVELS]
         return total
@@ -144,8 +152,12 @@ class DiscreteLaplace:
         return Inversion(enclosure, self.bits)
 
     @cached_property
-    def _above(self) -> Inversion:
-        shift = len(self._samplers)
+    def above(self) -> Inversion:
+        """The sampler of what lies above the digits."""
+        return self._rest()
+
+    def _rest(self) -> Inversion:
+        shift = len(self.digits)
 
         @cache
         def enclosure(bits: int) -> tuple[list[int], list[int]]:
@@ -189,6 +201,8 @@ def sensitivity(table: Integers) -> int:
 MOST_VARIANCE = 2**92
 """Beyond it, draws and the products in their acceptance would leave 64-bit integers."""
 STEPS = 64
+CERTAIN, RARE = 6, 24
+"""Coins e**-x are stated for x from about 2**-24 to 2**6: beyond, words hardly tell them apart."""
 HALF = 28
 """Bits of the lower half of a number that is squared."""
 ORDERS = tuple(Fraction(j) * Fraction(2) ** power for power in range(-7, 24) for j in range(16, 32))
@@ -280,22 +294,26 @@ class DiscreteGaussian:
         for j in reversed(range(int(numbers.max(initial=0)).bit_length())):
             asked = (numbers[alive] >> j & 1).astype(bool)
             failed = np.zeros(alive.size, dtype=bool)
-            failed[asked] = self._coin(scale * 2**j).draw(entropy, int(asked.sum())) == 1
+            failed[asked] = self.coin(scale * 2**j).draw(entropy, int(asked.sum())) == 1
             alive = alive[~failed]
         survived = np.zeros(numbers.size, dtype=bool)
         survived[alive] = True
         return survived
 
-    def _coin(self, x: Fraction) -> Inversion:
+    def parts(self) -> tuple[Part, ...]:
+        """The blocks, and the coins that are neither certain nor rarer than a long audit sees."""
+        found = [Part("blocks", self.levels, enclosure=_exponential)]
+        unit = Fraction(1, 2 * self.variance)
+        for scale in (Fraction(1), unit * 2 ** (2 * self.variance).bit_length()):
+            for j in range(-CERTAIN, RARE):
+                x = scale / Fraction(2) ** j
+                found.append(Part(f"coin {float(x):.3g}", self.coin(x), enclosure=_kept(x)))
+        return tuple(found)
+
+    def coin(self, x: Fraction) -> Inversion:
         """Outcome 0 with probability e**-x."""
         if x not in self._coins:
-
-            @cache
-            def enclosure(bits: int) -> tuple[list[int], list[int]]:
-                lower, upper = exp_enclosure(-x, bits)
-                return [lower], [upper]
-
-            self._coins[x] = Inversion(enclosure, self.bits)
+            self._coins[x] = Inversion(_kept(x), self.bits)
         return self._coins[x]
 
     @cached_property
@@ -310,20 +328,31 @@ class DiscreteGaussian:
         total = np.zeros(n, dtype=np.int64)
         left = np.arange(n)
         while left.size:
-            steps = self._levels.draw(entropy, left.size)
+            steps = self.levels.draw(entropy, left.size)
             total[left] += steps
             left = left[steps == STEPS]
         return total
 
     @cached_property
-    def _levels(self) -> Inversion:
-        @cache
-        def enclosure(bits: int) -> tuple[list[int], list[int]]:
-            # F(v) = 1 - e**-(v+1).
-            ends = [exp_enclosure(Fraction(-v), bits) for v in range(1, STEPS + 1)]
-            return [(1 << bits) - high for _, high in ends], [(1 << bits) - low for low, _ in ends]
+    def levels(self) -> Inversion:
+        """The sampler of blocks."""
+        return Inversion(_exponential, self.bits)
 
-        return Inversion(enclosure, self.bits)
+
+def _kept(x: Fraction) -> Enclosure:
+    @cache
+    def enclosure(bits: int) -> tuple[list[int], list[int]]:
+        lower, upper = exp_enclosure(-x, bits)
+        return [lower], [upper]
+
+    return enclosure
+
+
+@cache
+def _exponential(bits: int) -> tuple[list[int], list[int]]:
+    """F(v) = 1 - e**-(v+1)."""
+    ends = [exp_enclosure(Fraction(-v), bits) for v in range(1, STEPS + 1)]
+    return [(1 << bits) - high for _, high in ends], [(1 << bits) - low for low, _ in ends]
 
 
 @lru_cache(maxsize=256)

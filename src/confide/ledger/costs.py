@@ -6,7 +6,7 @@ import math
 import unicodedata
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from confide import _checks
 from confide.accounting import Spend, checked_epsilon
@@ -51,6 +51,22 @@ class Cost(NamedTuple):
         epsilon = f"epsilon={whole}.{part:0{MICRO}d}".rstrip("0").rstrip(".")
         delta = f"{self.delta / 10**ATTO:g}".replace("e-0", "e-")
         return epsilon + (f", delta={delta}" if self.delta else "")
+
+
+class Charges(Protocol):
+    """What a release or a sampler asks of a ledger."""
+
+    def charge(
+        self,
+        key: str,
+        spec: dict[str, Any],
+        spend: Spend,
+        make: Callable[[], dict[str, Any]],
+        *,
+        data: bytes | None = None,
+        group: tuple[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Charge, then make; for a key already charged, return what was made then."""
 
 
 NOTHING = Cost(0, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from confide.mechanisms.categories import Categorical, ForcedResponse, RandomizedResponse
 from confide.mechanisms.joint import Joint
 from confide.mechanisms.laplace import Laplace
-from confide.mechanisms.partition import CellReports, Partition
+from confide.mechanisms.partition import Partition
 from confide.mechanisms.protocol import Channel, Mechanism, Numeric, Reports
 from confide.mechanisms.register import KINDS, MAX_CELLS, MAX_TABLES, affordable, from_dict, numeric
 from confide.mechanisms.square_wave import SquareWave
@@ -16,7 +16,6 @@ __all__ = [
     "MAX_CELLS",
     "MAX_TABLES",
     "Categorical",
-    "CellReports",
     "Channel",
     "ForcedResponse",
     "Joint",

@@ -17,6 +17,7 @@ from confide.accounting import Spend, checked_epsilon
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, weighted
+from confide.exact.parts import Part
 from confide.lattice import Categories, Lattice
 from confide.mechanisms.laws import Band, Dense
 from confide.mechanisms.protocol import Indices, Mechanism
@@ -103,7 +104,15 @@ class RandomizedResponse(Categorical):
     @cached_property
     def sampler(self) -> Inversion:
         """Exact draws of a step from the true category round the circle of all."""
-        return weighted([self.law.near] + [FAR] * (self.categories.size - 1))
+        return weighted(self._steps)
+
+    @property
+    def _steps(self) -> list[int]:
+        return [self.law.near] + [FAR] * (self.categories.size - 1)
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The step from the true category round the circle of all."""
+        return (Part("step", self.sampler, self._steps),)
 
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """Step round the circle of categories."""
@@ -177,6 +186,10 @@ class ForcedResponse(Categorical):
     def sampler(self) -> Inversion:
         """Exact draws: 0 for the truth, 1 for the forced answer."""
         return weighted(self.law.columns[0])
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The coin: the truth, or the forced answer."""
+        return (Part("coin", self.sampler, self.law.columns[0]),)
 
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """The truth on heads, the second category on tails."""

@@ -16,6 +16,7 @@ from confide._types import Floats
 from confide.accounting import Spend
 from confide.errors import InvalidInput, Unsupported, unquoted
 from confide.exact.entropy import Entropy
+from confide.exact.parts import Part, within
 from confide.lattice import Categories, Lattice
 from confide.mechanisms.laws import Product
 from confide.mechanisms.protocol import Indices, Mechanism
@@ -57,7 +58,7 @@ class Joint(Mechanism):
         for name, part in self.mechanisms.items():
             if not isinstance(name, str) or not name:
                 raise InvalidInput("names that are words", _checks.shown(name))
-            if not isinstance(part, Mechanism) or isinstance(part, Joint):
+            if not isinstance(part, Mechanism) or list(part.axes) != [""]:
                 raise InvalidInput(f"a mechanism for {name!r}", _checks.shown(part))
         object.__setattr__(self, "mechanisms", MappingProxyType(dict(self.mechanisms)))
         cells = math.prod(self.law.outputs)
@@ -84,6 +85,17 @@ class Joint(Mechanism):
     def marginals(self) -> Mapping[str, Mechanism]:
         """The mechanism of each question."""
         return self.mechanisms
+
+    @property
+    def inner(self) -> Mapping[str, Mechanism]:
+        """The mechanism of each question."""
+        return self.mechanisms
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The parts of each question."""
+        return tuple(
+            part for name, each in self.mechanisms.items() for part in within(name, each.parts())
+        )
 
     @property
     def axes(self) -> Mapping[str, Lattice | Categories]:
@@ -128,7 +140,7 @@ class Joint(Mechanism):
         raise Unsupported("A joint mechanism has no single mean: take the parts one by one.")
 
     @classmethod
-    def keys(cls) -> tuple[str, ...]:
+    def json_keys(cls) -> tuple[str, ...]:
         """One list, so that the questions keep their order in JSON."""
         return ("parts",)
 

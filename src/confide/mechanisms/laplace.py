@@ -14,13 +14,13 @@ from confide.exact.clamped import (
     ONE,
     laplace_parameter,
     laplace_sampler,
-    laplace_table,
     laplace_weights,
 )
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion
+from confide.exact.parts import Part
 from confide.lattice import Lattice
-from confide.mechanisms.laws import Clamped
+from confide.mechanisms.laws import LARGE, Geometric, geometric
 from confide.mechanisms.protocol import Indices, Numeric
 
 
@@ -59,9 +59,10 @@ class Laplace(Numeric):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
-        object.__setattr__(self, "_parameter", laplace_parameter(exact(self.epsilon), self._m))
+        object.__setattr__(self, "parameter", laplace_parameter(exact(self.epsilon), self._m))
 
-    _parameter: int = field(init=False, repr=False)
+    parameter: int = field(init=False, repr=False)
+    """The public P: neighbouring distances have probabilities of ratio p = P / 2**62."""
 
     @property
     def _m(self) -> int:
@@ -70,15 +71,12 @@ class Laplace(Numeric):
     @property
     def p(self) -> float:
         """Ratio of the noise's probabilities at neighbouring distances."""
-        return self._parameter / ONE
+        return self.parameter / ONE
 
     @cached_property
-    def law(self) -> Clamped:
+    def law(self) -> Geometric:
         """Distribution of a report given an index."""
-        return Clamped(
-            laplace_table(self._parameter, self._m),
-            lambda: laplace_weights(self._parameter, self._m),
-        )
+        return geometric(self.parameter, self._m)
 
     @property
     def spend(self) -> Spend:
@@ -88,7 +86,16 @@ class Laplace(Numeric):
     @cached_property
     def sampler(self) -> Inversion:
         """Exact draws of the noise, shifted by m."""
-        return laplace_sampler(self._parameter, self._m)
+        return laplace_sampler(self.parameter, self._m)
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The noise, shifted by m; of a large lattice enclosed, its weights being very long."""
+        parameter, m = self.parameter, self._m
+        if m >= LARGE:
+            stated = laplace_sampler(parameter, m).enclosure
+            return (Part("noise", self.sampler, enclosure=stated),)
+        weights = laplace_weights(parameter, m)
+        return (Part("noise", self.sampler, (*weights[:0:-1], *weights)),)
 
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """Add noise to the index and clamp."""
@@ -107,7 +114,7 @@ class Laplace(Numeric):
         The discrete form of 1 - b**2 d2/dx2; along the last axis.
         """
         p = self.p
-        gap = (ONE - self._parameter) / ONE
+        gap = (ONE - self.parameter) / ONE
         inner = np.array(masses, dtype=np.float64)
         inner[..., [0, -1]] *= gap
         out = (1 + p * p) * inner
@@ -119,7 +126,7 @@ class Laplace(Numeric):
     def invert_adjoint(self, values: Floats) -> Floats:
         """Scores of reports whose expectation given the index is ``values``; last axis."""
         p = self.p
-        gap = (ONE - self._parameter) / ONE
+        gap = (ONE - self.parameter) / ONE
         values = np.asarray(values, dtype=np.float64)
         out = (1 + p * p) * values
         out[..., [0, -1]] = values[..., [0, -1]]
@@ -130,4 +137,4 @@ class Laplace(Numeric):
 
     def stated(self) -> dict[str, Any]:
         """The public parameter that the noise really has."""
-        return {"p": f"{self._parameter}/{ONE}"}
+        return {"p": f"{self.parameter}/{ONE}"}

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from confide._types import Floats
 from confide.errors import Unsupported
+from confide.exact.clamped import laplace_table, laplace_weights
 from confide.exact.enclosures import exp_floor
 
 STEPS = 30
@@ -228,6 +229,22 @@ class Clamped(Law):
     def _exact(self) -> tuple[Sequence[int], list[int]]:
         table = self.exact()
         return table, list(accumulate(reversed(table)))[::-1]
+
+
+LARGE = 512
+"""From here on the exact weights of a geometric law are integers of many thousand digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Geometric(Clamped):
+    """Clamped noise (1-p)/(1+p) p**|k|, with p = parameter / 2**62."""
+
+    parameter: int
+
+
+def geometric(parameter: int, m: int) -> Geometric:
+    """Discrete Laplace noise on 0 .. m, clamped."""
+    return Geometric(laplace_table(parameter, m), lambda: laplace_weights(parameter, m), parameter)
 
 
 @dataclass(frozen=True)

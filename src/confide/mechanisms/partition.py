@@ -1,11 +1,9 @@
-"""The law of a vector report: independent coordinates, few of which depend on the value."""
+"""The partition mechanism: vector reports of which cell a point is in, and its response."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,16 +15,20 @@ from confide import _checks
 from confide._types import Floats
 from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import InvalidInput, Unsupported
-from confide.exact.clamped import ONE, laplace_sampler, laplace_table, laplace_weights
+from confide.exact.clamped import ONE, laplace_sampler, laplace_weights
 from confide.exact.enclosures import exp_ceiling, log_ceiling
-from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.exact.entropy import Entropy, SystemEntropy
 from confide.exact.inversion import FEW, Inversion
-from confide.lattice import LIMIT, Cells, Numbers
-from confide.mechanisms.laws import Clamped, largest_ratio
+from confide.exact.parts import Part
+from confide.lattice import LIMIT, Categories, Cells, Lattice, Numbers
+from confide.mechanisms.laws import Clamped, Law, geometric, largest_ratio
+from confide.mechanisms.protocol import Mechanism, Reports
+
+VECTORS = "Reports of a partition are vectors: add them up with CellSums."
 
 
 @dataclass(frozen=True)
-class VectorLaw:
+class VectorLaw(Law):
     """Clamped noise on an indicator and on a level, for each of ``size`` cells.
 
     Parameters
@@ -49,12 +51,12 @@ class VectorLaw:
         """Distribution of one indicator's report, given 0 or 1."""
         if not self.count_parameter:
             raise Unsupported("A partition for classification does not send cell counts.")
-        return _clamped(self.count_parameter, 1)
+        return geometric(self.count_parameter, 1)
 
     @cached_property
     def values(self) -> Clamped:
         """Distribution of one level's report + J, given level + J; outside the cell that is J."""
-        return _clamped(self.value_parameter, 2 * self.levels)
+        return geometric(self.value_parameter, 2 * self.levels)
 
     @cached_property
     def count_scores(self) -> Floats:
@@ -72,6 +74,28 @@ class VectorLaw:
         scores[0] -= over
         scores[-1] += over
         return scores
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """None that could be listed: the law is stated coordinate by coordinate."""
+        raise Unsupported(VECTORS)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """None that could be listed: the law is stated coordinate by coordinate."""
+        raise Unsupported(VECTORS)
+
+    def forward(self, masses: Floats) -> Floats:
+        """Refused."""
+        raise Unsupported(VECTORS)
+
+    def adjoint(self, values: Floats) -> Floats:
+        """Refused."""
+        raise Unsupported(VECTORS)
+
+    def weights(self, index: int) -> Sequence[int]:
+        """Refused."""
+        raise Unsupported(VECTORS)
 
     def ratio(self) -> Fraction:
         """The largest ratio of the probabilities of one vector report, over all pairs of inputs.
@@ -92,15 +116,14 @@ class VectorLaw:
         return max(self.values.ratio(), apart)
 
 
-def _clamped(parameter: int, m: int) -> Clamped:
-    return Clamped(laplace_table(parameter, m), lambda: laplace_weights(parameter, m))
-
-
 def _overshoot(parameter: int) -> float:
     """Mean of how far noise went past an end, given that it reached it: p/(1-p)."""
     return parameter / (ONE - parameter)
 
 
+Small = npt.NDArray[np.int8]
+BITS = 53
+"""Digits of a response below its level: those of a float."""
 MAX_LEVELS = 127
 MAX_CELLS = FEW
 """So that all draws of one respondent take the same path, and in the same time."""
@@ -109,8 +132,8 @@ BATCH = 2**20
 SPLIT = 0.4
 
 
-@dataclass(frozen=True)
-class Partition:
+@dataclass(frozen=True, eq=False)
+class Partition(Mechanism):
     """Noisy cell indicators and noisy responses, one pair of integers for every cell.
 
     With X in cell j and the response y rounded at random to z in -J .. J (units of bound/J), the
@@ -150,7 +173,7 @@ class Partition:
     >>> partition = Partition(Cells(low=[0], high=[1], shape=[4]), bound=1.0, epsilon=2.0)
     >>> partition.spend
     Spend(epsilon=2)
-    >>> partition.privatize([0.1, 0.7, 5.0], [0.5, -1.0, 0.2]).values.shape
+    >>> partition.privatize([0.1, 0.7, 5.0], [0.5, -1.0, 0.2]).indices.shape
     (3, 2, 4)
     """
 
@@ -227,7 +250,27 @@ class Partition:
         """The exact loss of the whole report, rounded up to a float: at most epsilon."""
         return Spend(log_ceiling(self.law.ratio()))
 
-    def privatize(self, points: Any, responses: Any) -> CellReports:
+    @property
+    def axes(self) -> Mapping[str, Lattice | Categories]:
+        """None: a point and a response are no question of a survey."""
+        return {}
+
+    @property
+    def report_shape(self) -> tuple[int, int]:
+        """Rows of numbers in a report, and cells."""
+        return self.rows, self.cells.size
+
+    @property
+    def ends(self) -> tuple[tuple[int, int], ...]:
+        """The least and the largest W and Z."""
+        z = (-self.levels, self.levels)
+        return (z,) if self.classify else ((0, 1), z)
+
+    def unbiased(self, power: int) -> Floats:
+        """A vector report has scores for each number: see `value_scores`."""
+        raise Unsupported(VECTORS)
+
+    def privatize(self, values: Any, responses: Any = None) -> Reports:
         """Private reports, drawn from the operating system's entropy.
 
         They come in the order of the points, which can give answers away where that order means
@@ -235,47 +278,84 @@ class Partition:
 
         Parameters
         ----------
-        points
-            X, one row a respondent.
+        values
+            X, one row a respondent; or X and y together.
         responses
             y, one number a respondent; -1 or 1 where this partition classifies.
         """
-        parts = [part.values for part in self.stream(points, responses)]
-        return CellReports(np.concatenate(parts), self, simulated=False)
+        return super().privatize(_paired(values, responses))
 
-    def stream(self, points: Any, responses: Any) -> Iterator[CellReports]:
+    def simulate(self, values: Any, responses: Any = None, *, seed: int) -> Reports:
+        """Repeatable reports with the same law, stamped as simulated. Not private."""
+        return super().simulate(_paired(values, responses), seed=seed)
+
+    def stream(self, points: Any, responses: Any) -> Iterator[Reports]:
         """The same in batches, so that `CellSums.of` adds them up in bounded memory."""
         # Checked at the call, not when the first batch is asked for.
-        batches = self._batches(self._checked(points, responses), SystemEntropy())
-        return (CellReports(part, self, simulated=False) for part in batches)
+        indices, entropy = self.index((points, responses)), SystemEntropy()
+        self.gate(indices)
+        return (
+            Reports(self.draw(indices[start : start + self.batch], entropy), self, simulated=False)
+            for start in range(0, len(indices), self.batch)
+        )
 
-    def simulate(self, points: Any, responses: Any, *, seed: int) -> CellReports:
-        """Repeatable reports with the same law, stamped as simulated. Not private."""
-        entropy = SeededEntropy(_checks.integer(0, seed=seed))
-        parts = list(self._batches(self._checked(points, responses), entropy))
-        return CellReports(np.concatenate(parts), self, simulated=True)
+    @property
+    def batch(self) -> int:
+        """Respondents whose reports are drawn at a time."""
+        return max(1, BATCH // (self.rows * self.cells.size))
 
-    def index(self, points: Any, responses: Any, entropy: Entropy) -> tuple[Numbers, Numbers]:
-        """Cell numbers and response levels 0 .. 2 J: the last place where a float may appear."""
-        cell, y = self._checked(points, responses)
-        return cell, self._rounded(y, entropy)
+    @_checks.steady
+    def index(self, values: Any) -> Numbers:
+        """Cell numbers, -1 outside, and responses in units of 2**-53 levels above -J.
 
-    def draw(self, cell: Numbers, level: Numbers, entropy: Entropy) -> Small:
-        """Reports: integers and fair words only, an independent draw for every number."""
-        # The last gate before noise: anything out of range would pass with too little of it.
-        top = 2 * self.levels
-        if cell.dtype.kind != "i" or level.dtype.kind != "i" or cell.shape != level.shape:
-            raise InvalidInput("a whole cell and a whole level for each respondent", "others")
+        Takes points and responses together; a single response is one respondent. A response is
+        known to 2**-51 of the bound. This is the last place where a float may appear.
+        """
+        points, responses = _together(values)
+        cell = self.cells.index(points)
+        y = _checks.vector(responses=responses)
+        if y.size != cell.size:
+            raise InvalidInput("a response for each point", f"{y.size} for {cell.size} points")
+        if self.classify and not (np.abs(y) == 1).all():
+            at = int(np.flatnonzero(np.abs(y) != 1)[0])
+            raise InvalidInput("labels -1 and 1", f"another number at position {at}")
+        place = (np.clip(y, -self.limit, self.limit) / self.limit + 1) * self.levels
+        below = np.clip(np.floor(place), 0, 2 * self.levels)
+        part = np.clip((place - below) * 2.0**BITS, 0, 2**BITS - 1).astype(np.int64)
+        return np.stack([cell, (below.astype(np.int64) << BITS) + part], axis=1)
+
+    def gate(self, indices: Any) -> None:
+        """Refuse cells and responses out of range: they would get too little noise."""
+        if indices.dtype.kind != "i" or indices.ndim != 2 or indices.shape[1] != 2:
+            raise InvalidInput("a whole cell and a whole response for each respondent", "others")
+        cell, response = indices[:, 0], indices[:, 1]
         if cell.size and not (cell.min() >= -1 and cell.max() < self.cells.size):
             raise InvalidInput(f"cells from -1 to {self.cells.size - 1}", "others")
-        if level.size and not (level.min() >= 0 and level.max() <= top):
-            raise InvalidInput(f"levels from 0 to {top}", "others")
-        reports = np.empty((cell.size, self.rows, self.cells.size), dtype=np.int8)
+        top = 2 * self.levels
+        if response.size and not (response.min() >= 0 and response.max() <= top << BITS):
+            raise InvalidInput(f"responses from level 0 to {top}", "others")
+
+    def blank(self, indices: Any) -> Any:
+        """A small number for each row and cell of each report."""
+        return np.empty((len(indices), self.rows, self.cells.size), dtype=np.int8)
+
+    def levels_of(self, indices: Numbers, entropy: Entropy) -> Numbers:
+        """Responses rounded at random to the level below or above: 0 .. 2 J, with their mean."""
+        response = indices[:, 1]
+        words = (entropy.words(len(indices), 64) >> np.uint64(64 - BITS)).astype(np.int64)
+        level: Numbers = (response >> BITS) + (words < (response & ((1 << BITS) - 1)))
+        return level
+
+    def draw(self, indices: Numbers, entropy: Entropy) -> Small:
+        """Reports: integers and fair words only, an independent draw for every number."""
+        self.gate(indices)
+        cell, level = indices[:, 0], self.levels_of(indices, entropy)
+        reports: Small = self.blank(indices)
         if not self.classify:
             truth = self._spread(cell, np.ones_like(cell), 0)
             reports[:, 0] = _noisy(truth, 1, self.count_sampler, entropy)
         truth = self._spread(cell, level, self.levels)
-        reports[:, -1] = _noisy(truth, top, self.value_sampler, entropy) - self.levels
+        reports[:, -1] = _noisy(truth, 2 * self.levels, self.value_sampler, entropy) - self.levels
         return reports
 
     @cached_property
@@ -288,35 +368,6 @@ class Partition:
         """Exact draws of the noise of Z, shifted by 2 J."""
         return laplace_sampler(self.law.value_parameter, 2 * self.levels)
 
-    @_checks.steady
-    def _checked(self, points: Any, responses: Any) -> tuple[Numbers, Floats]:
-        cell = self.cells.index(points)
-        y = _checks.vector(responses=responses)
-        if y.size != cell.size:
-            raise InvalidInput("a response for each point", f"{y.size} for {cell.size} points")
-        if self.classify and not (np.abs(y) == 1).all():
-            at = int(np.flatnonzero(np.abs(y) != 1)[0])
-            raise InvalidInput("labels -1 and 1", f"another number at position {at}")
-        # A copy: batches are drawn later, and the caller's array is the caller's.
-        return cell, y.copy()
-
-    @_checks.steady
-    def _rounded(self, y: Floats, entropy: Entropy) -> Numbers:
-        """Random rounding to the levels next to y, with mean y to 2**-51 of the bound."""
-        at = (np.clip(y, -self.limit, self.limit) / self.limit + 1) * self.levels
-        below = np.clip(np.floor(at), 0, 2 * self.levels)
-        part = np.clip((at - below) * 2.0**53, 0, 2.0**53).astype(np.uint64)
-        up = (entropy.words(y.size, 64) >> np.uint64(11)) < part
-        level: Numbers = below.astype(np.int64) + up
-        return level
-
-    def _batches(self, checked: tuple[Numbers, Floats], entropy: Entropy) -> Iterator[Small]:
-        cell, y = checked
-        rows = max(1, BATCH // (self.rows * self.cells.size))
-        for start in range(0, cell.size, rows):
-            part = slice(start, start + rows)
-            yield self.draw(cell[part], self._rounded(y[part], entropy), entropy)
-
     def _spread(self, cell: Numbers, value: Numbers, rest: int) -> Numbers:
         """One row a respondent: the value in its cell, ``rest`` elsewhere."""
         table = np.full((cell.size, self.cells.size + 1), rest, dtype=np.int64)
@@ -324,50 +375,38 @@ class Partition:
         table[np.arange(cell.size), cell] = value
         return table[:, :-1]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, with the public parameters that the noise really has."""
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The noise of W, shifted by 1, and of Z, shifted by 2 J: both are drawn for every cell."""
+        law, top = self.law, 2 * self.levels
+        found = [("Z", self.value_sampler, law.value_parameter, top)]
+        if law.count_parameter:
+            found.insert(0, ("W", self.count_sampler, law.count_parameter, 1))
+        parts = []
+        for name, sampler, parameter, m in found:
+            weights = laplace_weights(parameter, m)
+            parts.append(Part(name, sampler, (*weights[:0:-1], *weights)))
+        return tuple(parts)
+
+    def stated(self) -> dict[str, Any]:
+        """The public parameters that the noise really has."""
         law = self.law
-        return {
-            "mechanism": self.name,
-            "cells": self.cells.to_dict(),
-            "bound": self.bound,
-            "epsilon": self.epsilon,
-            "levels": self.levels,
-            "split": self.split,
-            "classify": self.classify,
-            "p": [f"{law.count_parameter}/{ONE}", f"{law.value_parameter}/{ONE}"],
-        }
+        return {"p": [f"{law.count_parameter}/{ONE}", f"{law.value_parameter}/{ONE}"]}
 
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Partition:
-        """The inverse of `to_dict`; the noise's parameters are computed anew and must agree."""
-        if not isinstance(given, Mapping) or given.get("mechanism") != cls.name:
-            raise InvalidInput("a partition as a JSON object", _checks.shown(given))
-        names = [part.name for part in fields(cls)]
-        _checks.known_keys(given, ("mechanism", *names, "p"), "a partition")
-        if missing := [name for name in names if name not in given]:
-            raise InvalidInput(f"the key {missing[0]!r} for a partition", "none")
-        parts = {name: given[name] for name in names if name != "cells"}
-        result = cls(Cells.from_dict(given["cells"]), **parts)
-        stated = result.to_dict()["p"]
-        p = given.get("p", stated)
-        if not (isinstance(p, list) and all(isinstance(x, str) for x in p) and p == stated):
-            raise InvalidInput(
-                f"p={_checks.shown(stated)} for this partition",
-                f"p={_checks.shown(p)}",
-                "It was made by other rules than ours, so that its epsilon cannot be vouched for.",
-            )
-        return result
 
-    @property
-    def fingerprint(self) -> str:
-        """A short name of exactly this partition: equal only where everything public is equal."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+def _paired(values: Any, responses: Any) -> Any:
+    return values if responses is None else (values, responses)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickle what it is made of; what was computed from that is computed again."""
-        return {part.name: getattr(self, part.name) for part in fields(self)}
+
+def _together(values: Any) -> tuple[Any, Any]:
+    """Points and responses; a single response has a single point."""
+    if not isinstance(values, tuple) or len(values) != 2:
+        raise InvalidInput(
+            "points and responses", f"a {type(values).__name__}", "Write privatize(X, y)."
+        )
+    points, responses = values
+    if isinstance(responses, (int, float, np.number)) and not isinstance(responses, bool):
+        return [points], [responses]
+    return points, responses
 
 
 def _absent(given: Any, implied: float) -> bool:
@@ -381,58 +420,3 @@ def _noisy(truth: Numbers, m: int, sampler: Inversion, entropy: Entropy) -> Numb
     noise += truth
     noise -= m
     return np.clip(noise, 0, m)
-
-
-Small = npt.NDArray[np.int8]
-
-
-@dataclass(frozen=True, eq=False)
-class CellReports:
-    """Vector reports and the partition that made them.
-
-    Parameters
-    ----------
-    values
-        Integers of shape (respondents, 2, cells): W and Z; (respondents, 1, cells) for labels.
-    mechanism
-        How they were made.
-    simulated
-        Whether they were drawn from a seed.
-    """
-
-    values: Small
-    mechanism: Partition
-    simulated: bool = field(kw_only=True)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.simulated, bool):
-            raise InvalidInput("simulated=True or False", _checks.shown(self.simulated))
-        if getattr(self.mechanism, "name", None) != "partition":
-            raise InvalidInput("a Partition", _checks.shown(self.mechanism))
-        array = _checks.array(values=self.values)
-        if array.dtype.kind not in "iu":
-            raise InvalidInput("whole numbers as reports", f"an array of type {array.dtype}")
-        tail = (self.mechanism.rows, self.mechanism.cells.size)
-        if array.ndim != 3 or array.shape[1:] != tail:
-            raise InvalidInput(f"reports of shape {('n', *tail)}", f"shape {array.shape}")
-        levels = self.mechanism.levels
-        ends = [(-levels, levels)] if tail[0] == 1 else [(0, 1), (-levels, levels)]
-        for row, (low, high) in enumerate(ends):
-            part = array[:, row]
-            if part.size and not (part.min() >= low and part.max() <= high):
-                raise InvalidInput(
-                    f"reports from {low} to {high}",
-                    "others",
-                    "They are not reports of this partition.",
-                )
-        # A copy of its own, so that what was checked stays as it was.
-        kept = np.array(array, dtype=np.int8)
-        kept.flags.writeable = False
-        object.__setattr__(self, "values", kept)
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __repr__(self) -> str:
-        kind = "simulated" if self.simulated else "private"
-        return f"<{len(self)} {kind} reports of {self.mechanism!r}>"

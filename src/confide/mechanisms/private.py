@@ -13,10 +13,11 @@ from typing import Any, ClassVar, Self
 from confide import _checks
 from confide.accounting import Spend
 from confide.errors import InvalidInput
+from confide.exact.parts import Part
 from confide.lattice import Categories, Cells, Lattice
 
 READ: Mapping[str, Callable[[Any], Any]] = {
-    "lattice": Lattice.from_dict,
+    "lattice": lambda value: None if value is None else Lattice.from_dict(value),
     "cells": Cells.from_dict,
 }
 """Fields of these names have a JSON form of their own; all others are plain values."""
@@ -57,20 +58,38 @@ class Private(Described):
 
     role: ClassVar[str] = "mechanism"
     """The key of the JSON form that holds the name."""
+    implied: ClassVar[tuple[str, ...]] = ()
+    """Fields that the JSON form may leave out."""
 
     @property
     @abstractmethod
     def spend(self) -> Spend:
         """What one output costs, at most."""
 
+    @property
+    def inner(self) -> Mapping[str, Private]:
+        """Private things that it runs and whose guarantee it has, by name; none by default."""
+        return {}
+
+    @abstractmethod
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """Every sampler that it draws from, each with its exact law.
+
+        Parameters
+        ----------
+        prepared
+            The private input of `draw`, where the laws depend on it: a release and a sampler
+            state the weights that they draw with for these very records. Private then.
+        """
+
     @classmethod
-    def keys(cls) -> tuple[str, ...]:
+    def json_keys(cls) -> tuple[str, ...]:
         """Names of the fields that it is made from, in JSON."""
         return tuple(each.name for each in dataclasses.fields(cls) if each.init)  # type: ignore[arg-type]
 
     def made_of(self) -> dict[str, Any]:
         """The fields that it is made from, as plain values for JSON."""
-        return {name: _plain(getattr(self, name)) for name in self.keys()}
+        return {name: _plain(getattr(self, name)) for name in self.json_keys()}
 
     def stated(self) -> dict[str, Any]:
         """Public parameters that follow from the fields, such as the weights of the noise."""
@@ -98,17 +117,15 @@ class Private(Described):
         if not isinstance(fields, Mapping):
             raise InvalidInput(f"{what} as a JSON object", _checks.shown(fields))
         _checks.one_of((cls.name,), **{cls.role: fields.get(cls.role)})
-        needed = cls.keys()
-        for key in needed:
-            if key not in fields:
+        made = cls.json_keys()
+        for key in made:
+            if key not in fields and key not in cls.implied:
                 raise InvalidInput(f"the key {key!r} for {what}", "none")
-        found = cls.read({key: fields[key] for key in needed})
+        found = cls.read({key: fields[key] for key in made if key in fields})
         stated = found.to_dict()
         _checks.known_keys(fields, tuple(stated), what)
         for key, value in fields.items():
-            # Types first: 1 == True and arrays compare to arrays.
-            same = type(value) is type(stated[key]) and value == stated[key]
-            if key not in needed and not same:
+            if key not in made and not _alike(value, stated[key]):
                 raise InvalidInput(
                     f"{key}={_checks.shown(stated[key])} for this {cls.name} {cls.role}",
                     f"{key}={_checks.shown(value)}",
@@ -122,6 +139,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Categories):
         return list(value.labels)
     return value.to_dict() if isinstance(value, Lattice | Cells) else value
+
+
+def _alike(given: Any, stated: Any) -> bool:
+    """Whether two plain values are equal; types first: 1 == True and arrays compare to arrays."""
+    if type(given) is not type(stated):
+        return False
+    if isinstance(given, list):
+        return len(given) == len(stated) and all(map(_alike, given, stated))
+    return bool(given == stated)
 
 
 def _same(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -93,18 +94,19 @@ class Mechanism(Private, Channel):
         raise Unsupported(f"No survey file can ask with a {self.name} mechanism.")
 
     @abstractmethod
-    def index(self, values: Any) -> Indices:
+    def index(self, values: Any) -> npt.NDArray[Any]:
         """Indices of values: the last place where a float may appear."""
 
     @abstractmethod
-    def draw(self, indices: Indices, entropy: Entropy) -> Indices:
+    def draw(self, indices: npt.NDArray[Any], entropy: Entropy) -> npt.NDArray[Any]:
         """Reports of indices: integers and fair words only, one independent draw each."""
 
     @_checks.steady
     def privatize(self, values: Any) -> Reports:
         """Private reports of values, drawn from the operating system's entropy.
 
-        There is no seed: noise that can be repeated can be subtracted.
+        There is no seed: noise that can be repeated can be subtracted. A single number or word is
+        one respondent.
 
         Reports come in the order of the values, so that they can be set beside other arrays, and
         that order can give answers away. Where values are sorted, or nearly so, the reports around
@@ -126,17 +128,57 @@ class Mechanism(Private, Channel):
         seed = _checks.integer(0, seed=seed)
         return Reports(self._run(values, SeededEntropy(seed)), self, simulated=True)
 
-    def _run(self, values: Any, entropy: Entropy) -> Indices:
-        reports = self.index(values)
+    @property
+    def report_shape(self) -> tuple[int, ...]:
+        """Shape of one report: nothing for a single number."""
+        outputs = self.law.outputs
+        return () if len(outputs) == 1 else (len(outputs),)
+
+    @property
+    def ends(self) -> tuple[tuple[int, int], ...]:
+        """The least and the largest number of each column of a report."""
+        return tuple((0, size - 1) for size in self.law.outputs)
+
+    @property
+    def batch(self) -> int:
+        """Respondents whose reports are drawn at a time."""
+        return CHUNK
+
+    def gate(self, indices: Any) -> None:
+        """Refuse indices out of range, the last thing before noise: they would get too little."""
         for axis, size in enumerate(self.law.inputs):
-            column = reports if reports.ndim == 1 else reports[:, axis]
-            # The last gate before noise: an index out of range would pass with too little of it.
+            column = indices if indices.ndim == 1 else indices[:, axis]
             if not (column.min() >= 0 and column.max() < size):
                 raise InvalidInput(f"indices from 0 to {size - 1}", "others")
-        for start in range(0, len(reports), CHUNK):
-            part = slice(start, start + CHUNK)
-            reports[part] = self.draw(reports[part], entropy)
+
+    def blank(self, indices: Any) -> Any:
+        """Where the reports of indices are written to: in their place, where they fit."""
+        return indices
+
+    def _run(self, values: Any, entropy: Entropy) -> Any:
+        indices = self.index(several(values))
+        self.gate(indices)
+        reports = self.blank(indices)
+        for start in range(0, len(indices), self.batch):
+            part = slice(start, start + self.batch)
+            reports[part] = self.draw(indices[part], entropy)
         return reports
+
+
+def several(values: Any) -> Any:
+    """A single answer as a list of one, or each of a respondent's answers by name; else as given.
+
+    Examples
+    --------
+    >>> several(52_000.0), several({"pay": 52_000.0, "smokes": "no"}), several([1.0, 2.0])
+    ([52000.0], {'pay': [52000.0], 'smokes': ['no']}, [1.0, 2.0])
+    """
+    single = (numbers.Real, str)
+    if isinstance(values, single):
+        return [values]
+    if isinstance(values, Mapping) and all(isinstance(each, single) for each in values.values()):
+        return {name: [each] for name, each in values.items()}
+    return values
 
 
 class Numeric(Mechanism):
@@ -192,40 +234,43 @@ class Reports:
     Parameters
     ----------
     indices
-        One report number a respondent; for a joint mechanism one row a respondent.
+        One report number a respondent; for a joint mechanism one row a respondent; for a
+        `Partition` two rows of numbers a respondent, or one, one number a cell.
     mechanism
         How they were made.
     simulated
         Whether they were drawn from a seed. Estimators accept such reports, collectors do not.
     """
 
-    indices: Indices
+    indices: npt.NDArray[Any]
     mechanism: Mechanism
     simulated: bool = field(kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.simulated, bool):
             raise InvalidInput("simulated=True or False", _checks.shown(self.simulated))
+        if not isinstance(self.mechanism, Mechanism):
+            raise InvalidInput("a mechanism", _checks.shown(self.mechanism))
         array = _checks.array(indices=self.indices)
         if array.ndim == 0:
             raise InvalidInput("a list of reports", "a single number")
-        outputs = self.mechanism.law.outputs
         if array.dtype.kind not in "iu":
             raise InvalidInput("whole numbers as reports", f"an array of type {array.dtype}")
-        shape = (len(array),) if len(outputs) == 1 else (len(array), len(outputs))
+        shape, ends = (len(array), *self.mechanism.report_shape), self.mechanism.ends
         if array.shape != shape:
             raise InvalidInput(f"reports of shape {shape}", f"shape {array.shape}")
-        for axis, size in enumerate(outputs):
-            column = array if len(outputs) == 1 else array[:, axis]
-            if column.size and not (column.min() >= 0 and column.max() < size):
+        for axis, (low, high) in enumerate(ends):
+            column = array if len(shape) == 1 else array[:, axis]
+            if column.size and not (column.min() >= low and column.max() <= high):
                 # Which ones is not said: raw values may have been taken for reports.
                 raise InvalidInput(
-                    f"reports from 0 to {size - 1}",
+                    f"reports from {low} to {high}",
                     "others",
                     "They are not reports of this mechanism.",
                 )
-        # A copy of its own, so that what was checked stays as it was.
-        kept = np.array(array, dtype=np.int32)
+        # A copy of its own, so that what was checked stays as it was; small where numbers are.
+        small = all(low >= -128 and high < 128 for low, high in ends) and len(shape) > 2
+        kept = np.array(array, dtype=np.int8 if small else np.int32)
         kept.flags.writeable = False
         object.__setattr__(self, "indices", kept)
 

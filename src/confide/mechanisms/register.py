@@ -11,13 +11,22 @@ from confide.lattice import MAX_SIZE
 from confide.mechanisms.categories import ForcedResponse, RandomizedResponse
 from confide.mechanisms.joint import Joint
 from confide.mechanisms.laplace import Laplace
+from confide.mechanisms.partition import Partition
 from confide.mechanisms.protocol import Mechanism, Numeric
 from confide.mechanisms.square_wave import SquareWave
 from confide.mechanisms.two_sided_gamma import TwoSidedGamma
 
 KINDS: dict[str, type[Mechanism]] = {
     kind.name: kind
-    for kind in (SquareWave, Laplace, TwoSidedGamma, RandomizedResponse, ForcedResponse, Joint)
+    for kind in (
+        SquareWave,
+        Laplace,
+        TwoSidedGamma,
+        RandomizedResponse,
+        ForcedResponse,
+        Joint,
+        Partition,
+    )
 }
 """Every mechanism that files, surveys, the planner and the audits know, by name.
 

@@ -15,6 +15,7 @@ from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_floor
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, weighted
+from confide.exact.parts import Part
 from confide.lattice import Lattice
 from confide.mechanisms.laws import Band
 from confide.mechanisms.protocol import Indices, Numeric, polynomial_scores, polynomials
@@ -101,8 +102,16 @@ class SquareWave(Numeric):
     @cached_property
     def sampler(self) -> Inversion:
         """Exact draws of a slot: near cells first, then the far ones."""
+        return weighted(self._slots)
+
+    @property
+    def _slots(self) -> list[int]:
         law = self.law
-        return weighted([law.near] * (2 * law.reach + 1) + [law.far] * (law.size - 1))
+        return [law.near] * (2 * law.reach + 1) + [law.far] * (law.size - 1)
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The slot: near cells first, then the far ones."""
+        return (Part("slot", self.sampler, self._slots),)
 
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """Near slots count from the index, far ones step over the near cells."""

@@ -20,6 +20,7 @@ from confide.exact.clamped import ONE
 from confide.exact.enclosures import log_ceiling
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, weighted
+from confide.exact.parts import Part
 from confide.lattice import Lattice
 from confide.mechanisms.laws import Clamped
 from confide.mechanisms.protocol import CELLS, Indices, Numeric
@@ -177,6 +178,10 @@ class TwoSidedGamma(Numeric):
     def sampler(self) -> Inversion:
         """Exact draws of the noise, shifted by m."""
         return weighted(self._weights[:0:-1] + self._weights)
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The noise, shifted by m."""
+        return (Part("noise", self.sampler, self._weights[:0:-1] + self._weights),)
 
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """Add noise to the index and clamp."""

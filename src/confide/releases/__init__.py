@@ -9,7 +9,8 @@ from confide.releases.histogram import Histogram
 from confide.releases.holdout import Holdout
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.query import Query
-from confide.releases.release import Release
+from confide.releases.register import from_dict
+from confide.releases.release import Recipe, Release
 from confide.releases.series import Series
 from confide.releases.several import quantiles, release_all
 from confide.releases.synthetic import synthesize
@@ -22,8 +23,10 @@ __all__ = [
     "Holdout",
     "KolmogorovSmirnov",
     "Query",
+    "Recipe",
     "Release",
     "Series",
+    "from_dict",
     "quantiles",
     "release_all",
     "synthesize",

@@ -9,11 +9,11 @@ from typing import Any
 from confide._types import Integers
 from confide.exact.enclosures import logs_ceiling
 from confide.exact.entropy import Entropy
-from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
-from confide.releases.release import Recipe
+from confide.exact.parts import Part, within
+from confide.exact.unbounded import DiscreteLaplace
+from confide.releases.release import Noise, Recipe
 
 Totals = Integers | Sequence[int]
-Noise = DiscreteLaplace | DiscreteGaussian
 
 
 class Additive(Recipe):
@@ -44,7 +44,15 @@ class Additive(Recipe):
             noise.power for noise in self.noises(n) if isinstance(noise, DiscreteLaplace)
         )
 
-    def _draw(self, prepared: Any, entropy: Entropy) -> list[int]:
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The parts of each noise, as many sums as it is added to."""
+        noises = self.noises(self.records(prepared))
+        return tuple(
+            part for at, noise in enumerate(noises) for part in within(f"noise {at}", noise.parts())
+        )
+
+    def draw(self, prepared: Any, entropy: Entropy) -> list[int]:
+        """What is released: integers and fair words only."""
         groups = self.sums(prepared, entropy)
         noises = self.noises(self.records(prepared))
         found: list[int] = []

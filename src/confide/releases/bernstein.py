@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import betainc
@@ -13,7 +13,7 @@ from scipy.special import betainc
 from confide import _checks
 from confide._types import Floats, Integers
 from confide.errors import InvalidInput
-from confide.releases.columns import Bounds, checked_bounds, described
+from confide.releases.columns import Bounds, Columned, checked_bounds
 from confide.releases.release import checked
 from confide.releases.series import TableRelease
 
@@ -24,7 +24,7 @@ ROUGHNESS = 150.0
 
 
 @dataclass(frozen=True)
-class Bernstein(TableRelease):
+class Bernstein(Columned, TableRelease):
     """A kernel estimate at the points 0, 1/k .. 1 of each column, noised and joined up.
 
     Parameters
@@ -80,17 +80,6 @@ class Bernstein(TableRelease):
             # No narrower, so that sums of tall products stay within 64 bits.
             width = _checks.within(1 / 256, 10, bandwidth=self.bandwidth)
             object.__setattr__(self, "bandwidth", width)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The public parameters."""
-        return {
-            "columns": described(self.lattice),
-            "epsilon": self.epsilon,
-            "degree": self.degree,
-            "bandwidth": self.bandwidth,
-            "sensitivity_rule": self.sensitivity_rule,
-            "positive": self.positive,
-        }
 
     def _shape(self, n: int) -> tuple[int, float, int, int]:
         degree = self.degree or default_degree(n, self.epsilon, self._dimensions)

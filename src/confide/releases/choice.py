@@ -10,21 +10,24 @@ adds to the error is public and is taken off.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import cache, singledispatch
 from itertools import accumulate, combinations
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from confide import _checks
 from confide._types import Floats, Integers
 from confide.accounting import exact
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure, float_ceiling
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion
+from confide.exact.parts import Part, within
+from confide.lattice import Lattice
 from confide.ledger.bindings import content
 from confide.releases.bernstein import Bernstein, polynomials
 from confide.releases.columns import Bounds, named
@@ -308,10 +311,46 @@ class Choice(Recipe):
         """The part of epsilon that pays for the choice."""
         return exact(self.epsilon) - exact(self.candidates[0].epsilon)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The public parameters."""
-        several = [{"release": each.name, **each.to_dict()} for each in self.candidates]
+    @property
+    def inner(self) -> Mapping[str, Recipe]:
+        """The candidates, by their numbers."""
+        return {f"candidate {at}": each for at, each in enumerate(self.candidates)}
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The choice, and the parts of each candidate."""
+        exponents, several = prepared
+        chosen = exponential(exponents)
+        candidates = zip(self.inner.items(), several, strict=True)
+        return (
+            Part("choice", chosen, enclosure=chosen.enclosure),
+            *(part for (name, each), ready in candidates
+              for part in within(name, each.parts(ready))),
+        )  # fmt: skip
+
+    def lattices(self, n: int) -> Mapping[str, Lattice]:
+        """Those of the first candidate: all have the same bounds."""
+        return self.candidates[0].lattices(n)
+
+    def made_of(self) -> dict[str, Any]:
+        """The candidates and what they cost with the choice."""
+        several = [each.to_dict() for each in self.candidates]
         return {"candidates": several, "epsilon": self.epsilon}
+
+    @classmethod
+    def read(cls, made: Mapping[str, Any]) -> Self:
+        """The inverse of `made_of`."""
+        # Here, because the register knows this class.
+        from confide.releases.register import from_dict
+
+        if not isinstance(made["candidates"], list):
+            raise InvalidInput("a list of candidates", _checks.shown(made["candidates"]))
+        for each in made["candidates"]:
+            if not isinstance(each, Mapping) or each.get(cls.role) == cls.name:
+                raise InvalidInput("single releases as candidates", _checks.shown(each))
+        make: Callable[..., Self] = cls
+        return make(
+            candidates=[from_dict(each) for each in made["candidates"]], epsilon=made["epsilon"]
+        )
 
     def loss(self, n: int) -> float:
         """The certified loss: all of the choice's part, and the largest of the candidates'."""
@@ -336,8 +375,9 @@ class Choice(Recipe):
         # Candidates that no record can tell apart differ in their public noise alone.
         return [self.choosing * value / (most or 1) for value in values]
 
-    def _index(self, values: Any) -> Indices:
-        found = np.stack([each._index(values) for each in self.candidates], axis=1)
+    def index(self, values: Any) -> Indices:
+        """Cell numbers of the values."""
+        found = np.stack([each.index(values) for each in self.candidates], axis=1)
         if len(found) < 2:
             raise InvalidInput("at least two records to choose by", str(len(found)))
         return found
@@ -346,18 +386,21 @@ class Choice(Recipe):
         # Each candidate sees cells of its own, and never which record is in two of them.
         return content(*(indices[:, at] for at in range(len(self.candidates))))
 
-    def _prepare(self, indices: Indices, tell: Progress) -> Any:
-        parts = [each._prepare(indices[:, at], tell) for at, each in enumerate(self.candidates)]
+    def prepare(self, indices: Indices, tell: Progress) -> Any:
+        """What can be worked out before anything is drawn."""
+        parts = [each.prepare(indices[:, at], tell) for at, each in enumerate(self.candidates)]
         return self.exponents(indices), parts
 
-    def _draw(self, prepared: Any, entropy: Entropy) -> list[int]:
+    def draw(self, prepared: Any, entropy: Entropy) -> list[int]:
+        """What is released: integers and fair words only."""
         exponents, parts = prepared
         chosen = int(exponential(exponents).draw(entropy, 1)[0])
-        return [chosen, *self.candidates[chosen]._draw(parts[chosen], entropy)]
+        return [chosen, *self.candidates[chosen].draw(parts[chosen], entropy)]
 
-    def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+    def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+        """Answer or curve, and facts, from what was released alone."""
         chosen = self.candidates[noisy[0]]
-        found = chosen._finish(noisy[1:], n)
+        found = chosen.finish(noisy[1:], n)
         facts = {
             **found["facts"],
             "chosen": noisy[0],

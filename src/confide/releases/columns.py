@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,45 @@ from confide._types import Floats
 from confide.curves import CellDensity
 from confide.errors import InvalidInput
 from confide.lattice import Lattice
-from confide.releases.release import BOUNDS, Indices, bounded
+from confide.releases.release import BOUNDS, Indices, Recipe, bounded
 
 Bounds = Lattice | Mapping[str, Lattice]
+
+
+class Columned(Recipe):
+    """A release of one to three columns, which are a list in JSON in place of a lattice."""
+
+    lattice: Bounds
+
+    @classmethod
+    def json_keys(cls) -> tuple[str, ...]:
+        """The fields, with columns for the lattice."""
+        return tuple("columns" if key == "lattice" else key for key in super().json_keys())
+
+    def made_of(self) -> dict[str, Any]:
+        """The fields, with names and bounds of the columns."""
+        fields = {key: getattr(self, key) for key in self.json_keys() if key != "columns"}
+        return {"columns": described(self.lattice), **fields}
+
+    @classmethod
+    def read(cls, made: Mapping[str, Any]) -> Self:
+        """The inverse of `made_of`."""
+        fields = {key: value for key, value in made.items() if key != "columns"}
+        make: Callable[..., Self] = cls
+        return make(lattice=_columns(made["columns"]), **fields)
+
+
+def _columns(given: Any) -> Bounds:
+    """The inverse of `described`."""
+    found: dict[str, Lattice] = {}
+    for each in given if isinstance(given, list) else [None]:
+        if not isinstance(each, Mapping) or not isinstance(each.get("name"), str):
+            raise InvalidInput("columns with names and bounds", _checks.shown(given))
+        if each["name"] in found:
+            raise InvalidInput("columns with names of their own", _checks.shown(each["name"]))
+        bounds = {key: value for key, value in each.items() if key != "name"}
+        found[each["name"]] = Lattice.from_dict(bounds)
+    return found[""] if list(found) == [""] else found
 
 
 def checked_bounds(lattice: Any) -> Bounds:

@@ -16,18 +16,18 @@ from confide.accounting import exact
 from confide.exact.entropy import Entropy
 from confide.exact.unbounded import DiscreteGaussian, certified_delta, gaussian, most_rho
 from confide.lattice import Lattice
-from confide.releases.additive import Additive, Noise, Totals
+from confide.releases.additive import Additive, Totals
 from confide.releases.columns import (
     Bounds,
+    Columned,
     cell_density,
     checked_bounds,
     counted,
-    described,
     indexed,
     named,
     split,
 )
-from confide.releases.release import Indices, Progress, checked
+from confide.releases.release import Indices, Noise, Progress, checked
 
 UNITS = (2**20, 2**12, 2**9)
 """Height of a column's integer kernel, for one to three columns: sums stay within 64 bits."""
@@ -42,7 +42,7 @@ ROUGHNESS = 5000.0
 
 
 @dataclass(frozen=True, repr=False)
-class GaussianProcess(Additive):
+class GaussianProcess(Columned, Additive):
     """A kernel density estimate of one to three columns, plus a Gaussian process.
 
     Formal guarantee: (epsilon, delta)-differential privacy, not pure; exactly so for the integers
@@ -96,15 +96,6 @@ class GaussianProcess(Additive):
             f"bandwidth={self.bandwidth}; no pure epsilon)"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """The public parameters."""
-        return {
-            "columns": described(self.lattice),
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "bandwidth": self.bandwidth,
-        }
-
     @property
     def _dimensions(self) -> int:
         return len(named(self.lattice))
@@ -152,11 +143,17 @@ class GaussianProcess(Additive):
         rho = Fraction(self.squared_sensitivity(n), 2 * self.noise(n).variance)
         return certified_delta(rho, exact(self.epsilon))
 
-    def _index(self, values: Any) -> Indices:
+    def lattices(self, n: int) -> dict[str, Lattice]:
+        """The lattices that records are put on."""
+        return dict(zip(named(self.lattice), self.grids(n), strict=True))
+
+    def index(self, values: Any) -> Indices:
+        """Cell numbers of the values."""
         columns = split(self.lattice, values)
         return indexed(self.grids(columns[0].size), columns)
 
-    def _prepare(self, indices: Indices, tell: Progress) -> tuple[Integers, int]:
+    def prepare(self, indices: Indices, tell: Progress) -> tuple[Integers, int]:
+        """What can be worked out before anything is drawn."""
         n = len(indices)
         return spread(self.tables(n), counted(self.grids(n), indices)), n
 
@@ -168,7 +165,8 @@ class GaussianProcess(Additive):
         """As many as were counted."""
         return prepared[1]
 
-    def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+    def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+        """Answer or curve, and facts, from what was released alone."""
         tables, grids = self.tables(n), self.grids(n)
         sums = np.array([value / n for value in noisy]).reshape([len(each) for each in tables])
         back = [smoother(each) for each in tables]

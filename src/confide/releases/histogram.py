@@ -16,19 +16,19 @@ from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
 from confide.exact.unbounded import DiscreteLaplace, laplace
 from confide.lattice import SIZE, Lattice
-from confide.releases.additive import Additive, Noise, Totals
+from confide.releases.additive import Additive, Totals
 from confide.releases.columns import (
     Bounds,
+    Columned,
     cell_density,
     checked_bounds,
     counted,
-    described,
     indexed,
     named,
     split,
 )
 from confide.releases.integers import WholeCells, default_width, whole_numbers, width_for
-from confide.releases.release import Indices, checked
+from confide.releases.release import Indices, Noise, checked
 
 MOST_CELLS = 2**21
 ROUGHNESS = 20.0
@@ -44,7 +44,7 @@ def whole_between(low: float, high: float) -> int:
 
 
 @dataclass(frozen=True)
-class Histogram(Additive):
+class Histogram(Columned, Additive):
     """A histogram of one to three columns.
 
     One record that changes moves one count down and another up, so the counts have sensitivity 2.
@@ -80,6 +80,7 @@ class Histogram(Additive):
     """
 
     name: ClassVar[str] = "histogram"
+    implied: ClassVar[tuple[str, ...]] = ("integers",)
 
     lattice: Bounds
     _: KW_ONLY
@@ -120,18 +121,13 @@ class Histogram(Additive):
         """Cells a column at most."""
         return int(MOST_CELLS ** (1 / len(named(self.lattice))) + 1e-9)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The public parameters."""
-        fields = {
-            "columns": described(self.lattice),
-            "epsilon": self.epsilon,
-            "cells": self.cells,
-        }
-        # Only where it says something, so that releases of before it was there stay what they are.
-        if not self.integers:
+    def made_of(self) -> dict[str, Any]:
+        """The fields; integers only where they say something, as releases of before had none."""
+        fields = super().made_of()
+        whole = fields.pop("integers")
+        if not whole:
             return fields
-        whole = self.integers if isinstance(self.integers, bool) else list(self.integers)
-        return {**fields, "integers": whole}
+        return {**fields, "integers": whole if isinstance(whole, bool) else list(whole)}
 
     def size(self, n: int) -> int:
         """Cells a column for n records, unless it holds whole numbers."""
@@ -210,7 +206,12 @@ class Histogram(Additive):
         """The same for all counts."""
         return (self.noise,)
 
-    def _index(self, values: Any) -> Indices:
+    def lattices(self, n: int) -> dict[str, Lattice]:
+        """The lattices that records are put on."""
+        return dict(zip(named(self.lattice), self.grids(n), strict=True))
+
+    def index(self, values: Any) -> Indices:
+        """Cell numbers of the values."""
         columns = split(self.lattice, values)
         return indexed(self.grids(columns[0].size), columns)
 
@@ -218,7 +219,8 @@ class Histogram(Additive):
         """The counts."""
         return [counted(self.grids(len(prepared)), prepared).ravel()]
 
-    def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+    def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+        """Answer or curve, and facts, from what was released alone."""
         grids = self.grids(n)
         shape = tuple(grid.size for grid in grids)
         kept = np.maximum(np.array(noisy, dtype=np.float64), 0).reshape(shape)

@@ -27,7 +27,7 @@ from confide.exact.enclosures import logs_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.exact.unbounded import DiscreteLaplace, laplace
 from confide.ledger.bindings import content
-from confide.releases.release import Charges
+from confide.ledger.costs import Charges
 
 UNIT = 2**12
 """Units in an answer of one: what a record answers is rounded to whole ones, then summed."""
@@ -171,11 +171,17 @@ class Holdout:
     @classmethod
     def simulate(cls, train: Any, holdout: Any, *, seed: int, **parameters: Any) -> Holdout:
         """A repeatable one, for study: its noise comes from a seed, so it is not private."""
+        entropy = SeededEntropy(_checks.integer(0, seed=seed))
+        return cls.replayed(train, holdout, entropy=entropy, **parameters)
+
+    @classmethod
+    def replayed(cls, train: Any, holdout: Any, *, entropy: Entropy, **parameters: Any) -> Holdout:
+        """One whose noise is made of the words that are given, for checks: not private."""
         if parameters.get("ledger") is not None:
             raise InvalidInput("no ledger for a simulation", "one", "It is not a release.")
         made = cls(train, holdout, **parameters)
         made.simulated = True
-        made._entropy = SeededEntropy(_checks.integer(0, seed=seed))
+        made._entropy = entropy
         return made
 
     @property

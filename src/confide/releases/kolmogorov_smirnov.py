@@ -16,6 +16,7 @@ from confide.errors import InvalidInput
 from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_ceiling, logs_ceiling
 from confide.exact.entropy import Entropy
+from confide.exact.parts import Part
 from confide.lattice import Lattice
 from confide.releases.release import Indices, Progress, Recipe, bounded, checked
 from confide.releases.sequences import Layers, Sequences, layers
@@ -83,15 +84,6 @@ class KolmogorovSmirnov(Recipe):
         if self.size is not None and self.points is not None:
             _feasible(self.size, self.points)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The public parameters."""
-        return {
-            "lattice": self.lattice.to_dict(),
-            "epsilon": self.epsilon,
-            "size": self.size,
-            "points": self.points,
-        }
-
     def shape(self, n: int) -> tuple[int, int]:
         """Size of the synthetic data set and number of cells for n records."""
         points = self.points or default_points(n, self.epsilon)
@@ -113,19 +105,31 @@ class KolmogorovSmirnov(Recipe):
         """The certified loss: twice ln(1/p)."""
         return logs_ceiling([(Fraction(ONE, self.parameter), 2)])
 
-    def _index(self, values: Any) -> Indices:
+    def lattices(self, n: int) -> dict[str, Lattice]:
+        """The lattice that records are put on."""
+        return {"": self.grid(n)}
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """Blocks of sequences, and whether one that is drawn is kept."""
+        return prepared.parts()  # type: ignore[no-any-return]
+
+    def index(self, values: Any) -> Indices:
+        """Cell numbers of the values."""
         grid = self.grid(len(_checks.vector(values=values)))
         return grid.index(values).astype(np.int64)
 
-    def _prepare(self, indices: Indices, tell: Progress) -> Layers:
+    def prepare(self, indices: Indices, tell: Progress) -> Layers:
+        """What can be worked out before anything is drawn."""
         size, points = self.shape(len(indices))
         upto = np.bincount(indices, minlength=points).cumsum()
         return layers(Sequences(tuple(upto.tolist()), size), self.parameter, tell)
 
-    def _draw(self, prepared: Layers, entropy: Entropy) -> list[int]:
+    def draw(self, prepared: Layers, entropy: Entropy) -> list[int]:
+        """What is released: integers and fair words only."""
         return prepared.draw(entropy)
 
-    def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+    def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+        """Answer or curve, and facts, from what was released alone."""
         size, points = self.shape(n)
         facts = {"size": size, "points": points}
         curve = CellDensity(

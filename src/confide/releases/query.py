@@ -14,6 +14,8 @@ from confide import _checks
 from confide.accounting import exact
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
+from confide.exact.inversion import weighted
+from confide.exact.parts import Part
 from confide.exact.unbounded import DiscreteLaplace, laplace
 from confide.lattice import MAX_SIZE, Lattice
 from confide.releases import noise_intervals
@@ -84,6 +86,9 @@ LEAST_FOR_RANKS = 1e-3
 """Below it the table of weights would be longer than any use of the answer."""
 
 
+ENDS = ("quantile", "lower end", "upper end")
+
+
 @dataclass(frozen=True)
 class Query(Additive):
     """One number about the population, with an interval for both kinds of noise.
@@ -147,17 +152,6 @@ class Query(Additive):
         object.__setattr__(self, "spread", _checks.within(0, 0.9, spread=self.spread))
         object.__setattr__(self, "level", _checks.level(self.level))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The public parameters."""
-        return {
-            "what": self.what,
-            "lattice": None if self.lattice is None else self.lattice.to_dict(),
-            "epsilon": self.epsilon,
-            "q": self.q,
-            "spread": self.spread,
-            "level": self.level,
-        }
-
     def _parts(self, n: int) -> tuple[Fraction, Fraction]:
         """Epsilon of the number itself and of what its interval needs besides."""
         whole = exact(self.epsilon)
@@ -167,7 +161,8 @@ class Query(Additive):
         return whole, Fraction(0)
 
     @cached_property
-    def _ranks(self) -> Ranks:
+    def ranks(self) -> Ranks:
+        """How a quantile and the ends of its interval are drawn."""
         size = bounded(self.lattice).size
         return Ranks(exact(self.epsilon), size, self.q or 0.0, self.level)
 
@@ -192,9 +187,23 @@ class Query(Additive):
 
     def loss(self, n: int) -> float:
         """The certified loss: that of all the integers together."""
-        return self._ranks.loss(n) if self.what == "quantile" else super().loss(n)
+        return self.ranks.loss(n) if self.what == "quantile" else super().loss(n)
 
-    def _index(self, values: Any) -> Indices:
+    def lattices(self, n: int) -> dict[str, Lattice]:
+        """The cells of the values: those of a quantile, or finer ones; none for a count."""
+        if self.lattice is None:
+            return {}
+        return {"": self.lattice if self.what == "quantile" else self.grid}
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The noises' parts; for a quantile the weights of all cells, for it and for two ends."""
+        if self.what != "quantile":
+            return super().parts(prepared)
+        drawn = zip(ENDS, self.ranks.weights(prepared), strict=True)
+        return tuple(Part(name, weighted(each), each) for name, each in drawn if each)
+
+    def index(self, values: Any) -> Indices:
+        """Cell numbers of the values, or 0 and 1 to count."""
         if self.what == "quantile":
             return bounded(self.lattice).index(values).astype(np.int64)
         if self.what != "count":
@@ -215,14 +224,16 @@ class Query(Additive):
         variance = [[integer_variance(prepared)]] if besides else []
         return [[int(prepared.sum())], *variance]
 
-    def _draw(self, prepared: Indices, entropy: Entropy) -> list[int]:
+    def draw(self, prepared: Indices, entropy: Entropy) -> list[int]:
+        """What is released: integers and fair words only."""
         if self.what == "quantile":
-            return self._ranks.draw(prepared, entropy)
-        return super()._draw(prepared, entropy)
+            return self.ranks.draw(prepared, entropy)
+        return super().draw(prepared, entropy)
 
-    def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+    def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+        """Answer or curve, and facts, from what was released alone."""
         if self.what == "quantile":
-            value, low, high = self._ranks.answer(noisy, n, bounded(self.lattice))
+            value, low, high = self.ranks.answer(noisy, n, bounded(self.lattice))
             return self._answer(value, low, high)
         noises = self.noises(n)
         if self.what == "count":

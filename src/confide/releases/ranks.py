@@ -60,7 +60,7 @@ class Ranks:
     level: float
 
     @cached_property
-    def parts(self) -> tuple[Fraction, ...]:
+    def shares(self) -> tuple[Fraction, ...]:
         """Half for the quantile, a quarter for each end."""
         return (self.epsilon / 2, self.epsilon / 4, self.epsilon / 4)
 
@@ -75,12 +75,12 @@ class Ranks:
         """Ranks asked for, some perhaps beyond 0 .. n, where the public bound is the answer."""
         tail = (1 - RANK_RISK) * (1 - self.level) / 2
         low, high = rank_ends(n, self.q, tail)
-        margin = self.reach(self.parts[1])
+        margin = self.reach(self.shares[1])
         return round(self.q * n), low - margin, high + margin
 
     def loss(self, n: int) -> float:
         """The exact loss of the three draws: two times the largest step of the weights, each."""
-        drawn = zip(self.parts, self.targets(n), strict=True)
+        drawn = zip(self.shares, self.targets(n), strict=True)
         return logs_ceiling(
             (largest_step(rank_weights(part)[: n + 1]), 2) for part, rank in drawn if 0 <= rank <= n
         )
@@ -89,7 +89,7 @@ class Ranks:
         """Each cell's weight, for the quantile and the two ends; none where a bound is public."""
         n = len(indices)
         found: list[list[int]] = []
-        for part, rank in zip(self.parts, self.targets(n), strict=True):
+        for part, rank in zip(self.shares, self.targets(n), strict=True):
             if not 0 <= rank <= n:
                 found.append([])
                 continue

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,11 @@ from confide.curves.frames import frame
 from confide.displays import card
 from confide.errors import ConfideWarning, InvalidInput, Mismatch, unquoted
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
 from confide.lattice import Lattice
 from confide.ledger.bindings import content
+from confide.ledger.costs import Charges
+from confide.mechanisms.private import Private
 
 Indices = npt.NDArray[np.int64]
 BOUNDS = (
@@ -42,24 +45,9 @@ a retry of an old charge is still one."""
 MOST_RECORDS = 2**29
 """Sums of the tallest table's entries over so many records stay within 64 bits."""
 
+Noise = DiscreteLaplace | DiscreteGaussian
 Progress = Callable[[float], None]
 """Told the share of the work that is done, from 0 to 1."""
-
-
-class Charges(Protocol):
-    """What a release asks of a ledger."""
-
-    def charge(
-        self,
-        key: str,
-        spec: dict[str, Any],
-        spend: Spend,
-        make: Callable[[], dict[str, Any]],
-        *,
-        data: bytes | None = None,
-        group: tuple[str, str] | None = None,
-    ) -> dict[str, Any]:
-        """Charge, then make; for a key already charged, return what was made then."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -178,16 +166,12 @@ class Release:
         return cls(spec, tuple(noisy), spend, facts, answer=known, curve=drawn, simulated=simulated)
 
 
-class Recipe(ABC):
+class Recipe(Private):
     """Public parameters of a release. Neighbours differ in one record's value; n is public."""
 
-    name: ClassVar[str]
+    role: ClassVar[str] = "release"
     epsilon: float
     delta: float = 0.0
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """The public parameters, as plain values for JSON."""
 
     @abstractmethod
     def loss(self, n: int) -> float:
@@ -198,10 +182,18 @@ class Recipe(ABC):
         return 0.0
 
     @abstractmethod
-    def _index(self, values: Any) -> Indices:
+    def lattices(self, n: int) -> Mapping[str, Lattice]:
+        """The lattice that each column of n records is put on; none where values are 0 and 1."""
+
+    def noises(self, n: int) -> tuple[Noise, ...]:
+        """The noise of each group of sums, for n records; none where something else is drawn."""
+        return ()
+
+    @abstractmethod
+    def index(self, values: Any) -> Indices:
         """Cell numbers of the values, one row a record: the last place with a raw float."""
 
-    def _prepare(self, indices: Indices, tell: Progress) -> Any:
+    def prepare(self, indices: Indices, tell: Progress) -> Any:
         """What can be worked out before anything is drawn, telling the share that is done.
 
         It happens before the ledger is locked, so that what takes long keeps nobody waiting.
@@ -213,11 +205,11 @@ class Recipe(ABC):
         return content(indices)
 
     @abstractmethod
-    def _draw(self, prepared: Any, entropy: Entropy) -> list[int]:
+    def draw(self, prepared: Any, entropy: Entropy) -> list[int]:
         """What is released: integers and fair words only."""
 
     @abstractmethod
-    def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+    def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
         """Answer or curve, and facts, from what was released alone."""
 
     def _advice(self, n: int) -> str:
@@ -257,7 +249,7 @@ class Recipe(ABC):
         progress
             Told the share of a long preparation that is done.
         """
-        indices = self._records(values)
+        indices = self.admitted(values)
         spec = self._spec(len(indices))
         # Before anything is charged: whether there is noise for this at all, and enough of it.
         if not self.loss(len(indices)) <= self.epsilon:
@@ -272,10 +264,10 @@ class Recipe(ABC):
             )
         if advice := self._advice(len(indices)):
             warnings.warn(advice, ConfideWarning, stacklevel=3)
-        prepared = self._prepare(indices, progress or _silent)
+        prepared = self.prepare(indices, progress or _silent)
 
         def make() -> dict[str, Any]:
-            noisy = tuple(self._draw(prepared, SystemEntropy()))
+            noisy = tuple(self.draw(prepared, SystemEntropy()))
             return self._open(spec, noisy, simulated=False).to_dict()
 
         if ledger is None:
@@ -301,13 +293,14 @@ class Recipe(ABC):
     def simulate(self, values: Any, *, seed: int) -> Release:
         """A repeatable release with the same law, stamped as simulated. Not private."""
         entropy = SeededEntropy(_checks.integer(0, seed=seed))
-        indices = self._records(values)
-        noisy = tuple(self._draw(self._prepare(indices, _silent), entropy))
+        indices = self.admitted(values)
+        noisy = tuple(self.draw(self.prepare(indices, _silent), entropy))
         return self._open(self._spec(len(indices)), noisy, simulated=True)
 
     @unquoted("values that can be read")
-    def _records(self, values: Any) -> Indices:
-        indices = self._index(values)
+    def admitted(self, values: Any) -> Indices:
+        """What `index` makes of the values; more records than sums can hold are refused."""
+        indices = self.index(values)
         if len(indices) > MOST_RECORDS:
             raise InvalidInput(f"at most {MOST_RECORDS} records", str(len(indices)))
         return indices
@@ -320,7 +313,7 @@ class Recipe(ABC):
         return {"method": self.name, "n": n, **cost}
 
     def _open(self, spec: dict[str, Any], noisy: tuple[int, ...], *, simulated: bool) -> Release:
-        found = self._finish(noisy, spec["n"])
+        found = self.finish(noisy, spec["n"])
         return Release(
             spec,
             noisy,

@@ -15,6 +15,7 @@ from confide._types import Floats, Integers
 from confide.exact.clamped import ONE
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, weighted
+from confide.exact.parts import Part
 from confide.releases.release import Progress
 
 DIGITS = 128
@@ -81,7 +82,7 @@ class Layers:
         """Counts of one sequence."""
         while True:
             at = int(self._choice.draw(entropy, 1)[0])
-            table = self._table(self.blocks[at].last)
+            table = self.table(self.blocks[at].last)
             counts = self.sequences.draw(table, entropy, self.bits)
             keep = self.keeping(at, self.sequences.score(counts))
             if int(keep.draw(entropy, 1)[0]) == 0:
@@ -91,14 +92,24 @@ class Layers:
     def _choice(self) -> Inversion:
         return weighted(self.weights, self.bits)
 
+    def parts(self) -> tuple[Part, ...]:
+        """The choice of a block, and the coin that keeps a sequence of each block's first score."""
+        coins = [self.keeping(at, block.first) for at, block in enumerate(self.blocks)]
+        return (
+            Part("block", self._choice, tuple(self.weights)),
+            *(Part(f"kept, block {at}", coin, enclosure=coin.enclosure)
+              for at, coin in enumerate(coins)),
+        )  # fmt: skip
+
     @cached_property
-    def _table(self) -> Callable[[int], list[dict[int, int]]]:
+    def table(self) -> Callable[[int], list[dict[int, int]]]:
+        """How many sequences of each score there are, up to a score."""
         return lru_cache(maxsize=16)(self.sequences.table)
 
     def keeping(self, at: int, score: int) -> Inversion:
         """Outcome 0, with the probability that a sequence drawn from this block is kept."""
         block = self.blocks[at]
-        number, weight = self._table(block.last)[-1][self.sequences.size], self.weights[at]
+        number, weight = self.table(block.last)[-1][self.sequences.size], self.weights[at]
         end = None if block.last == self.sequences.n else block.last + 1
 
         def enclosure(bits: int) -> tuple[list[int], list[int]]:

@@ -15,9 +15,9 @@ from confide.accounting import exact
 from confide.exact.entropy import Entropy
 from confide.exact.unbounded import DiscreteLaplace, laplace, sensitivity
 from confide.lattice import Lattice
-from confide.releases.additive import Additive, Noise, Totals
+from confide.releases.additive import Additive, Totals
 from confide.releases.columns import Bounds, cell_density, counted, indexed, named, split
-from confide.releases.release import Indices, bounded, checked
+from confide.releases.release import Indices, Noise, bounded, checked
 
 UNIT = 2**20
 """Units of a record's entry in one: rounding moves an entry by 2**-21 at most in one column."""
@@ -76,7 +76,12 @@ class TableRelease(Additive):
         """The same for all sums."""
         return (self.noise(n),)
 
-    def _index(self, values: Any) -> Indices:
+    def lattices(self, n: int) -> dict[str, Lattice]:
+        """The lattices that records are put on."""
+        return dict(zip(named(self.lattice), self.grids, strict=True))
+
+    def index(self, values: Any) -> Indices:
+        """Cell numbers of the values."""
         return indexed(self.grids, split(self.lattice, values))
 
     def sums(self, prepared: Indices, entropy: Entropy) -> list[Totals]:
@@ -87,7 +92,8 @@ class TableRelease(Additive):
             sums = np.tensordot(sums, table, axes=(0, 1))
         return [sums.ravel()]
 
-    def _finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+    def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+        """Answer or curve, and facts, from what was released alone."""
         shape = (len(self.table(n)),) * self._dimensions
         coefficients = np.array([value / (n * UNIT) for value in noisy]).reshape(shape)
         kept = np.maximum(self._masses(coefficients, n), 0)
@@ -142,10 +148,6 @@ class Series(TableRelease):
         if self.terms is not None:
             most = min(MOST_TERMS, self.cells - 1)
             object.__setattr__(self, "terms", _checks.integer(1, most, terms=self.terms))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The public parameters."""
-        return {"lattice": self.lattice.to_dict(), "epsilon": self.epsilon, "terms": self.terms}
 
     def size(self, n: int) -> int:
         """Number of coefficients released for n records."""

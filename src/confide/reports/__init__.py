@@ -12,31 +12,22 @@ from confide.reports.files import (
     Files as Files,
 )
 from confide.reports.files import (
-    cells_from_table,
-    cells_to_arrow,
     from_table,
     read,
-    read_cells,
     to_arrow,
     to_pandas,
     to_polars,
     write,
-    write_cells,
 )
 from confide.reports.files import not_replaced as not_replaced
-from confide.reports.stamps import CellStamp as CellStamp
 from confide.reports.stamps import Stamp as Stamp
 
 __all__ = [
     "Reports",
-    "cells_from_table",
-    "cells_to_arrow",
     "from_table",
     "read",
-    "read_cells",
     "to_arrow",
     "to_pandas",
     "to_polars",
     "write",
-    "write_cells",
 ]

@@ -14,16 +14,17 @@ from confide._types import Floats
 from confide.errors import BadRows, BadType, InvalidInput, Mismatch, extra
 from confide.files import arrow, formats, parse
 from confide.files.paths import expand, named, writable
-from confide.mechanisms import CellReports, Joint, Mechanism, Partition, Reports
+from confide.mechanisms import Joint, Mechanism, Partition, Reports
 from confide.reports import rows as marks
-from confide.reports.stamps import CellStamp, Stamp, differs, unknown
+from confide.reports.stamps import Stamp, differs, unknown
 
 
 def to_arrow(reports: Reports, *, name: str = "report") -> Any:
     """An Arrow table with the mechanism in its metadata.
 
     Rows are in the order of the reports, which can give answers away: see `Mechanism.privatize`.
-    Joint reports have a column for each part, under the part's name.
+    Joint reports have a column for each question, under its name; vector reports of a partition
+    have columns of lists, ``w`` and ``z``.
 
     Examples
     --------
@@ -32,6 +33,8 @@ def to_arrow(reports: Reports, *, name: str = "report") -> Any:
     >>> from_table(to_arrow(made)).mechanism == made.mechanism
     True
     """
+    if isinstance(reports.mechanism, Partition):
+        return _vectors_to_arrow(reports, reports.mechanism)
     parts = {key or name: part for key, part in reports.mechanism.marginals.items()}
     columns = reports.indices.reshape(len(reports), len(parts)).T
     table = arrow.arrow().table(dict(zip(parts, map(np.ascontiguousarray, columns), strict=True)))
@@ -64,7 +67,7 @@ def from_table(
         Arrow, pandas or polars table, or a dict of columns.
     column
         A column, or two or three that make joint reports; by default all that the table says are
-        reports, or its only one.
+        reports, or its only one. Vector reports of a partition have columns of their own.
     mechanism
         What made them: needed where the table does not say (only Arrow does), checked where it
         does.
@@ -74,6 +77,9 @@ def from_table(
     bare = arrow.table_of(table)
     where = "the table"
     stamp = Stamp.read(bare.schema.metadata, where)
+    if (partition := _partition_of(stamp, column, mechanism, where)) is not None:
+        simulated = simulated if stamp is None else stamp.simulated
+        return _vectors(bare, partition, simulated=simulated, where=where)
     made = Made.of(bare.schema.names, stamp, column, mechanism, where, simulated=simulated)
     return made.reports(bare, plain=False, where=where)
 
@@ -189,7 +195,8 @@ def write(
     """Write reports to a Parquet or CSV file in random order, whole or not at all.
 
     Simulated reports have nothing to hide and stay in their order. CSV holds the integers only; it
-    cannot say that reports are simulated, so those are refused.
+    cannot say that reports are simulated, so those are refused, and it has no lists for the vector
+    reports of a partition.
 
     Parameters
     ----------
@@ -206,7 +213,8 @@ def write(
         has seen, the second ones cost epsilon again.
     """
     path = Path(path)
-    writable(path, formats.written())
+    lists = isinstance(reports.mechanism, Partition)
+    writable(path, SUFFIXES if lists else formats.written())
     not_replaced(path, replace)
     if reports.simulated and not formats.format_of(path).stamped:
         raise InvalidInput(
@@ -233,6 +241,8 @@ def read(
         source.require([column] if isinstance(column, str) else column)
     where, size = source.where, source.path.stat().st_size
     stamp = Stamp.read(source.metadata, where)
+    if (partition := _partition_of(stamp, column, mechanism, where)) is not None:
+        return _read_vectors(source, partition, simulated=stamp is not None and stamp.simulated)
     made = Made.of(source.names, stamp, column, mechanism, where)
     parts: list[Any] = []
     rows = 0
@@ -294,7 +304,7 @@ class Files:
             Columns of public numbers to read along.
         """
         sources = tuple(formats.source(path) for path in expand(paths, formats.readable()))
-        stamps = [Stamp.read(source.metadata, source.where) for source in sources]
+        stamps = [Stamp.of_answers(source.metadata, source.where) for source in sources]
         for source, stamp in zip(sources, stamps, strict=True):
             if mechanisms is None and stamp is None:
                 raise unknown(source.where)
@@ -419,62 +429,49 @@ def columns_of(partition: Partition) -> tuple[str, ...]:
     return ("z",) if partition.classify else ("w", "z")
 
 
-def cells_to_arrow(reports: CellReports) -> Any:
-    """An Arrow table of vector reports, with the partition in its metadata.
+def _partition_of(
+    stamp: Stamp | None,
+    column: str | Sequence[str] | None,
+    mechanism: Mechanism | None,
+    where: str,
+) -> Partition | None:
+    """The partition that made the vector reports of a table; None where it holds single answers."""
+    asked = mechanism if isinstance(mechanism, Partition) else None
+    found = stamp.mechanisms[""] if stamp is not None and stamp.vectors else None
+    if asked is None and found is None:
+        return None
+    if column is not None:
+        raise InvalidInput(
+            f"no column for the vector reports of a partition in {where}", "one",
+            "Their columns have names of their own.",
+        )  # fmt: skip
+    if asked is not None and stamp is not None and found != asked:
+        raise differs(columns_of(asked), where)
+    if mechanism is not None and found is not None and asked is None:
+        raise differs([""], where)
+    made = asked if found is None else found
+    assert isinstance(made, Partition)
+    return made
 
-    Examples
-    --------
-    >>> from confide import Cells, Partition
-    >>> partition = Partition(Cells(low=[0], high=[1], shape=[4]), bound=1.0, epsilon=2.0)
-    >>> made = partition.privatize([0.1, 0.7], [0.5, -1.0])
-    >>> table = cells_to_arrow(made)
-    >>> table.column_names, bool((cells_from_table(table).values == made.values).all())
-    (['w', 'z'], True)
-    """
+
+def _vectors_to_arrow(reports: Reports, partition: Partition) -> Any:
     pa = arrow.arrow()
-    size = reports.mechanism.cells.size
+    size = partition.cells.size
     rows = max(1, CHUNK // size)
     columns = {}
-    for at, name in enumerate(columns_of(reports.mechanism)):
+    for at, name in enumerate(columns_of(partition)):
         chunks = []
         for start in range(0, max(len(reports), 1), rows):
-            part = np.ascontiguousarray(reports.values[start : start + rows, at])
+            part = np.ascontiguousarray(reports.indices[start : start + rows, at])
             ends = pa.array(np.arange(len(part) + 1, dtype=np.int32) * np.int32(size))
             chunks.append(pa.ListArray.from_arrays(ends, pa.array(part.ravel())))
         columns[name] = pa.chunked_array(chunks)
-    stamp = CellStamp(reports.mechanism, reports.simulated)
+    stamp = Stamp({"": partition}, reports.simulated)
     return pa.table(columns).replace_schema_metadata(stamp.metadata())
 
 
-def cells_from_table(
-    table: Any,
-    *,
-    partition: Partition | None = None,
-    simulated: bool = False,
-    where: str = "the table",
-) -> CellReports:
-    """The vector reports in a table.
-
-    Parameters
-    ----------
-    table
-        Arrow, pandas or polars table, or a dict of columns.
-    partition
-        What made them: needed where the table does not say (only Arrow does), checked where it
-        does.
-    simulated
-        Whether they are simulated, where the table does not say.
-    where
-        The table, for a message.
-    """
-    bare = arrow.table_of(table)
-    stamp = CellStamp.read(bare.schema.metadata, where)
-    if stamp is not None:
-        if partition is not None and stamp.partition != partition:
-            raise differs(columns_of(partition), where)
-        partition, simulated = stamp.partition, stamp.simulated
-    if partition is None:
-        raise unknown(where)
+def _vectors(bare: Any, partition: Partition, *, simulated: bool, where: str) -> Reports:
+    """The vector reports in an Arrow table."""
     size, parts = partition.cells.size, []
     for name in columns_of(partition):
         expected = f"lists of {size} whole numbers in column {name!r} of {where}"
@@ -486,59 +483,23 @@ def cells_from_table(
         if lists.null_count or numbers.null_count or lengths.unique().to_pylist() != [size]:
             raise InvalidInput(expected, "others" if len(lists) else "no rows")
         parts.append(numbers.to_numpy(zero_copy_only=False).reshape(len(lists), size))
-    return CellReports(np.stack(parts, axis=1), partition, simulated=simulated)
+    return Reports(np.stack(parts, axis=1), partition, simulated=simulated)
 
 
-def write_cells(
-    reports: CellReports,
-    path: str | Path,
-    *,
-    keep_order: bool = False,
-    replace: bool = False,
-) -> None:
-    """Write vector reports to a Parquet file in random order, whole or not at all.
-
-    Simulated reports have nothing to hide and stay in their order.
-
-    Parameters
-    ----------
-    reports
-        What to write.
-    path
-        The file.
-    keep_order
-        Write them in their order, which can give answers away: see `Mechanism.privatize`.
-    replace
-        Replace a file that is there. If it holds other reports of the same people that anybody
-        has seen, the second ones cost epsilon again.
-    """
-    path = Path(path)
-    writable(path, SUFFIXES)
-    not_replaced(path, replace)
-    table = cells_to_arrow(reports)
-    if not (keep_order or reports.simulated):
-        table = arrow.mixed(table)
-    formats.write(table, path, replace=replace)
-
-
-def read_cells(path: str | Path, *, partition: Partition | None = None) -> CellReports:
-    """Read the vector reports of a Parquet file."""
-    source = formats.source(expand([path], SUFFIXES)[0])
-    stamp = CellStamp.read(source.metadata, source.where)
-    if stamp is None and partition is None:
-        raise unknown(source.where)
-    made = partition if stamp is None else stamp.partition
-    assert made is not None
+def _read_vectors(source: formats.Source, partition: Partition, *, simulated: bool) -> Reports:
+    """The vector reports of a Parquet file."""
+    if source.text:
+        raise InvalidInput("a .parquet file of vector reports", named(source.path))
     batches, held, size = [], 0, source.path.stat().st_size
-    for batch in source.batches(columns_of(made)):
+    for batch in source.batches(columns_of(partition)):
         batches.append(batch)
         held += sum(_held(column) for column in batch.columns)
-        advice = "Take tables.cell_sums, which holds no reports in memory."
+        advice = "Take tables.counts, which holds no reports in memory."
         _limits.check_held(held, size, source.where, advice)
     if not any(batch.num_rows for batch in batches):
         raise InvalidInput(f"rows in {source.where}", "none")
-    table = arrow.arrow().Table.from_batches(batches).replace_schema_metadata(source.metadata)
-    return cells_from_table(table, partition=partition, where=source.where)
+    table = arrow.arrow().Table.from_batches(batches)
+    return _vectors(table, partition, simulated=simulated, where=source.where)
 
 
 def _held(column: Any) -> int:

@@ -23,7 +23,8 @@ class Stamp:
     Parameters
     ----------
     mechanisms
-        What made each column, by name.
+        What made each column, by name; of a table of vector reports the one `Partition` that made
+        all its columns, under the name ''.
     simulated
         Whether the reports were drawn from a seed.
     survey
@@ -34,17 +35,22 @@ class Stamp:
     simulated: bool = False
     survey: Mapping[str, Any] | None = None
 
+    @property
+    def vectors(self) -> bool:
+        """Whether the reports are vectors of a partition."""
+        return any(isinstance(each, Partition) for each in self.mechanisms.values())
+
     def metadata(self) -> dict[bytes, bytes]:
         """The schema metadata that says so."""
-        text = {
-            "version": VERSION,
-            "simulated": self.simulated,
-            "columns": {
-                name: {"fingerprint": mechanism.fingerprint, "mechanism": mechanism.to_dict()}
-                for name, mechanism in self.mechanisms.items()
-            },
-            "survey": self.survey,
+        entries = {
+            name: {"fingerprint": mechanism.fingerprint, "mechanism": mechanism.to_dict()}
+            for name, mechanism in self.mechanisms.items()
         }
+        text: dict[str, Any] = {"version": VERSION, "simulated": self.simulated}
+        if self.vectors:
+            text["partition"] = entries[""]
+        else:
+            text |= {"columns": entries, "survey": self.survey}
         return {KEY: json.dumps(text, separators=(",", ":")).encode()}
 
     @classmethod
@@ -53,30 +59,49 @@ class Stamp:
         if not metadata or KEY not in metadata:
             return None
         fields = _fields(metadata, where)
-        if "partition" in fields:
-            raise InvalidInput(
-                f"reports of single answers in {where}",
-                "vector reports of a partition",
-                "Read them with reports.read_cells, add them up with tables.cell_sums.",
-            )
         damaged = _damaged(where)
+        vectors = "partition" in fields
         try:
-            simulated, survey = fields["simulated"], fields["survey"]
-            entries = fields["columns"].values()
-            mechanisms.affordable((entry["mechanism"] for entry in entries), where)
+            simulated, survey = fields["simulated"], None if vectors else fields["survey"]
+            entries = {"": fields["partition"]} if vectors else fields["columns"]
+            mechanisms.affordable((entry["mechanism"] for entry in entries.values()), where)
             made = {
                 name: (mechanisms.from_dict(entry["mechanism"]), entry["fingerprint"])
-                for name, entry in fields["columns"].items()
+                for name, entry in entries.items()
             }
         except (KeyError, TypeError, AttributeError):
             raise damaged from None
+        if any(isinstance(each, Partition) is not vectors for each, _ in made.values()):
+            raise damaged
         if not made or not isinstance(simulated, bool):
             raise damaged
         if not isinstance(survey, (Mapping, type(None))):
             raise damaged
         for name, (mechanism, fingerprint) in made.items():
-            _unchanged(mechanism, fingerprint, f"column {name!r} in {where}")
+            _unchanged(mechanism, fingerprint, f"column {name!r} in {where}" if name else where)
         return cls({name: mechanism for name, (mechanism, _) in made.items()}, simulated, survey)
+
+    @classmethod
+    def of_answers(cls, metadata: Mapping[bytes, bytes] | None, where: str) -> Stamp | None:
+        """The stamp of a table of single answers; one of vector reports is refused."""
+        stamp = cls.read(metadata, where)
+        if stamp is not None and stamp.vectors:
+            raise InvalidInput(
+                f"reports of single answers in {where}",
+                "vector reports of a partition",
+                "Read them with reports.read, add them up with tables.counts.",
+            )
+        return stamp
+
+    @classmethod
+    def of_vectors(cls, metadata: Mapping[bytes, bytes] | None, where: str) -> Stamp | None:
+        """The stamp of a table of vector reports; one of single answers is refused."""
+        stamp = cls.read(metadata, where)
+        if stamp is not None and not stamp.vectors:
+            raise InvalidInput(
+                f"vector reports of a partition in {where}", "reports of single answers"
+            )
+        return stamp
 
     def made(self, names: Sequence[str], where: str) -> Mechanism:
         """What made one column, or jointly several."""
@@ -90,54 +115,6 @@ class Stamp:
         if len(names) == 1:
             return self.mechanisms[names[0]]
         return Joint({name: self.mechanisms[name] for name in names})
-
-
-@dataclass(frozen=True)
-class CellStamp:
-    """What made the vector reports of a table, kept in the metadata of its schema.
-
-    Parameters
-    ----------
-    partition
-        The partition.
-    simulated
-        Whether the reports were drawn from a seed.
-    """
-
-    partition: Partition
-    simulated: bool = False
-
-    def metadata(self) -> dict[bytes, bytes]:
-        """The schema metadata that says so."""
-        text = {
-            "version": VERSION,
-            "simulated": self.simulated,
-            "partition": {
-                "fingerprint": self.partition.fingerprint,
-                "mechanism": self.partition.to_dict(),
-            },
-        }
-        return {KEY: json.dumps(text, separators=(",", ":")).encode()}
-
-    @classmethod
-    def read(cls, metadata: Mapping[bytes, bytes] | None, where: str) -> CellStamp | None:
-        """The stamp in some metadata, None where there is none; a damaged one is refused."""
-        if not metadata or KEY not in metadata:
-            return None
-        fields = _fields(metadata, where)
-        if "columns" in fields:
-            raise InvalidInput(
-                f"vector reports of a partition in {where}", "reports of single answers"
-            )
-        try:
-            simulated, entry = fields["simulated"], fields["partition"]
-            made, fingerprint = Partition.from_dict(entry["mechanism"]), entry["fingerprint"]
-        except (KeyError, TypeError, AttributeError):
-            raise _damaged(where) from None
-        if not isinstance(simulated, bool):
-            raise _damaged(where)
-        _unchanged(made, fingerprint, where)
-        return cls(made, simulated)
 
 
 def _fields(metadata: Mapping[bytes, bytes], where: str) -> Mapping[str, Any]:
@@ -155,7 +132,7 @@ def _damaged(where: str) -> InvalidInput:
     return InvalidInput(f"the whole metadata of confide in {where}", "parts of it")
 
 
-def _unchanged(made: Mechanism | Partition, fingerprint: Any, where: str) -> None:
+def _unchanged(made: Mechanism, fingerprint: Any, where: str) -> None:
     if made.fingerprint != fingerprint:
         raise Mismatch(
             f"the fingerprint {made.fingerprint} of {where}",

@@ -16,6 +16,7 @@ from confide.sampling.references import (
     Sample,
     reference_from_dict,
 )
+from confide.sampling.register import from_dict
 from confide.sampling.sampler import Sampler, Samples
 
 __all__ = [
@@ -37,5 +38,6 @@ __all__ = [
     "SampleLaw",
     "Sampler",
     "Samples",
+    "from_dict",
     "reference_from_dict",
 ]

@@ -82,7 +82,7 @@ class SampleLaw:
         for start in range(0, n, share):
             settled = self.mechanism.reseeded(entropy)
             weights = settled.weigh(self.log_ratio)
-            numbers = settled._draw(weights, entropy, min(share, n - start))
+            numbers = settled.draw(weights, entropy, min(share, n - start))
             parts.append(settled.locate(numbers))
         return np.concatenate(parts)
 
@@ -224,7 +224,7 @@ class BoostedLaw:
         """Repeatable draws, one row each. Not private."""
         n = _checks.integer(1, n=n)
         entropy = SeededEntropy(_checks.integer(0, seed=seed))
-        return self.mechanism.locate(self.mechanism._draw(self.boosting, entropy, n))
+        return self.mechanism.locate(self.mechanism.draw(self.boosting, entropy, n))
 
     @property
     def facts(self) -> Mapping[str, Any]:

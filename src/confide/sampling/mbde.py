@@ -6,10 +6,11 @@ Built for reproduction and comparison: `Mollifier` is nearer to the records at e
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,13 +20,15 @@ from confide.accounting import checked_epsilon
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_ceiling
 from confide.exact.entropy import Entropy
+from confide.exact.inversion import weighted
+from confide.exact.parts import Part
 from confide.lattice import CHUNK
 from confide.ledger.bindings import content
 from confide.sampling.boosting import BOUND, Boosting, boost, thetas
 from confide.sampling.densities import BoostedLaw
 from confide.sampling.mollification import BITS, MARGIN, TOTAL, Weights
 from confide.sampling.ratios import opinions, tried
-from confide.sampling.references import Reference
+from confide.sampling.references import Reference, reference_from_dict
 from confide.sampling.sampler import Numbers, Sampler
 
 FAILURE = 1e-6
@@ -33,6 +36,8 @@ FAILURE = 1e-6
 MOST_EPSILON = 22
 """Beyond it a sample takes a million proposals."""
 MOST_ROUNDS = 100
+NETWORK = "network"
+"""The learner unless one is given."""
 SEED_BITS = 53
 """So that a number passes unharmed through any reader of JSON."""
 
@@ -135,14 +140,14 @@ class MBDE(Sampler):
         """A, the least chance of a proposal, of 2**62."""
         return exp_ceiling(-Fraction(self.epsilon) * (1 - MARGIN) / 2, TOTAL)
 
-    def ratio(self) -> Fraction:
+    def odds(self) -> Fraction:
         """The largest ratio of two probabilities of a sample, over all inputs whatsoever."""
         return Fraction(TOTAL, self.least) ** 2
 
     @_checks.steady
     def law_of(self, records: Any) -> BoostedLaw:
         """The law of one sample of these records, for study by whoever holds them. Private."""
-        return BoostedLaw(self, self._prepare(records))
+        return BoostedLaw(self, self.prepare(records))
 
     def chances(self, boosting: Boosting, points: Floats) -> Weights:
         """The chance of each point as a proposal, of 2**62: an integer within public bounds."""
@@ -162,22 +167,37 @@ class MBDE(Sampler):
         rows: list[Any] = self.locate(numbers).tolist()
         return rows
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; a learner of one's own by its name only."""
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The coin that accepts a proposal, at its least chance; no other is below it."""
+        weights = (self.least, TOTAL - self.least)
+        return (Part("acceptance", weighted(weights), weights),)
+
+    def made_of(self) -> dict[str, Any]:
+        """The fields; a learner of one's own by its name only."""
         return {
-            "mechanism": self.name,
             "reference": self.reference.to_dict(),
             "epsilon": self.epsilon,
-            "learner": "network" if self.learner is None else _name(self.learner),
+            "learner": NETWORK if self.learner is None else _name(self.learner),
             "rounds": self.rounds,
             "schedule": self.schedule,
-            "proposals": self.proposals,
         }
+
+    def stated(self) -> dict[str, Any]:
+        """The public number of proposals."""
+        return {"proposals": self.proposals}
+
+    @classmethod
+    def read(cls, made: Mapping[str, Any]) -> Self:
+        """The inverse of `made_of`, unless the learner was one's own."""
+        _checks.one_of((NETWORK,), learner=made["learner"])
+        others = {key: made[key] for key in ("epsilon", "rounds", "schedule")}
+        return cls(reference=reference_from_dict(made["reference"]), **others)
 
     def __repr__(self) -> str:
         return f"MBDE({self.reference!r}, epsilon={self.epsilon:g}, schedule={self.schedule!r})"
 
-    def _prepare(self, records: Any) -> Boosting:
+    def prepare(self, records: Any) -> Boosting:
+        """All that can be worked out, and can fail, before a draw. Private."""
         table = self.reference.held(records)
         fitted = boost(table, self.reference, self.epsilon, self.rounds, self.learner)
         found = self.scaled(fitted)
@@ -196,7 +216,8 @@ class MBDE(Sampler):
         limit = self.epsilon / (4 * BOUND)
         return Boosting(fitted.rounds, limit / whole if self.schedule == "full" else 1.0)
 
-    def _draw(self, prepared: Boosting, entropy: Entropy, k: int) -> Numbers:
+    def draw(self, prepared: Boosting, entropy: Entropy, k: int) -> Numbers:
+        """Numbers of k independent outcomes."""
         count = self.proposals
         step = max(1, CHUNK // (count + 1))
         parts = []

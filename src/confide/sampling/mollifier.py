@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +19,21 @@ from confide._types import Floats
 from confide.accounting import checked_epsilon
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
+from confide.exact.parts import Part
 from confide.lattice import MAX_SIZE, Categories, Lattice
 from confide.ledger.bindings import content
 from confide.sampling.densities import SampleLaw
 from confide.sampling.mollification import Mollification, Weights
-from confide.sampling.ratios import KDE, LogRatio, Ratio, opinions, tried
-from confide.sampling.references import Reference
+from confide.sampling.ratios import (
+    KDE,
+    Binned,
+    GaussianMixture,
+    LogRatio,
+    Ratio,
+    opinions,
+    tried,
+)
+from confide.sampling.references import Reference, reference_from_dict
 from confide.sampling.sampler import Numbers, Sampler
 
 FEWEST, MOST = 2000, 20_000
@@ -31,8 +42,47 @@ SEED_BITS = 53
 """So that a seed passes unharmed through any reader of JSON."""
 
 
+RATIOS: Mapping[str, Callable[[], Ratio]] = {
+    kind.name: kind for kind in (KDE, GaussianMixture, Binned)
+}
+"""Ratios that come back from their name in JSON, with their own defaults."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A draw from weights that are held fixed."""
+
+    band: Mollification
+    held: Weights
+
+    def draw(self, entropy: Entropy, n: int) -> Numbers:
+        """``n`` independent outcomes."""
+        return self.band.draw(self.held, entropy, n)
+
+
+class Banded(Sampler):
+    """A sampler whose outcomes have integer weights within public bounds, whatever the records."""
+
+    @property
+    @abstractmethod
+    def band(self) -> Mollification:
+        """The bounds of every outcome's weight."""
+
+    def odds(self) -> Fraction:
+        """The largest ratio of two weights of one outcome that the bounds allow."""
+        return self.band.ratio()
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The outcome, with the weights of these records."""
+        return (Part("outcome", Held(self.band, prepared), prepared.tolist()),)
+
+    def draw(self, prepared: Weights, entropy: Entropy, k: int) -> Numbers:
+        """Outcomes with the weights of the records."""
+        return self.band.draw(prepared, entropy, k)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Mollifier(Sampler):
+class Mollifier(Banded):
     """Samples of a respondent's points: one of many public atoms, likelier where the records are.
 
     M atoms are drawn from a public reference with a public seed. The respondent estimates how much
@@ -153,11 +203,10 @@ class Mollifier(Sampler):
         rows: list[Any] = self.locate(numbers).tolist()
         return rows
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; a ratio of one's own by its name only."""
+    def made_of(self) -> dict[str, Any]:
+        """The fields; a ratio by its name only."""
         kind = getattr(self.ratio, "name", None) or getattr(self.ratio, "__name__", "other")
         return {
-            "mechanism": self.name,
             "reference": self.reference.to_dict(),
             "epsilon": self.epsilon,
             "ratio": str(kind),
@@ -165,17 +214,23 @@ class Mollifier(Sampler):
             "seed": self.seed,
         }
 
+    @classmethod
+    def read(cls, made: Mapping[str, Any]) -> Self:
+        """The inverse of `made_of`, but for what is not in a ratio's name."""
+        reference = reference_from_dict(made["reference"])
+        ratio = RATIOS[_checks.one_of(tuple(RATIOS), ratio=made["ratio"])]()
+        others = {key: made[key] for key in ("epsilon", "atoms", "seed")}
+        return cls(reference=reference, ratio=ratio, **others)
+
     def __repr__(self) -> str:
         return f"Mollifier({self.reference!r}, epsilon={self.epsilon:g}, atoms={self.size})"
 
-    def _prepare(self, records: Any) -> Weights:
+    def prepare(self, records: Any) -> Weights:
+        """Weights of the atoms."""
         return self.weigh(self.law_of(records).log_ratio)
 
     def _content(self, records: Any) -> bytes:
         return content(self.reference.held(records))
-
-    def _draw(self, prepared: Weights, entropy: Entropy, k: int) -> Numbers:
-        return self.band.draw(prepared, entropy, k)
 
     def _public(self) -> dict[str, Any]:
         return {"seed": self.seed}
@@ -188,7 +243,7 @@ Axis = Categories | Lattice
 
 
 @dataclass(frozen=True, eq=False)
-class FiniteMollifier(Sampler):
+class FiniteMollifier(Banded):
     """Samples of categorical or mixed records: one cell of a product of categories and lattices.
 
     The shares of the respondent's records in the cells are mollified (equation (8) of Husain,
@@ -303,24 +358,35 @@ class FiniteMollifier(Sampler):
         columns = {name: column.tolist() for name, column in self.locate(numbers).items()}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+    def made_of(self) -> dict[str, Any]:
+        """The fields."""
         masses = None if self.reference is None else np.asarray(self.reference).tolist()
         return {
-            "mechanism": self.name,
             "columns": [{"name": name, **axis.to_dict()} for name, axis in self.columns.items()],
             "epsilon": self.epsilon,
             "reference": masses,
         }
 
-    def _prepare(self, records: Any) -> Weights:
+    @classmethod
+    def read(cls, made: Mapping[str, Any]) -> Self:
+        """The inverse of `made_of`."""
+        columns: dict[str, Axis] = {}
+        for each in made["columns"] if isinstance(made["columns"], list) else [None]:
+            if not isinstance(each, Mapping) or each.get("name") in columns:
+                raise InvalidInput("columns with names of their own", _checks.shown(each))
+            axis = {key: value for key, value in each.items() if key != "name"}
+            words = list(axis) == ["categories"]
+            columns[each.get("name", "")] = (
+                Categories(axis["categories"]) if words else Lattice.from_dict(axis)
+            )
+        return cls(columns, epsilon=made["epsilon"], reference=made["reference"])
+
+    def prepare(self, records: Any) -> Weights:
+        """Weights of the cells."""
         return self.weights(records)
 
     def _content(self, records: Any) -> bytes:
         return content(self.index(records))
-
-    def _draw(self, prepared: Weights, entropy: Entropy, k: int) -> Numbers:
-        return self.band.draw(prepared, entropy, k)
 
 
 def _rebuilt(columns: Mapping[str, Axis], epsilon: float, reference: Any) -> FiniteMollifier:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from confide import _checks
+from confide import _checks, mechanisms
 from confide._types import Floats
 from confide.accounting import Spend
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
+from confide.exact.parts import Part
 from confide.lattice import Categories
 from confide.ledger.bindings import content
 from confide.mechanisms.protocol import Mechanism
@@ -108,13 +110,36 @@ class NaiveSampler(Sampler):
         columns = {name: column.tolist() for name, column in self.locate(numbers).items()}
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "mechanism": self.name,
-            "randomizer": self.mechanism.to_dict(),
-            "epsilon": self.epsilon,
-        }
+    @property
+    def inner(self) -> Mapping[str, Mechanism]:
+        """The randomizer, whose guarantee is that of the samples."""
+        return {"": self.mechanism}
+
+    def odds(self) -> Fraction:
+        """That of the randomizer: a mixture of its laws has no larger one."""
+        return self.mechanism.law.ratio()
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The randomizer's; which record it gets does not matter."""
+        return self.mechanism.parts()
+
+    @classmethod
+    def json_keys(cls) -> tuple[str, ...]:
+        """The mechanism has another name in JSON, where that is the kind."""
+        return ("randomizer",)
+
+    def made_of(self) -> dict[str, Any]:
+        """The randomizer."""
+        return {"randomizer": self.mechanism.to_dict()}
+
+    def stated(self) -> dict[str, Any]:
+        """What a sample costs."""
+        return {"epsilon": self.epsilon}
+
+    @classmethod
+    def read(cls, made: Mapping[str, Any]) -> Self:
+        """The inverse of `made_of`."""
+        return cls(mechanisms.from_dict(made["randomizer"]))
 
     def __repr__(self) -> str:
         return f"NaiveSampler({self.mechanism!r})"
@@ -124,13 +149,15 @@ class NaiveSampler(Sampler):
         numbers: Numbers = np.ravel_multi_index(tuple(columns.T), self.shape).astype(np.int64)
         return numbers
 
-    def _prepare(self, records: Any) -> npt.NDArray[np.int32]:
+    def prepare(self, records: Any) -> npt.NDArray[np.int32]:
+        """All that can be worked out, and can fail, before a draw. Private."""
         return self.mechanism.index(records)
 
     def _content(self, records: Any) -> bytes:
         return content(self.mechanism.index(records))
 
-    def _draw(self, prepared: npt.NDArray[np.int32], entropy: Entropy, k: int) -> Numbers:
+    def draw(self, prepared: npt.NDArray[np.int32], entropy: Entropy, k: int) -> Numbers:
+        """Numbers of k independent outcomes."""
         # Any way to choose will do: privacy rests on the mechanism alone.
         chosen = entropy.words(k, 64) % np.uint64(len(prepared))
         return self._flat(self.mechanism.draw(prepared[chosen.astype(np.int64)], entropy))

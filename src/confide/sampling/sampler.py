@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ from confide import _checks
 from confide.accounting import Spend
 from confide.errors import InvalidInput, unquoted
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.ledger.costs import Charges
+from confide.mechanisms.private import Private
 
 Numbers = npt.NDArray[np.int64]
 
@@ -22,22 +24,7 @@ MAX_SAMPLES = 2**20
 RECORDS = "records that the sampler can take"
 
 
-class Charges(Protocol):
-    """What a sampler asks of a ledger."""
-
-    def charge(
-        self,
-        key: str,
-        spec: dict[str, Any],
-        spend: Spend,
-        make: Callable[[], dict[str, Any]],
-        *,
-        data: bytes | None = None,
-    ) -> Any:
-        """Charge, then make; for a key already charged, return what was made then."""
-
-
-class Sampler(ABC):
+class Sampler(Private):
     """Releases samples of a respondent's data set, each at a cost of epsilon.
 
     Neighbours are any two data sets whatever, of any two sizes: nothing about the records, not
@@ -51,7 +38,6 @@ class Sampler(ABC):
     refused: choose what holds all that a respondent may have, or have them clipped.
     """
 
-    name: ClassVar[str]
     epsilon: float
 
     @property
@@ -60,8 +46,8 @@ class Sampler(ABC):
         """How many outcomes a draw has, numbered from 0."""
 
     @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """The public parameters, as plain values for JSON."""
+    def odds(self) -> Fraction:
+        """The largest ratio of an outcome's probabilities, over all pairs of data sets. Exact."""
 
     @abstractmethod
     def locate(self, numbers: Numbers) -> Any:
@@ -72,7 +58,7 @@ class Sampler(ABC):
         """The same as plain JSON values, one entry a sample."""
 
     @abstractmethod
-    def _prepare(self, records: Any) -> Any:
+    def prepare(self, records: Any) -> Any:
         """All that can be worked out, and can fail, before a draw. Private."""
 
     @abstractmethod
@@ -80,7 +66,7 @@ class Sampler(ABC):
         """What stands for the records in a ledger, whatever order they come in. Private."""
 
     @abstractmethod
-    def _draw(self, prepared: Any, entropy: Entropy, k: int) -> Numbers:
+    def draw(self, prepared: Any, entropy: Entropy, k: int) -> Numbers:
         """Numbers of k independent outcomes: integers and fair words only."""
 
     def settled(self, entropy: Entropy) -> Self:
@@ -131,10 +117,10 @@ class Sampler(ABC):
             )
         settled = self.settled(SystemEntropy())
         with unquoted(RECORDS):
-            prepared = settled._prepare(records)
+            prepared = settled.prepare(records)
 
         def make() -> dict[str, Any]:
-            numbers = settled._draw(prepared, SystemEntropy(), k).tolist()
+            numbers = settled.draw(prepared, SystemEntropy(), k).tolist()
             return {**settled._public(), "numbers": numbers, "samples": settled.rows(numbers)}
 
         if ledger is None or key is None:
@@ -150,8 +136,8 @@ class Sampler(ABC):
         entropy = SeededEntropy(_checks.integer(0, seed=seed))
         settled = self.settled(entropy)
         with unquoted(RECORDS):
-            prepared = settled._prepare(records)
-        numbers = settled._draw(prepared, entropy, k)
+            prepared = settled.prepare(records)
+        numbers = settled.draw(prepared, entropy, k)
         return Samples(numbers, settled, simulated=True)
 
 

@@ -15,8 +15,8 @@ from confide._types import Floats, Integers
 from confide.curves.forms import fingerprint
 from confide.errors import InvalidInput, Mismatch
 from confide.exact.entropy import STREAM, SeededEntropy
+from confide.mechanisms import Partition, Reports
 from confide.mechanisms.laws import Clamped
-from confide.mechanisms.partition import CellReports, Partition
 from confide.summaries import forms
 
 HEADER = ("confide", "version", "n", "simulated", "mechanism")
@@ -81,7 +81,7 @@ class CellSums:
         object.__setattr__(self, "n", n)
 
     @classmethod
-    def of(cls, reports: CellReports | Iterable[CellReports]) -> Self:
+    def of(cls, reports: Reports | Iterable[Reports]) -> Self:
         """Add up reports, or batches of them such as `Partition.stream` makes.
 
         Parameters
@@ -90,8 +90,8 @@ class CellSums:
             Private or simulated reports.
         """
         total: Self | None = None
-        for batch in [reports] if isinstance(reports, CellReports) else reports:
-            if not isinstance(batch, CellReports):
+        for batch in [reports] if isinstance(reports, Reports) else reports:
+            if not isinstance(batch, Reports) or not isinstance(batch.mechanism, Partition):
                 raise InvalidInput("reports of a partition", _checks.shown(batch))
             part = cls._tally(batch)
             total = part if total is None else total + part
@@ -100,8 +100,9 @@ class CellSums:
         return total
 
     @classmethod
-    def _tally(cls, reports: CellReports) -> Self:
-        mechanism, values = reports.mechanism, reports.values
+    def _tally(cls, reports: Reports) -> Self:
+        mechanism, values = reports.mechanism, reports.indices
+        assert isinstance(mechanism, Partition)
         size, levels = mechanism.cells.size, 2 * mechanism.levels + 1
         counts = np.zeros(size, dtype=np.int64)
         if not mechanism.classify:
@@ -127,7 +128,8 @@ class CellSums:
             Seed of the simulation.
         """
         seed = _checks.integer(0, seed=seed)
-        cell, level = mechanism.index(points, responses, SeededEntropy(seed))
+        indices = mechanism.index((points, responses))
+        cell, level = indices[:, 0], mechanism.levels_of(indices, SeededEntropy(seed))
         size, levels = mechanism.cells.size, 2 * mechanism.levels + 1
         inside = cell >= 0
         flat = np.bincount(level[inside] * size + cell[inside], minlength=levels * size)

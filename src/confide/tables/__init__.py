@@ -12,7 +12,6 @@ from confide.tables.asked import Asked, asked
 from confide.tables.counting import counts
 from confide.tables.jobs import Job, summarize
 from confide.tables.pairs import Pair, pair
-from confide.tables.vectors import cell_sums
 
 __all__ = [
     "Asked",
@@ -20,7 +19,6 @@ __all__ = [
     "LeftOut",
     "Pair",
     "asked",
-    "cell_sums",
     "counts",
     "pair",
     "summarize",

@@ -12,14 +12,15 @@ import numpy as np
 
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
-from confide.mechanisms import Joint, Mechanism
+from confide.mechanisms import Joint, Mechanism, Partition
 from confide.reports.rows import CHOICES, GOOD, LeftOut
 from confide.reports.stamps import Stamp, differs
-from confide.summaries import Counts, Groups, Response
+from confide.summaries import CellSums, Counts, Groups, Response
 from confide.summaries.groups import Key
 from confide.tables import faults
 from confide.tables.faults import Grouping, Numbers
 from confide.tables.sources import Opened, grouped, ibis, opened
+from confide.tables.vectors import cell_sums
 
 SUMS = ("sw", "sww", "sy", "syy")
 
@@ -172,6 +173,28 @@ class Query:
 @overload
 def counts(
     table: Any,
+    mechanism: Partition,
+    *,
+    by: None = ...,
+    simulated: bool = ...,
+    invalid: Literal["refuse", "drop"] = ...,
+) -> CellSums: ...
+
+
+@overload
+def counts(
+    table: Any,
+    mechanism: Partition,
+    *,
+    by: str | Sequence[str],
+    simulated: bool = ...,
+    invalid: Literal["refuse", "drop"] = ...,
+) -> Groups[CellSums]: ...
+
+
+@overload
+def counts(
+    table: Any,
     mechanism: Mechanism,
     *,
     column: str | Sequence[str] | None = ...,
@@ -210,20 +233,23 @@ def counts(
     by: str | Sequence[str] | None = None,
     simulated: bool = False,
     invalid: Literal["refuse", "drop"] = "refuse",
-) -> Counts | Groups[Counts]:
+) -> Counts | Groups[Counts] | CellSums | Groups[CellSums]:
     """Count the reports of a table where it lives, with one GROUP BY.
+
+    Vector reports of a `Partition` are added up: their summary is `CellSums`.
 
     Parameters
     ----------
     table
         An Ibis table or expression of any engine; files by path, glob, folder or list of them
         (.parquet, .csv, .csv.gz), which DuckDB reads; or an Arrow, pandas or polars table or a dict
-        of columns.
+        of columns. Vector reports have lists ``w`` and ``z`` of whole numbers, one a cell, as
+        `confide.reports.write` writes them; no ``w`` where the partition classifies.
     mechanism
         What made the reports. Files that say so themselves must say the same.
     column
-        The column of reports; for a joint mechanism one a part, by default the parts' names. By
-        default the table's only column.
+        The column of reports; for a joint mechanism one a question, by default their names. By
+        default the table's only column. Not for vector reports, and neither are the next three.
     response
         A public column of numbers to regress on the answers.
     bounds
@@ -247,7 +273,17 @@ def counts(
     3
     >>> counts(table, mechanism, column="pay", by="region")
     <Groups of 3 reports: 2 by region>
+    >>> from confide import Cells, Partition, reports
+    >>> partition = Partition(Cells(low=[0], high=[1], shape=[4]), bound=1.0, epsilon=2.0)
+    >>> made = partition.simulate([0.1, 0.7], [0.5, -1.0], seed=1)
+    >>> counts(reports.to_arrow(made), partition).n
+    2
     """
+    if isinstance(mechanism, Partition):
+        given = {"column": column, "response": response, "bounds": bounds, "weights": weights}
+        for name in (name for name, value in given.items() if value is not None):
+            raise InvalidInput(f"no {name} with vector reports of a partition", "one")
+        return cell_sums(table, mechanism, by=by, simulated=simulated, invalid=invalid)
     made, left = counted(
         table,
         mechanism,
@@ -330,7 +366,7 @@ def checked(source: Opened, query: Query, simulated: bool) -> bool:
         raise InvalidInput("simulated=True or False", _checks.shown(simulated))
     said = set()
     for metadata, where in source.stamps:
-        stamp = Stamp.read(metadata, where)
+        stamp = Stamp.of_answers(metadata, where)
         said.add(simulated if stamp is None else stamp.simulated)
         if stamp is None:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from confide.errors import InvalidInput, Mismatch
 from confide.mechanisms import Partition
 from confide.reports.files import columns_of
 from confide.reports.rows import BAD_VECTOR, CHOICES, GOOD, NO_REPORT, LeftOut
-from confide.reports.stamps import CellStamp, differs
+from confide.reports.stamps import Stamp, differs
 from confide.summaries import CellSums, Groups
 from confide.summaries.groups import Key
 from confide.tables import faults
@@ -24,59 +24,15 @@ RESPONDENTS = 0
 """Part of the query that counts rows; the columns of numbers follow."""
 
 
-@overload
 def cell_sums(
     table: Any,
     partition: Partition,
     *,
-    by: None = ...,
-    simulated: bool = ...,
-    invalid: Literal["refuse", "drop"] = ...,
-) -> CellSums: ...
-
-
-@overload
-def cell_sums(
-    table: Any,
-    partition: Partition,
-    *,
-    by: str | Sequence[str],
-    simulated: bool = ...,
-    invalid: Literal["refuse", "drop"] = ...,
-) -> Groups[CellSums]: ...
-
-
-def cell_sums(
-    table: Any,
-    partition: Partition,
-    *,
-    by: str | Sequence[str] | None = None,
-    simulated: bool = False,
-    invalid: Literal["refuse", "drop"] = "refuse",
+    by: str | Sequence[str] | None,
+    simulated: bool,
+    invalid: str,
 ) -> CellSums | Groups[CellSums]:
-    """Add up vector reports where they live: unnest the lists and GROUP BY cell and number.
-
-    Parameters
-    ----------
-    table
-        As for `counts`, Parquet the only kind of file. One row a respondent, lists ``w`` and ``z``
-        of whole numbers, one a cell, as `confide.reports.write_cells` writes them; no ``w`` where
-        the partition classifies.
-    partition
-        What made the reports. Files that say so themselves must say the same.
-    by, simulated, invalid
-        As for `counts`.
-
-    Examples
-    --------
-    >>> from confide import Cells, reports
-    >>> partition = Partition(Cells(low=[0], high=[1], shape=[4]), bound=1.0, epsilon=2.0)
-    >>> made = partition.simulate([0.1, 0.7], [0.5, -1.0], seed=1)
-    >>> cell_sums(reports.cells_to_arrow(made), partition).n
-    2
-    """
-    if not isinstance(partition, Partition):
-        raise InvalidInput("a Partition", _checks.shown(partition))
+    """Add up vector reports where they live: unnest the lists and GROUP BY cell and number."""
     _checks.one_of(CHOICES, invalid=invalid)
     grouping = Grouping.of(by)
     source = opened(table, [*columns_of(partition), *grouping.by], grouping.by)
@@ -84,7 +40,7 @@ def cell_sums(
     rows = grouped(_query(source.table, partition, grouping), source.where)
     made, left = _summaries(rows, partition, grouping, stamped, invalid=invalid, where=source.where)
     if left:
-        warnings.warn(LeftOut(left), stacklevel=2)
+        warnings.warn(LeftOut(left), stacklevel=3)
     if by is None:
         return made[()]
     return Groups(grouping.by, made)
@@ -96,8 +52,8 @@ def _checked(source: Opened, partition: Partition, simulated: bool) -> bool:
         raise InvalidInput("simulated=True or False", _checks.shown(simulated))
     said = set()
     for metadata, where in source.stamps:
-        stamp = CellStamp.read(metadata, where)
-        if stamp is not None and stamp.partition != partition:
+        stamp = Stamp.of_vectors(metadata, where)
+        if stamp is not None and stamp.mechanisms[""] != partition:
             raise differs(columns_of(partition), where)
         said.add(simulated if stamp is None else stamp.simulated)
     if len(said) > 1:

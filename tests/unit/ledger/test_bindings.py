@@ -347,10 +347,10 @@ def test_the_digest_is_told_nowhere(ledger: Ledger, capsys: pytest.CaptureFixtur
         told.append(str(error))
     told.append(repr(Secret(bytes.fromhex(secret))))
     # Nor does the ledger hold the secret or the data, in whatever form.
-    for private in (bytes.fromhex(secret), content(recipe._index(MAY))):
+    for private in (bytes.fromhex(secret), content(recipe.index(MAY))):
         assert private not in ledger.path.read_bytes()
         assert private.hex().encode() not in ledger.path.read_bytes().lower()
-    for private in (digest, known, bytes.fromhex(secret), content(recipe._index(MAY))):
+    for private in (digest, known, bytes.fromhex(secret), content(recipe.index(MAY))):
         for text in told:
             assert private.hex() not in text
             assert repr(private)[2:-1] not in text

@@ -34,7 +34,7 @@ class Zero(Entropy):
 
 
 def sums(recipe: Bernstein, rows: list[tuple[float, ...]]) -> np.ndarray:
-    return np.array(recipe._draw(recipe._index(np.array(rows)), Zero()))
+    return np.array(recipe.draw(recipe.index(np.array(rows)), Zero()))
 
 
 def printed(recipe: Bernstein, record: tuple[float, ...], degree: int, width: float) -> np.ndarray:
@@ -90,7 +90,7 @@ def test_curve_is_the_paper_s_polynomial():
     recipe = Bernstein(dict.fromkeys("ab", Lattice(low=0, high=1, size=128)), epsilon=1.0, degree=3)
     heights = np.arange(1.0, 17.0).reshape(4, 4)
     noisy = tuple(int(h * 10 * UNIT) for h in heights.ravel())
-    curve = recipe._finish(noisy, 10)["curve"]
+    curve = recipe.finish(noisy, 10)["curve"]
     x = np.array([[0.2, 0.7], [0.9, 0.4]])
 
     def basis(j: int, at: np.ndarray) -> np.ndarray:
@@ -152,7 +152,7 @@ def test_shift_and_clip():
     def masses(noisy, positive):
         return (
             Bernstein(SMALL, epsilon=1.0, degree=2, positive=positive)
-            ._finish(noisy, 1)["curve"]
+            .finish(noisy, 1)["curve"]
             .masses
         )
 

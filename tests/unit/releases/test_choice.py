@@ -123,7 +123,7 @@ def test_noise_counts_against_a_candidate():
     gaps = []
     for epsilon in (0.01, 50.0):
         choice = Choice(histograms((4, 256), epsilon=epsilon), epsilon=epsilon + 0.5)
-        few, many = choice.exponents(choice._index(values))
+        few, many = choice.exponents(choice.index(values))
         gaps.append(few - many)
     assert gaps[0] > 2 * gaps[1] > 0
 
@@ -181,7 +181,7 @@ def laws(choice, n):
     """Integers around each candidate's weight, the heaviest being one, for every data set."""
     found = {}
     for data in itertools.combinations_with_replacement(range(TINY.size), n):
-        exponents = choice.exponents(choice._index(TINY.centers[list(data)]))
+        exponents = choice.exponents(choice.index(TINY.centers[list(data)]))
         found[data] = [exp_enclosure(x - max(exponents), BITS) for x in exponents]
     return found
 
@@ -269,7 +269,7 @@ def test_one_charge_pays_for_choice_and_release(tmp_path, candidates):
     assert release.curve.facts["epsilon"] == 1.0
     assert choice.loss(400) <= 1.0
     assert choice.slack(400) <= candidates[0].delta
-    fixed = candidates[facts["chosen"]]._finish(release.noisy[1:], 400)
+    fixed = candidates[facts["chosen"]].finish(release.noisy[1:], 400)
     assert np.array_equal(release.curve.masses, fixed["curve"].masses)
     with pytest.raises(Mismatch):
         Choice(candidates[:2], epsilon=1.0).release(values, ledger=ledger, key="density")

@@ -108,12 +108,12 @@ class Grid(Entropy):
 def test_parts_of_a_draw_follow_their_laws_word_for_word():
     noise = DiscreteGaussian(104, bits=8)
     for x in (Fraction(1, 1000), Fraction(1, 3), Fraction(2), Fraction(7)):
-        fell = noise._coin(x).draw(Grid(), 256)
+        fell = noise.coin(x).draw(Grid(), 256)
         assert abs((fell == 0).sum() - 256 * math.exp(-x)) <= 1
     blocks = np.bincount(noise._blocks(Grid(), 256), minlength=8)
     expected = 256 * (1 - np.exp(-1.0 - np.arange(blocks.size)))
     assert np.abs(np.cumsum(blocks) - expected).max() <= 1
-    lower, upper = noise._levels.enclosure(128)
+    lower, upper = noise.levels.enclosure(128)
     assert len(lower) == LEVELS
     assert all(low < high for low, high in zip(lower, upper, strict=True))
 
@@ -275,7 +275,7 @@ def test_sensitivity_is_that_of_all_pairs(width, sizes):
 def test_sums_are_those_of_the_records_one_by_one():
     values = np.random.default_rng(1).random((50, 2))
     recipe = GaussianProcess(PLANE, epsilon=1.0, delta=1e-6, bandwidth=0.1)
-    sums, n = recipe._prepare(recipe._index(values), lambda _: None)
+    sums, n = recipe.prepare(recipe.index(values), lambda _: None)
     tables, size = recipe.tables(50), recipe.grids(50)[0].size
     slow = sum(
         np.multiply.outer(tables[0][:, int(x * size)], tables[1][:, int(y * size)])
@@ -305,8 +305,8 @@ def kernel_estimate(x, values, h):
 
 def quiet(recipe, values):
     """The curve without noise: the sums themselves."""
-    sums, n = recipe._prepare(recipe._index(values), lambda _: None)
-    return recipe._finish(tuple(int(total) for total in sums.ravel()), n)["curve"]
+    sums, n = recipe.prepare(recipe.index(values), lambda _: None)
+    return recipe.finish(tuple(int(total) for total in sums.ravel()), n)["curve"]
 
 
 def test_without_noise_it_is_the_kernel_estimate():
@@ -468,7 +468,7 @@ def test_the_nearest_density():
     assert nearest(few) == pytest.approx(np.array([0.5, 0, 0.1]))
     recipe = GaussianProcess(UNIT, epsilon=1.0, delta=1e-6, bandwidth=0.5)
     points = recipe.tables(10)[0].shape[0]
-    assert np.allclose(recipe._finish((-1,) * points, 10)["curve"].pdf([0.1, 0.9]), 1)
+    assert np.allclose(recipe.finish((-1,) * points, 10)["curve"].pdf([0.1, 0.9]), 1)
 
 
 def test_the_default_bandwidth_is_public_and_shrinks():

@@ -265,7 +265,7 @@ def test_works_for_any_data(n, epsilon, where):
     assert release.curve.masses.sum() == pytest.approx(1)
     assert 0 < recipe.loss(n) <= epsilon
     if epsilon == 100.0:
-        counts = np.bincount(recipe._index(values), minlength=points)
+        counts = np.bincount(recipe.index(values), minlength=points)
         seen = sequences(counts, size)
         assert seen.score(release.noisy) == seen.least
 
@@ -277,7 +277,7 @@ def test_distance_to_the_data_is_small(n, size, limit):
     values = np.random.default_rng(3).beta(2, 5, n)
     recipe = KolmogorovSmirnov(UNIT, epsilon=1.0, size=size, points=100)
     shares = []
-    prepared = recipe._prepare(recipe._index(values), shares.append)
+    prepared = recipe.prepare(recipe.index(values), shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert len(shares) > 5
@@ -285,7 +285,7 @@ def test_distance_to_the_data_is_small(n, size, limit):
     data = recipe.grid(n).edges
     found = []
     for _ in range(6):
-        curve = recipe._finish(tuple(recipe._draw(prepared, entropy)), n)["curve"]
+        curve = recipe.finish(tuple(recipe.draw(prepared, entropy)), n)["curve"]
         below = np.searchsorted(np.sort(values), data) / n
         found.append(np.abs(curve.cdf(data) - below).max())
     assert np.mean(found) <= limit

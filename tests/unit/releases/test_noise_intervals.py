@@ -192,9 +192,9 @@ def test_ranks_of_an_interval_are_as_near_as_they_may_be(n: int, q: float) -> No
 
 def test_a_mean_is_that_of_the_centres_of_cells() -> None:
     query = Query("mean", PAY, epsilon=1.0, spread=0)
-    sums = sum(query._index([120.0, 150.0, 270.0]).tolist())
-    answer = query._finish((sums,), 3)["answer"]
-    centres = query.grid.centers[query._index([120.0, 150.0, 270.0])]
+    sums = sum(query.index([120.0, 150.0, 270.0]).tolist())
+    answer = query.finish((sums,), 3)["answer"]
+    centres = query.grid.centers[query.index([120.0, 150.0, 270.0])]
     assert answer["value"] == pytest.approx(centres.mean(), abs=1e-10)
     assert answer["value"] == pytest.approx(180, abs=0.5 * 200 / MAX_SIZE)
 
@@ -218,7 +218,7 @@ def test_an_answer_has_the_interval_of_its_integers() -> None:
     sums, squares = mean.noises(n)
     cells = variance_cells(n)
     drawn = (n * MAX_SIZE // 4, (n * cells) ** 2 // 50)
-    answer = mean._finish(drawn, n)["answer"]
+    answer = mean.finish(drawn, n)["answer"]
     rounding = 2 * math.sqrt(0.02) * (0.5 / cells) + (0.5 / cells) ** 2
     low, high = mean_interval(
         0.25 + 0.5 / MAX_SIZE, 0.02 + rounding, n,
@@ -231,7 +231,7 @@ def test_an_answer_has_the_interval_of_its_integers() -> None:
     variance = Query("variance", PAY, epsilon=1.0, level=0.9)
     squares, fourths = variance.noises(n)
     unit = 4 * FOURTH_CELLS**4 * (n // 4)
-    answer = variance._finish((drawn[1], unit // 500), n)["answer"]
+    answer = variance.finish((drawn[1], unit // 500), n)["answer"]
     low, high = variance_interval(
         0.02 * n / (n - 1), n, squares.scale / (n * cells) ** 2 * n / (n - 1),
         (0.002, fourths.scale / unit), 0.9,

@@ -236,13 +236,13 @@ def test_histogram_of_several_columns_by_name():
 
 def test_a_histogram_with_nothing_left_is_uniform():
     recipe = Histogram(Lattice(low=1, high=16, size=4, scale="log"), epsilon=1.0, cells=4)
-    curve = recipe._finish((-1, 0, -3, 0), 10)["curve"]
+    curve = recipe.finish((-1, 0, -3, 0), 10)["curve"]
     assert np.allclose(curve.pdf([1.5, 3.0, 10.0, 15.0]), 1 / 15)
 
 
 def test_a_series_with_nothing_left_is_uniform():
     recipe = Bernstein(UNIT, epsilon=1.0, degree=3)
-    assert np.allclose(recipe._finish((-1, -1, -1, -1), 10)["curve"].masses, 1 / 64)
+    assert np.allclose(recipe.finish((-1, -1, -1, -1), 10)["curve"].masses, 1 / 64)
 
 
 def test_public_defaults_grow_at_the_minimax_rate():

@@ -182,3 +182,24 @@ def test_hidden_files_of_a_folder_are_not_reports(tmp_path: Path) -> None:
     (tmp_path / ".a.parquet").write_bytes(b"half")
     (tmp_path / "_SUCCESS").write_bytes(b"")
     assert len(io.Files.open([tmp_path]).sources) == 1
+
+
+def test_a_single_answer_is_one_respondent() -> None:
+    pay = Laplace(Lattice(low=0, high=100_000, size=64), epsilon=1.0)
+    smokes = RandomizedResponse(["no", "yes"], epsilon=1.0)
+    both = Joint({"pay": pay, "smokes": smokes})
+    for mechanism, one in (
+        (pay, 52_000.0),
+        (pay, 52_000),
+        (pay, np.float32(52_000)),
+        (smokes, "no"),
+        (smokes, np.str_("no")),
+        (both, {"pay": 52_000.0, "smokes": "no"}),
+    ):
+        assert len(mechanism.privatize(one)) == 1
+        listed = {name: [each] for name, each in one.items()} if mechanism is both else [one]
+        found = mechanism.simulate(one, seed=3).indices
+        np.testing.assert_array_equal(found, mechanism.simulate(listed, seed=3).indices)
+    for mechanism, odd in ((pay, "52000"), (pay, True), (pay, None), (pay, np.nan), (smokes, 1)):
+        with pytest.raises(InvalidInput):
+            mechanism.privatize(odd)

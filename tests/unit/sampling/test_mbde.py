@@ -43,7 +43,7 @@ def constant(value, theta=0.3):
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_largest_ratio_is_within_epsilon_in_integers(epsilon):
-    ratio = sampler(epsilon=epsilon).ratio()
+    ratio = sampler(epsilon=epsilon).odds()
     lower, _ = exp_enclosure(Fraction(epsilon), 200)
     assert ratio * 2**200 <= lower
     # And hardly less, so that epsilon is used.
@@ -112,7 +112,7 @@ def test_the_first_accepted_proposal_is_released_and_all_words_are_read():
             if accepted == count:
                 coins = [chance] * count
             source = Listed([n << 11 for n in numbers] + [c << 2 for c in coins])
-            assert one._draw(boosting, source, 1).tolist() == [numbers[accepted]]
+            assert one.draw(boosting, source, 1).tolist() == [numbers[accepted]]
             assert not source.left
 
 
@@ -139,7 +139,7 @@ def test_the_law_of_fixed_rejection_is_within_epsilon_for_all_extreme_inputs(eps
     for law in laws:
         assert sum(law) == 1
     worst = max(high / low for a in laws for b in laws for high, low in zip(a, b, strict=True))
-    assert worst <= one.ratio()
+    assert worst <= one.odds()
     if count > 3:
         assert worst > math.exp(0.8 * epsilon)
 
@@ -159,7 +159,7 @@ def test_chances_that_hang_on_other_proposals_are_within_epsilon_too():
             for x, chance in zip(triple, (a, (1 - a) * b, (1 - a) * (1 - b)), strict=True):
                 law[x] += Fraction(1, 27) * chance
         low, high = min(low, *law), max(high, *law)
-    assert high / low <= one.ratio()
+    assert high / low <= one.odds()
 
 
 def test_an_open_number_of_refusals_would_leak():
@@ -189,7 +189,7 @@ def test_public_proposals_would_leak():
     assert all(sum(law) == 1 for law in laws)
     largest = [max(column) for column in zip(*laws, strict=True)]
     least = [min(column) for column in zip(*laws, strict=True)]
-    assert largest[0] / least[0] <= one.ratio()
+    assert largest[0] / least[0] <= one.odds()
     assert min(largest[1:]) > 0
     assert max(least[1:]) == 0
 
@@ -223,7 +223,7 @@ def test_step_sizes_are_those_printed_and_the_full_budget_is_used():
         assert found == pytest.approx(
             [(epsilon / (epsilon + 4 * math.log(2))) ** t for t in (1, 2, 3)]
         )
-    fitted = sampler(epsilon=10.0)._prepare(records())
+    fitted = sampler(epsilon=10.0).prepare(records())
     used = 4 * fitted.reach / 10
     assert used == pytest.approx(0.520, abs=1e-3)
     full = sampler(epsilon=10.0, schedule="full").scaled(fitted)
@@ -469,7 +469,7 @@ def test_proposals_at_which_a_learner_fails_are_not_drawn_again():
     left, right = np.array([[-1.0], [1.0]]), np.array([[1.0], [2.0]])
     assert (chosen.chances(moody, left) == chosen.chances(constant(0.0), left)).all()
     assert (chosen.chances(moody, right) == TOTAL).all()
-    found = chosen._draw(moody, SeededEntropy(1), 200)
+    found = chosen.draw(moody, SeededEntropy(1), 200)
     assert (chosen.locate(found) < 0).any()
 
 

@@ -423,7 +423,7 @@ def test_records_do_not_choose_the_seed_by_a_ratio_that_fails(side):
     assert (firsts > 0).any()
     assert (firsts < 0).any()
     for one, first in zip(settled, firsts, strict=True):
-        weights = one._prepare(held)
+        weights = one.prepare(held)
         assert (len(set(weights.tolist())) > 2) == (side * first > 0)
 
 
@@ -467,7 +467,7 @@ def test_a_ratio_that_works_in_place_leaves_the_atoms_as_they_are():
         return log_ratio
 
     sampler = Mollifier(reference=Gaussian(dim=2), epsilon=1.0, ratio=in_place, atoms=50, seed=3)
-    weights = sampler._prepare(records())
+    weights = sampler.prepare(records())
     assert (sampler.points == Gaussian(dim=2).sample(50, seed=3)).all()
     expected = sampler.weigh(lambda x: -((x - records().mean(axis=0)) ** 2).sum(axis=1))
     assert (weights == expected).all()

@@ -49,15 +49,15 @@ def test_sums_are_the_reports_added_up() -> None:
     generator = np.random.default_rng(3)
     reports = PARTITION.simulate(generator.random((70, 2)), generator.normal(size=70), seed=1)
     total = CellSums.of(reports)
-    assert (total.counts == reports.values[:, 0].sum(0)).all()
-    assert (total.values == reports.values[:, 1].sum(0)).all()
+    assert (total.counts == reports.indices[:, 0].sum(0)).all()
+    assert (total.values == reports.indices[:, 1].sum(0)).all()
     for level in range(-2, 3):
-        assert (total.tallies[level + 2] == (reports.values[:, 1] == level).sum(0)).all()
+        assert (total.tallies[level + 2] == (reports.indices[:, 1] == level).sum(0)).all()
     assert total.counts.dtype == np.int64
-    scores = PARTITION.value_scores[reports.values[:, 1] + 2]
+    scores = PARTITION.value_scores[reports.indices[:, 1] + 2]
     np.testing.assert_allclose(total.nu, scores.mean(0))
     np.testing.assert_allclose(total.variances()[1], scores.var(0) / 70)
-    ones = PARTITION.law.count_scores[reports.values[:, 0]]
+    ones = PARTITION.law.count_scores[reports.indices[:, 0]]
     np.testing.assert_allclose(total.mu, ones.mean(0))
     np.testing.assert_allclose(total.variances()[0], ones.var(0) / 70)
 

@@ -1,0 +1,37 @@
+"""All kinds of samplers by name, and the way back from their JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from confide import _checks
+from confide.errors import InvalidInput
+from confide.sampling.mbde import MBDE
+from confide.sampling.mollifier import FiniteMollifier, Mollifier
+from confide.sampling.naive import NaiveSampler
+from confide.sampling.sampler import Sampler
+
+KINDS: dict[str, type[Sampler]] = {
+    kind.name: kind for kind in (Mollifier, FiniteMollifier, MBDE, NaiveSampler)
+}
+"""Every kind of sampler, by name; one of one's own is added by setting an item."""
+
+
+def from_dict(fields: Mapping[str, Any]) -> Sampler:
+    """The sampler that a `to_dict` describes.
+
+    A density ratio comes back by its name, with its own defaults; a ratio or a learner of one's
+    own is not in the JSON and is refused.
+
+    Examples
+    --------
+    >>> from confide.lattice import Categories
+    >>> sampler = FiniteMollifier({"smokes": Categories(("no", "yes"))}, epsilon=1.0)
+    >>> from_dict(sampler.to_dict()).to_dict() == sampler.to_dict()
+    True
+    """
+    if not isinstance(fields, Mapping):
+        raise InvalidInput("a sampler as a JSON object", _checks.shown(fields))
+    kind = _checks.one_of(tuple(KINDS), mechanism=fields.get("mechanism"))
+    return KINDS[kind].from_dict(fields)
