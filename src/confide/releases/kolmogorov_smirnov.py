@@ -63,7 +63,7 @@ class KolmogorovSmirnov(Recipe):
     20
     """
 
-    name: ClassVar[str] = "kolmogorov_smirnov"
+    name: ClassVar[str] = "kolmogorov-smirnov"
 
     lattice: Lattice
     _: KW_ONLY

@@ -35,6 +35,10 @@ ANSWER = ("value", "low", "high", "level")
 VERSION = 1
 """Of the tables and default rules: what was stored under others must not be opened with these."""
 
+FORMER = {"kolmogorov-smirnov": "kolmogorov_smirnov"}
+"""Kinds that were once spelt otherwise. What a ledger fingerprints keeps the old spelling, so that
+a retry of an old charge is still one."""
+
 MOST_RECORDS = 2**29
 """Sums of the tallest table's entries over so many records stay within 64 bits."""
 
@@ -160,21 +164,18 @@ class Release:
             spend = Spend(float(cost["epsilon"]), float(cost["delta"]), str(cost["note"]))
             answer, curve = fields.get("answer"), fields.get("curve")
             known = None if answer is None else {name: float(answer[name]) for name in ANSWER}
+            _respell(spec, "release")
+            _respell(facts, "method")
         except (TypeError, KeyError, ValueError, AttributeError):
             raise InvalidInput("a release, as its to_dict gives it", "another document") from None
         _checks.integer(1, n=spec.get("n"))
         whole = isinstance(noisy, list) and all(type(number) is int for number in noisy)
         if not whole or type(simulated) is not bool or (answer is None) == (curve is None):
             raise InvalidInput("a release, as its to_dict gives it", "another document")
-        return cls(
-            spec,
-            tuple(noisy),
-            spend,
-            facts,
-            answer=known,
-            curve=None if curve is None else CellDensity.from_dict(curve),
-            simulated=simulated,
-        )
+        drawn = None if curve is None else CellDensity.from_dict(curve)
+        if drawn is not None:
+            _respell(drawn.facts, "method")
+        return cls(spec, tuple(noisy), spend, facts, answer=known, curve=drawn, simulated=simulated)
 
 
 class Recipe(ABC):
@@ -287,8 +288,12 @@ class Recipe(ABC):
                     "Name the data and the question, such as 'staff-2024/mean-pay'.",
                 )
             data = self._content(indices)
-            document = ledger.charge(key, spec, self.spend, make, data=data, group=group)
-            if document.get("spec") != spec or document.get("simulated") is not False:
+            charged = {**spec, "release": FORMER.get(self.name, self.name)}
+            document = ledger.charge(key, charged, self.spend, make, data=data, group=group)
+            if (
+                _respell(document.get("spec"), "release") != spec
+                or document.get("simulated") is not False
+            ):
                 raise Mismatch("the stored release of this key", "one of other parameters")
         return self._open(spec, tuple(document["noisy"]), simulated=False)
 
@@ -325,6 +330,14 @@ class Recipe(ABC):
             curve=found.get("curve"),
             simulated=simulated,
         )
+
+
+def _respell(fields: Any, key: str) -> Any:
+    """Give a kind of a stored document its spelling of today, in place."""
+    for today, once in FORMER.items():
+        if isinstance(fields, dict) and fields.get(key) == once:
+            fields[key] = today
+    return fields
 
 
 def _silent(_: float) -> None:
