@@ -9,7 +9,6 @@ from confide.estimators.linear import LinearRegression, LogisticRegression
 from confide.estimators.partition_regression import (
     PartitionClassification,
     PartitionRegression,
-    partitioning,
     suggest_cells,
     truncation,
 )
@@ -28,7 +27,6 @@ __all__ = [
     "PartitionClassification",
     "PartitionRegression",
     "RatioRegression",
-    "partitioning",
     "suggest_cells",
     "truncation",
 ]
