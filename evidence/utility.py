@@ -28,6 +28,7 @@ from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.release import Recipe
 from evidence import utility_defaults, utility_rates
+from evidence.printed import PrintedBernstein
 from evidence.utility_page import page
 from evidence.utility_rates import on_cells
 
@@ -112,7 +113,7 @@ class Method:
 
 def as_printed(lattice: Any, **parameters: Any) -> Bernstein:
     """The Bernstein mechanism as Husain et al. (2020) used it."""
-    return Bernstein(lattice, sensitivity_rule="sup", positive="shift", **parameters)
+    return PrintedBernstein(lattice, **parameters)
 
 
 def process(lattice: Any, **parameters: Any) -> GaussianProcess:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from evidence import utility, utility_defaults, utility_rates
+from evidence.printed import PrintedBernstein
 from evidence.utility import METHODS, POPULATIONS, build, divergence, score
 from evidence.utility_page import page
 from evidence.utility_rates import on_cells
 
 from confide.curves import CellDensity
-from confide.releases import Bernstein
 from confide.releases.bernstein import default_degree
 
 RING, MIX = POPULATIONS
@@ -52,7 +52,7 @@ def test_tight_sensitivity_and_clipping_beat_the_paper(epsilon, figure):
 
 def test_either_choice_alone_is_not_enough():
     def found(rule, positive):
-        recipe = Bernstein(
+        recipe = PrintedBernstein(
             MIX.lattice["x"],
             epsilon=1.0,
             degree=100,
