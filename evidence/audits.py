@@ -19,7 +19,6 @@ import numpy as np
 
 from confide import (
     Cells,
-    ForcedResponse,
     Joint,
     Laplace,
     Lattice,
@@ -31,6 +30,7 @@ from confide import (
 )
 from confide.audits import Finding
 from confide.lattice import Categories
+from confide.mechanisms import ForcedResponse
 from confide.releases import (
     Bernstein,
     Choice,

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from confide.lattice import Categories, Cells, Lattice
     from confide.ledger import Ledger
     from confide.mechanisms import (
-        ForcedResponse,
         Joint,
         Laplace,
         Partition,
@@ -54,7 +53,6 @@ _HOMES = {
     "Counts": "summaries",
     "Density": "curves",
     "FiniteMollifier": "sampling",
-    "ForcedResponse": "mechanisms",
     "Groups": "summaries",
     "Joint": "mechanisms",
     "Laplace": "mechanisms",
@@ -120,7 +118,6 @@ __all__ = [
     "Counts",
     "Density",
     "FiniteMollifier",
-    "ForcedResponse",
     "Groups",
     "Joint",
     "Laplace",

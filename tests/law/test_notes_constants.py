@@ -8,9 +8,10 @@ import pytest
 from evidence.printed import PrintedBernstein
 from scipy.special import ndtr
 
-from confide import ForcedResponse, Lattice, RandomizedResponse
+from confide import Lattice, RandomizedResponse
 from confide.exact.enclosures import exp_enclosure
 from confide.lattice import Categories
+from confide.mechanisms import ForcedResponse
 from confide.releases import (
     Bernstein,
     Choice,

@@ -13,7 +13,6 @@ from confide.estimators.partition_regression import (
     truncation,
 )
 from confide.estimators.ratio import RatioRegression
-from confide.estimators.regression_bandwidths import Oracle
 from confide.estimators.shares import CategoryShares
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "Likelihood",
     "LinearRegression",
     "LogisticRegression",
-    "Oracle",
     "PartitionClassification",
     "PartitionRegression",
     "RatioRegression",
