@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from confide import (
         accounting,
         audits,
+        curves,
         datasets,
         displays,
         errors,
@@ -75,6 +76,7 @@ _HOMES = {
 _MODULES = (
     "accounting",
     "audits",
+    "curves",
     "datasets",
     "displays",
     "errors",
@@ -137,6 +139,7 @@ __all__ = [
     "TwoSidedGamma",
     "accounting",
     "audits",
+    "curves",
     "datasets",
     "displays",
     "errors",

@@ -21,6 +21,8 @@ from confide.mechanisms import Mechanism, Reports, affordable
 from confide.questions import Question
 from confide.reports import Stamp
 
+__all__ = ["Survey"]
+
 PARTS = 64
 """Points outside of quotes in a line of TOML, at most."""
 QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")

@@ -29,7 +29,6 @@ __all__ = [
     "Reports",
     "SquareWave",
     "TwoSidedGamma",
-    "affordable",
     "from_dict",
 ]
 
