@@ -21,7 +21,6 @@ from tests.contract.mutants import LAYERS, Case
 
 from confide import (
     Cells,
-    ForcedResponse,
     Joint,
     Laplace,
     Lattice,
@@ -33,6 +32,7 @@ from confide import (
 )
 from confide.audits import Finding
 from confide.lattice import Categories
+from confide.mechanisms import ForcedResponse
 from confide.releases import (
     Bernstein,
     Choice,

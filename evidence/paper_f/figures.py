@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from evidence.oracle import OracleRegression
 from evidence.paper_f.data import CURVES, Design, Table, draw, smoothed, straight
 
 from confide.estimators.kernel import KernelRegression
-from confide.estimators.regression_bandwidths import Oracle
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 KERNEL = "KernelRegression()"
@@ -38,7 +38,7 @@ def curves_figure(design: Design, name: str) -> str:
     for row, curve in enumerate(CURVES):
         for column, n in enumerate((1000, 10_000)):
             places, spectrum, _ = draw(design, curve, n, 0)
-            paper = KernelRegression(kernel="cauchy", bandwidth=Oracle(places)).fit(spectrum)
+            paper = OracleRegression(kernel="cauchy", places=places).fit(spectrum)
             ours = KernelRegression().fit(spectrum)
             ax = grid[row, column]
             ax.fill_between(x, *ours.interval(x), color="#0b6e99", alpha=0.15, lw=0)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from evidence.oracle import OracleRegression
 from evidence.paper_f.data import (
     CURVES,
     DESIGNS,
@@ -43,7 +44,6 @@ from confide.errors import ConfideWarning
 from confide.estimators.deconvolution import Deconvolution
 from confide.estimators.kernel import KernelRegression
 from confide.estimators.linear import LinearRegression, LogisticRegression
-from confide.estimators.regression_bandwidths import Oracle
 from confide.foreign import Spectrum
 from confide.summaries import Counts
 
@@ -101,8 +101,8 @@ def methods(table: Table, epsilon: float, seed: int, *, oracles: bool) -> dict[s
         "line / logistic curve on z": straight(z, table.y, binary=table.binary),
     }
     if oracles:
-        own = KernelRegression(bandwidth=Oracle(table.x))
-        paper = KernelRegression(kernel="cauchy", bandwidth=Oracle(z))
+        own = OracleRegression(places=table.x)
+        paper = OracleRegression(kernel="cauchy", places=z)
         rows["Gaussian kernel, oracle bandwidth"] = own.fit(spectrum).predict
         rows["kernel as in the paper (Cauchy, CV at z)"] = paper.fit(spectrum).predict
     return {name: table.risk(predict) for name, predict in rows.items()}
@@ -205,11 +205,11 @@ def simulated(repeats: tuple[int, int], sizes: tuple[int, int] = (1000, 10_000))
                     if seed < max(2, times // 4):
                         for kernel in ("cauchy", "gaussian"):
                             fits[f"{kernel.capitalize()}, oracle (8)"] = (
-                                KernelRegression(kernel=kernel, bandwidth=Oracle(x)),
+                                OracleRegression(kernel=kernel, places=x),
                                 spectrum,
                             )
                         fits["Cauchy, CV at z"] = (
-                            KernelRegression(kernel="cauchy", bandwidth=Oracle(z)),
+                            OracleRegression(kernel="cauchy", places=z),
                             spectrum,
                         )
                     for name, (estimator, summary) in fits.items():
@@ -235,7 +235,7 @@ def by_epsilon(table: Table, epsilons: tuple[float, ...], draws: int) -> list[di
         for seed in range(draws):
             spectrum = table.spectrum(epsilon, 1000 + seed)
             z = spectrum.values[:, 0]
-            paper = KernelRegression(kernel="cauchy", bandwidth=Oracle(z))
+            paper = OracleRegression(kernel="cauchy", places=z)
             fits = {
                 "kernel as in the paper": paper.fit(spectrum).predict,
                 "line on z": straight(z, table.y, binary=table.binary),

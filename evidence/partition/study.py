@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -39,6 +39,31 @@ METHODS = {
     "paper": "paper as printed",
     "open": "not private",
 }
+
+
+def paper_cells(n: int, *, low: Sequence[float], high: Sequence[float]) -> Cells:
+    """The cells of Berrett, Györfi and Walk: n**(1/(2(d+1))) an axis, whatever the noise."""
+    d = len(low)
+    count = max(1, round(n ** (1 / (2 * (d + 1)))))
+    return Cells(low=tuple(low), high=tuple(high), shape=(count,) * d)
+
+
+def paper_threshold(n: int) -> float:
+    """Their threshold: c = 1/sqrt(ln n)."""
+    return 1 / math.sqrt(math.log(max(n, 3)))
+
+
+def partitioning(points: np.ndarray, responses: np.ndarray, *, cells: Cells) -> np.ndarray:
+    """Mean response of each cell from data that are not private, to compare with.
+
+    Cells with fewer than ln n respondents predict 0 (Györfi et al. 2002, theorem 23.3).
+    """
+    cell = cells.index(points)
+    inside = cell >= 0
+    counts = np.bincount(cell[inside], minlength=cells.size)
+    sums = np.bincount(cell[inside], responses[inside], minlength=cells.size)
+    kept = (counts >= math.log(cell.size)) & (counts > 0)
+    return np.where(kept, sums / np.maximum(counts, 1), 0.0)
 
 
 @dataclass(frozen=True)
@@ -165,14 +190,15 @@ def estimate(
         truth, sums = sampled(population, n, count, generator)
         values = np.where(truth >= math.log(n), sums / np.maximum(truth, 1), 0)
         return count, square_error(population.cells(count), values)
-    kind = "ours" if method == "ours" else "paper"
-    cells = suggest_cells(n, epsilon=epsilon, defaults=kind, **box)
+    ours = method == "ours"
+    cells = suggest_cells(n, epsilon=epsilon, **box) if ours else paper_cells(n, **box)
     count = cells.shape[0]
     if method == "paper":
         values = as_printed(population, epsilon, n, count, generator)
     else:
         partition = Partition(cells, bound=population.bound, epsilon=epsilon)
-        curve = PartitionRegression(defaults=kind).fit(survey(population, partition, n, generator))
+        estimator = PartitionRegression(threshold=None if ours else paper_threshold(n))
+        curve = estimator.fit(survey(population, partition, n, generator))
         values = curve.values.ravel()
     return count, square_error(population.cells(count), values)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from evidence.printed import PrintedBernstein
 from evidence.sampling.targets import Mixture, scores
 
 from confide import Laplace, Lattice, RandomizedResponse
@@ -66,13 +67,11 @@ def bernsteins(
     axis = Lattice(low=low, high=high, size=size)
     records = target.sample(n, seed)
     records = records[((records > low) & (records < high)).all(axis=1)]
-    rules = {"sensitivity_rule": "sup", "positive": "shift"} if paper else {}
+    kind = PrintedBernstein if paper else Bernstein
     bounds = axis if target.dim == 1 else {"x": axis, "y": axis}
     values = records[:, 0] if target.dim == 1 else dict(zip("xy", records.T, strict=True))
     for degree in DEGREES[: 8 if target.dim == 1 else 6]:
-        made = Bernstein(bounds, epsilon=epsilon, degree=degree, **rules).simulate(
-            values, seed=seed
-        )
+        made = kind(bounds, epsilon=epsilon, degree=degree).simulate(values, seed=seed)
         points = target.boxed.table[:, 0] if target.dim == 1 else target.boxed.table
         # A floor, so that one empty cell does not make the divergence infinite.
         heights = 0.99 * made.curve.cells.pdf(points) + 0.01 / (high - low) ** target.dim

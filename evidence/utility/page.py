@@ -41,7 +41,7 @@ def page(result: dict[str, Any]) -> str:
     lines += [
         "The two Bernstein rows differ in two choices. Husain et al. take the number of points "
         "times the kernel's height as the sensitivity and raise the polynomial until nothing is "
-        'negative (`sensitivity_rule="sup", positive="shift"`); ours is the L1 sensitivity, and '
+        "negative (`evidence/printed.py`); ours is the L1 sensitivity, and "
         "what is negative is cut off. `GaussianProcess` is the most accurate, at the price of a "
         "delta. Without one, take `Histogram` for two columns. For one column take `Bernstein` if "
         "the density is smooth, `Series` if it has narrow parts and epsilon is large, and "

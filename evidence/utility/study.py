@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from evidence.printed import PrintedBernstein
 from evidence.utility import defaults as utility_defaults
 from evidence.utility import rates as utility_rates
 from evidence.utility.page import page
@@ -113,7 +114,7 @@ class Method:
 
 def as_printed(lattice: Any, **parameters: Any) -> Bernstein:
     """The Bernstein mechanism as Husain et al. (2020) used it."""
-    return Bernstein(lattice, sensitivity_rule="sup", positive="shift", **parameters)
+    return PrintedBernstein(lattice, **parameters)
 
 
 def process(lattice: Any, **parameters: Any) -> GaussianProcess:

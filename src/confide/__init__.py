@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from confide import (
         accounting,
         audits,
+        curves,
         datasets,
         displays,
         errors,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from confide.lattice import Categories, Cells, Lattice
     from confide.ledger import Ledger
     from confide.mechanisms import (
-        ForcedResponse,
         Joint,
         Laplace,
         Partition,
@@ -56,7 +56,6 @@ _HOMES = {
     "Counts": "summaries",
     "Density": "curves",
     "FiniteMollifier": "sampling",
-    "ForcedResponse": "mechanisms",
     "Groups": "summaries",
     "Joint": "mechanisms",
     "Laplace": "mechanisms",
@@ -83,6 +82,7 @@ _HOMES = {
 _MODULES = (
     "accounting",
     "audits",
+    "curves",
     "datasets",
     "displays",
     "errors",
@@ -126,7 +126,6 @@ __all__ = [
     "Counts",
     "Density",
     "FiniteMollifier",
-    "ForcedResponse",
     "Groups",
     "Joint",
     "Laplace",
@@ -147,6 +146,7 @@ __all__ = [
     "TwoSidedGamma",
     "accounting",
     "audits",
+    "curves",
     "datasets",
     "density",
     "displays",

@@ -16,7 +16,6 @@ from tests.contract import mutants
 from tests.contract.mutants import LATTICE, LAYERS, RIGHT, Case
 
 from confide import (
-    ForcedResponse,
     Joint,
     Laplace,
     Lattice,
@@ -32,6 +31,7 @@ from confide.audits.fits import chi_square
 from confide.audits.losses import BRUTE
 from confide.errors import InvalidInput, Unsupported
 from confide.ledger.budget import Ledger
+from confide.mechanisms import ForcedResponse
 from confide.mechanisms.laws import Band, Law
 from confide.releases import Query
 from confide.sampling.mollifier import FiniteMollifier

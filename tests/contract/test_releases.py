@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from evidence.printed import PrintedBernstein
 from evidence.releases import study
 from scipy.stats import chi2
 
@@ -206,7 +207,7 @@ def test_histogram_sensitivity_by_brute_force(columns):
     [
         Series(Lattice(low=0, high=1, size=12), epsilon=1.0, terms=5),
         Bernstein(Lattice(low=0, high=1, size=12), epsilon=1.0, degree=6, bandwidth=0.1),
-        Bernstein(Lattice(low=0, high=1, size=12), epsilon=1.0, degree=6, sensitivity_rule="sup"),
+        PrintedBernstein(Lattice(low=0, high=1, size=12), epsilon=1.0, degree=6),
     ],
     ids=["series", "bernstein", "bernstein sup"],
 )
@@ -239,8 +240,8 @@ def test_the_notes_constant_for_the_series_fails(terms, figure):
 def test_tight_bernstein_sensitivity_saves_noise():
     lattice = Lattice(low=0, high=1, size=512)
     tight, loose = (
-        Bernstein(lattice, epsilon=1.0, degree=30, bandwidth=0.05, sensitivity_rule=rule)
-        for rule in ("tight", "sup")
+        kind(lattice, epsilon=1.0, degree=30, bandwidth=0.05)
+        for kind in (Bernstein, PrintedBernstein)
     )
     assert 1.5 < loose.sensitivity(1000) / tight.sensitivity(1000) < 4.5
 

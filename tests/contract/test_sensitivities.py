@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evidence.printed import PrintedBernstein
 
 from confide import Lattice
 from confide.exact.clamped import ONE
@@ -144,7 +145,7 @@ LAPLACE: dict[str, tuple[Recipe, list[Any], float]] = {
     "series, default terms": (Series(SMALL, epsilon=EPSILON), SMALL.centers.tolist(), 1.0),
     "bernstein": (Bernstein(SMALL, epsilon=EPSILON, degree=3), SMALL.centers.tolist(), 1.0),
     "bernstein, sup": (
-        Bernstein(SMALL, epsilon=EPSILON, degree=3, sensitivity_rule="sup"),
+        PrintedBernstein(SMALL, epsilon=EPSILON, degree=3),
         SMALL.centers.tolist(), 0.4,
     ),
     "bernstein, two columns": (
@@ -152,7 +153,7 @@ LAPLACE: dict[str, tuple[Recipe, list[Any], float]] = {
         rows(SMALL.centers.tolist(), LOG.centers.tolist()), 0.9,
     ),
     "bernstein, two columns, sup": (
-        Bernstein({"a": SMALL, "b": LOG}, epsilon=EPSILON, degree=2, sensitivity_rule="sup"),
+        PrintedBernstein({"a": SMALL, "b": LOG}, epsilon=EPSILON, degree=2),
         rows(SMALL.centers[::5].tolist(), LOG.centers[::4].tolist()), 0.1,
     ),
 }  # fmt: skip

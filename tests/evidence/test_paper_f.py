@@ -15,7 +15,7 @@ def test_a_bandwidth_from_data_beats_the_papers_kernel_with_the_best_one(design)
     for seed in range(6):
         x, spectrum, counts = paper_f.draw(design, "g2", 1000, seed)
         truth = paper_f.CURVES["g2"](x)
-        paper = paper_f.KernelRegression(kernel="cauchy", bandwidth=paper_f.Oracle(x)).fit(spectrum)
+        paper = paper_f.OracleRegression(kernel="cauchy", places=x).fit(spectrum)
         ours = paper_f.KernelRegression().fit(counts)
         errors["paper"].append(np.mean((paper.predict(x) - truth) ** 2))
         errors["ours"].append(np.mean((ours.predict(x) - truth) ** 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from evidence.printed import PrintedBernstein
 from evidence.utility import defaults as utility_defaults
 from evidence.utility import rates as utility_rates
 from evidence.utility import study as utility
@@ -12,7 +13,6 @@ from evidence.utility.rates import on_cells
 from evidence.utility.study import METHODS, POPULATIONS, build, divergence, score
 
 from confide.curves import CellDensity
-from confide.releases import Bernstein
 from confide.releases.bernstein import default_degree
 
 RING, MIX = POPULATIONS
@@ -54,7 +54,7 @@ def test_tight_sensitivity_and_clipping_beat_the_paper(epsilon, figure):
 
 def test_either_choice_alone_is_not_enough():
     def found(rule, positive):
-        recipe = Bernstein(
+        recipe = PrintedBernstein(
             MIX.lattice["x"],
             epsilon=1.0,
             degree=100,

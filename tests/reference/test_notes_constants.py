@@ -5,11 +5,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from evidence.printed import PrintedBernstein
 from scipy.special import ndtr
 
-from confide import ForcedResponse, Lattice, RandomizedResponse
+from confide import Lattice, RandomizedResponse
 from confide.exact.enclosures import exp_enclosure
 from confide.lattice import Categories
+from confide.mechanisms import ForcedResponse
 from confide.releases import (
     Bernstein,
     Choice,
@@ -52,9 +54,7 @@ RECIPES = {
     "series": lambda e: Series(UNIT_RANGE, epsilon=e),
     "bernstein": lambda e: Bernstein(UNIT_RANGE, epsilon=e),
     "joint bernstein": lambda e: Bernstein(PLANE, epsilon=e),
-    "bernstein as printed": lambda e: Bernstein(
-        UNIT_RANGE, epsilon=e, sensitivity_rule="sup", positive="shift"
-    ),
+    "bernstein as printed": lambda e: PrintedBernstein(UNIT_RANGE, epsilon=e),
     "gaussian process": lambda e: GaussianProcess(UNIT_RANGE, epsilon=e, delta=1e-6),
     "joint gaussian process": lambda e: GaussianProcess(PLANE, epsilon=e, delta=1e-6),
     "kolmogorov-smirnov": lambda e: KolmogorovSmirnov(UNIT_RANGE, epsilon=e),

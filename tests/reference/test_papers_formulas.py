@@ -9,11 +9,12 @@ import pytest
 from scipy import stats
 from scipy.integrate import cumulative_trapezoid, quad
 
-from confide import ForcedResponse, Lattice, SquareWave
+from confide import Lattice, SquareWave
 from confide.estimators import Deconvolution
 from confide.foreign import Spectrum
 from confide.foreign.noise import Laplace, TwoSidedGamma
 from confide.gamma.protection import closeness
+from confide.mechanisms import ForcedResponse
 from confide.releases import Query
 
 log = np.vectorize(math.log)

@@ -10,7 +10,7 @@ from typing import Any
 import confide as cf
 
 NAMES = ("epsilon", "delta", "low", "high", "bound", "bounds", "response_low", "response_high")
-MODULES = ("curves", "lattice", "ledger", "questions", "summaries", "survey")
+MODULES = ("lattice", "ledger", "questions", "summaries", "survey")
 """Modules with public names beside those that ``confide.__all__`` lists."""
 ARGUED = {
     "Spend.epsilon": "a price and no budget: the one obvious argument",
@@ -78,3 +78,26 @@ def test_budgets_and_bounds_are_keywords_without_a_default() -> None:
     assert checked > 60
     assert sorted(wrong - set(ARGUED)) == []
     assert sorted(set(ARGUED) - wrong) == [], "argued for nothing"
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    for name, value in public().values():
+        assert value.__doc__, name
+
+
+def test_helpers_are_not_public() -> None:
+    names = {name for name, _ in public().values()}
+    helpers = {
+        "commas",
+        "exact",
+        "extra",
+        "logarithmic",
+        "new_axes",
+        "odds",
+        "rounded_up",
+        "sketch",
+    }
+    helpers |= {"CellStamp", "DiscreteLaplace", "Files", "Judge", "LogRatio", "Oracle", "sketch"}
+    # The check of a claim is called exact, too.
+    assert names & helpers == {"exact"}
+    assert cf.audits.exact.__module__.startswith("confide.audits")

@@ -30,9 +30,10 @@ def named() -> dict[str, str]:
         if module.name == "confide.__main__":
             continue
         for kind in vars(importlib.import_module(module.name)).values():
-            if isinstance(kind, type) and kind.__module__.startswith("confide."):  # noqa: SIM102
-                if "ClassVar" in str(vars(kind).get("__annotations__", {}).get("name")):
-                    found[f"{kind.__module__}.{kind.__name__}"] = vars(kind).get("name", "none")
+            if not isinstance(kind, type) or not kind.__module__.startswith("confide."):
+                continue
+            if "ClassVar" in str(vars(kind).get("__annotations__", {}).get("name")):
+                found[f"{kind.__module__}.{kind.__name__}"] = vars(kind).get("name", "none")
     return found
 
 

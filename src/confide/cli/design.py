@@ -53,7 +53,6 @@ def gamma(
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="What values are clipped to; else their range."),
     ] = None,
-    follow: Annotated[str, typer.Option(help="corrected, or paper for comparison.")] = "corrected",
     plot: PlotOption = None,
     curves: Annotated[
         Path | None,
@@ -78,7 +77,6 @@ def gamma(
         near_cap=near_cap,
         delta_cap=delta_cap,
         bounds=bounds,
-        follow=follow,
     )
     title = f"{name}, mu = {found.mu:g}, certainty {found.certainty:g}"
     if plot is not None:

@@ -9,12 +9,10 @@ from confide.estimators.linear import LinearRegression, LogisticRegression
 from confide.estimators.partition_regression import (
     PartitionClassification,
     PartitionRegression,
-    partitioning,
     suggest_cells,
     truncation,
 )
 from confide.estimators.ratio import RatioRegression
-from confide.estimators.regression_bandwidths import Oracle
 from confide.estimators.shares import CategoryShares
 
 __all__ = [
@@ -24,12 +22,10 @@ __all__ = [
     "Likelihood",
     "LinearRegression",
     "LogisticRegression",
-    "Oracle",
     "PartitionClassification",
     "PartitionRegression",
     "RatioRegression",
     "density",
-    "partitioning",
     "suggest_cells",
     "truncation",
 ]

@@ -19,7 +19,6 @@ from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators import bandwidths, division, inverting, regression_bandwidths
 from confide.estimators.fieller import CellRatioBand, WaveRatioBand
 from confide.estimators.linear import baseline
-from confide.estimators.regression_bandwidths import Oracle
 from confide.estimators.responses import facts, limits, names, with_response
 from confide.foreign.spectrum import Spectrum
 from confide.summaries import Counts
@@ -50,8 +49,7 @@ class KernelRegression:
         ``"corrected-cv"``: the one of least squared error on held-out fifths, the noise of the
         held-out reports undone too; better where the curve is much smoother or rougher than the
         density, as for values that sit at a few points, and noisier. A number in the units of the
-        values (in natural logs on a log lattice), or a list with one a covariate. ``Oracle(x)``
-        is for reproducing papers.
+        values (in natural logs on a log lattice), or a list with one a covariate.
     floor
         Least density to divide by, in density units; by default .05/(high - low). Without it the
         ratio has poles wherever the estimated density passes zero.
@@ -84,7 +82,7 @@ class KernelRegression:
     """
 
     kernel: str = "gaussian"
-    bandwidth: str | float | Sequence[float] | Oracle = "plug-in"
+    bandwidth: str | float | Sequence[float] = "plug-in"
     floor: float | None = None
     clip: bool = True
     response: str | None = None
@@ -93,7 +91,7 @@ class KernelRegression:
         bandwidths.named(self.kernel)
         if isinstance(self.bandwidth, str):
             _checks.one_of(METHODS, bandwidth=self.bandwidth)
-        elif not isinstance(self.bandwidth, Oracle):
+        else:
             each = np.atleast_1d(np.asarray(self.bandwidth)).tolist()
             chosen = tuple(_checks.positive(bandwidth=h) for h in each)
             object.__setattr__(self, "bandwidth", chosen[0] if len(chosen) == 1 else chosen)
@@ -123,7 +121,7 @@ class KernelRegression:
         }
 
     def _given(self, count: int) -> tuple[float, ...] | None:
-        if isinstance(self.bandwidth, (str, Oracle)):
+        if isinstance(self.bandwidth, str):
             return None
         given = np.atleast_1d(np.asarray(self.bandwidth, dtype=np.float64))
         if given.size not in (1, count):
@@ -162,10 +160,6 @@ class KernelRegression:
 
         h = self._given(len(inverses))
         if h is None:
-            if isinstance(self.bandwidth, Oracle):
-                raise Unsupported(
-                    "An oracle needs numbers and responses one by one: take Spectrum.of."
-                )
             axes = []
             for axis, inverse in enumerate(inverses):
                 others = tuple(other for other in range(len(inverses)) if other != axis)
@@ -198,16 +192,53 @@ class KernelRegression:
             baseline=baseline(counts),
         )
 
+    def _usable(self, spectrum: Spectrum) -> Spectrum:
+        """The numbers that the noise could have brought where they are."""
+        return division.plausible(spectrum)
+
+    def _chosen(
+        self,
+        spectrum: Spectrum,
+        pilot: tuple[float, ...],
+        plug_in: tuple[float, ...],
+        finest: Sequence[float],
+        *,
+        least: float,
+        center: float,
+        bounds: tuple[float, float],
+    ) -> tuple[float, ...]:
+        """The bandwidths of noised numbers: the pilot, or those of least error on what is held out.
+
+        Parameters
+        ----------
+        spectrum
+            The numbers.
+        pilot, plug_in, finest
+            Bandwidths without holes to divide by, those of the density, and the least that work.
+        least, center, bounds
+            Least density to divide by, the response that is taken off, and the response's bounds.
+        """
+        if self.bandwidth != "corrected-cv":
+            return pilot
+        folds = regression_bandwidths.wave_folds(
+            spectrum,
+            bandwidths.named(self.kernel),
+            pilot=pilot,
+            finest=finest,
+            limits=limits(spectrum),
+            center=center,
+        )
+        centred = (bounds[0] - center, bounds[1] - center)
+        return regression_bandwidths.corrected_cv(folds, pilot, finest, least, centred)
+
     def _fit_spectrum(self, spectrum: Spectrum) -> Regression:
-        if not isinstance(self.bandwidth, Oracle):  # which has a place for each number
-            spectrum = division.plausible(spectrum)
+        spectrum = self._usable(spectrum)
         _few(spectrum.n, spectrum.axes)
         y = spectrum.response
         assert y is not None
         kernel = bandwidths.named(self.kernel)
         center = float(y.mean()) if self.clip else 0.0
         bounds = (float(y.min()), float(y.max())) if self.clip else (-math.inf, math.inf)
-        centred = (bounds[0] - center, bounds[1] - center)
         low, high = limits(spectrum)
         least = self.floor or FLOOR / float(np.prod(high - low))
         bottom, top = spectrum.values.min(axis=0), spectrum.values.max(axis=0)
@@ -229,21 +260,9 @@ class KernelRegression:
 
             plug_in = division.affordable(spectrum, kernel, plug_in, window)
             h = regression_bandwidths.raised(plug_in, density_at, least)
-            if isinstance(self.bandwidth, Oracle):
-                h = self.bandwidth.choose(
-                    spectrum,
-                    kernel,
-                    start=plug_in[0],
-                    finest=finest[0],
-                    least=least,
-                    center=center,
-                    bounds=bounds,
-                )
-            elif self.bandwidth == "corrected-cv":
-                folds = regression_bandwidths.wave_folds(
-                    spectrum, kernel, pilot=h, finest=finest, limits=(low, high), center=center
-                )
-                h = regression_bandwidths.corrected_cv(folds, h, finest, least, centred)
+            h = self._chosen(
+                spectrum, h, plug_in, finest, least=least, center=center, bounds=bounds
+            )
             h = division.affordable(spectrum, kernel, h, window)
         sums, amplitudes = regression_bandwidths.wave_pair(spectrum, y - center, kernel, h, window)
         flat = amplitudes.reshape(2, -1)

@@ -20,8 +20,6 @@ from confide.lattice import MAX_SIZE, Cells
 from confide.mechanisms.partition import MAX_CELLS
 from confide.summaries.cell_sums import CellSums
 
-DEFAULTS = ("ours", "paper")
-
 
 def suggest_cells(
     n: int,
@@ -30,9 +28,12 @@ def suggest_cells(
     low: Sequence[float],
     high: Sequence[float],
     classify: bool = False,
-    defaults: str = "ours",
 ) -> Cells:
     """Cells for n respondents: n_eff**(1/(2(d+1))) along each of d axes.
+
+    n_eff = n/(1 + 32/epsilon**2) respondents without noise would tell as much; with labels, which
+    carry an eighth of the noise, n/(1 + 4/epsilon**2). Berrett, Györfi and Walk take n_eff = n,
+    whatever the noise.
 
     Parameters
     ----------
@@ -43,11 +44,7 @@ def suggest_cells(
     low, high
         Public corners of the box.
     classify
-        Whether labels are asked for: they carry an eighth of the noise.
-    defaults
-        ``"ours"`` takes n_eff = n/(1 + 32/epsilon**2), the respondents without noise that would
-        tell as much, with 4 in place of 32 for labels; ``"paper"`` takes n_eff = n, whatever the
-        noise.
+        Whether labels are asked for.
 
     Examples
     --------
@@ -55,9 +52,7 @@ def suggest_cells(
     (6, 6)
     """
     n, epsilon = _checks.integer(1, n=n), checked_epsilon(epsilon)
-    own = _checks.one_of(DEFAULTS, defaults=defaults) == "ours"
-    noise = (4 if classify else 32) / epsilon**2
-    effective = n / (1 + noise) if own else float(n)
+    effective = n / (1 + (4 if classify else 32) / epsilon**2)
     d = len(low)
     count = max(1, round(effective ** (1 / (2 * (d + 1)))))
     most = int(MAX_CELLS ** (1 / max(d, 1)) + 1e-9)
@@ -104,11 +99,9 @@ class PartitionRegression:
     ----------
     threshold
         c: cells with an estimated share of respondents below c / (number of cells) predict 0, the
-        others nu/mu. None leaves it to ``defaults``.
-    defaults
-        ``"ours"`` shrinks instead of cutting off: nu mu / (mu**2 + var(nu) / (0.3 bound**2)), the
-        posterior mean of a response of ordinary size. It goes over into nu/mu where a cell holds
-        far more than noise. ``"paper"`` takes c = 1/sqrt(ln n).
+        others nu/mu; Berrett, Györfi and Walk take c = 1/sqrt(ln n). None shrinks instead of
+        cutting off: nu mu / (mu**2 + var(nu) / (0.3 bound**2)), the posterior mean of a response
+        of ordinary size, which goes over into nu/mu where a cell holds far more than noise.
 
     Examples
     --------
@@ -123,10 +116,8 @@ class PartitionRegression:
     """
 
     threshold: float | None = None
-    defaults: str = "ours"
 
     def __post_init__(self) -> None:
-        _checks.one_of(DEFAULTS, defaults=self.defaults)
         if self.threshold is not None:
             value = _checks.within(0, MAX_SIZE, threshold=self.threshold)
             object.__setattr__(self, "threshold", value)
@@ -149,8 +140,6 @@ class PartitionRegression:
         limit, mu, nu = sums.mechanism.limit, sums.mu, sums.nu
         facts: dict[str, Any] = _facts("partitioning", sums)
         threshold = self.threshold
-        if threshold is None and self.defaults == "paper":
-            threshold = 1 / math.sqrt(math.log(max(sums.n, 3)))
         if threshold is None:
             positive = np.maximum(mu, 0)
             ridge = sums.variances()[1] / (SIZE * limit**2)
@@ -264,44 +253,6 @@ class ScoreBand:
         ends = (self.sums.nu - reach, self.sums.nu + reach)
         limit = self.sums.mechanism.limit
         return _spread(self.sums.mechanism.cells, ends, (-limit, limit), x)
-
-
-def partitioning(points: Any, responses: Any, *, cells: Cells) -> CellRegression:
-    """The same estimate from data that are not private, to compare with.
-
-    Cells with fewer than ln n respondents predict 0 (Györfi et al. 2002, theorem 23.3).
-
-    Parameters
-    ----------
-    points, responses
-        X and y, in the open.
-    cells
-        The partition.
-
-    Examples
-    --------
-    >>> x = np.linspace(0, 1, 1000)
-    >>> curve = partitioning(x, x, cells=Cells(low=[0], high=[1], shape=[4]))
-    >>> curve.predict([0.1, 0.9]).round(2)
-    array([0.12, 0.88])
-    """
-    cell, y = cells.index(points), _checks.vector(responses=responses)
-    if y.size != cell.size:
-        raise InvalidInput("a response for each point", f"{y.size} for {cell.size} points")
-    inside = cell >= 0
-    counts = np.bincount(cell[inside], minlength=cells.size)
-    sums = np.bincount(cell[inside], y[inside], minlength=cells.size)
-    kept = (counts >= math.log(y.size)) & (counts > 0)
-    values = np.where(kept, sums / np.maximum(counts, 1), 0.0)
-    facts = {"method": "partitioning, not private", "n": int(y.size)}
-    return CellRegression(
-        cells.edges,
-        values.reshape(cells.shape),
-        names=_names(cells),
-        facts=facts,
-        joined=False,
-        outside=0.0,
-    )
 
 
 def _chances(sums: CellSums) -> Floats:

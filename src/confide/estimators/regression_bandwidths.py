@@ -8,14 +8,12 @@ from functools import partial
 
 import numpy as np
 
-from confide import _checks
 from confide._types import Floats, Waves
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators import division, inverting
 from confide.estimators.bandwidths import Kernel
 from confide.estimators.responses import is_binary
-from confide.foreign.noise import Gaussian
-from confide.foreign.spectrum import Spectrum, wave_sums
+from confide.foreign.spectrum import Spectrum
 from confide.summaries import Counts
 
 FOLDS = 5
@@ -231,72 +229,3 @@ def wave_pair(
     if inside is not None:
         density = spectrum.waves(t, weights=inside, damped=True) * weight
     return sums, np.stack([density, spectrum.waves(t, weights=y, damped=True) * weight])
-
-
-@dataclass(frozen=True, eq=False)
-class Oracle:
-    """Choose the bandwidth by cross-validation at given places (Farokhi 2020, eq. 8).
-
-    The paper asks for the true values, which nobody but the respondents has: this is here to
-    reproduce papers, and to see how far a choice from data is from the best. Given the noised
-    numbers instead, it is the cross-validation that the paper's printed bandwidths agree with,
-    which is a bad one.
-
-    Parameters
-    ----------
-    x
-        A place for each number of the spectrum, in the same order.
-
-    Examples
-    --------
-    >>> Oracle([0.1, 0.5]).x
-    array([0.1, 0.5])
-    """
-
-    x: Floats
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "x", _checks.vector(x=self.x))
-
-    def choose(
-        self,
-        spectrum: Spectrum,
-        kernel: Kernel,
-        *,
-        start: float,
-        finest: float,
-        least: float,
-        center: float,
-        bounds: tuple[float, float],
-    ) -> tuple[float, ...]:
-        """The bandwidth of least squared error at the places, each number left out in turn."""
-        if spectrum.axes > 1:
-            raise Unsupported("An oracle takes one covariate: give the bandwidths as numbers.")
-        if isinstance(spectrum.noise[0], Gaussian) and spectrum.noise[0].varies:
-            raise Unsupported("An oracle takes numbers of equal noise: give the bandwidth.")
-        if self.x.size != spectrum.n:
-            raise InvalidInput(f"{spectrum.n} places, one a number", str(self.x.size))
-        assert spectrum.response is not None
-        z, y = spectrum.values[:, 0], spectrum.response
-        smallest = max(start / 5, finest)
-        window = max(z.max(), self.x.max()) - min(z.min(), self.x.min())
-        smallest = _affordable(spectrum, kernel, smallest, window, most=division.MAX_LINE)
-        candidates = np.geomspace(smallest, max(5 * start, 2 * smallest), 25)
-        sums, pair = wave_pair(spectrum, y - center, kernel, (smallest,), [window])
-        t, base = sums.nodes[0], kernel.transform(smallest * sums.nodes[0])
-        places, back = np.unique(self.x, return_inverse=True)
-        losses = []
-        for h in candidates:
-            factor = kernel.transform(h * t) / base
-            density, product = (
-                wave_sums(t[:, None], -places[:, None], part * factor).real[back] for part in pair
-            )
-            kernel_at = wave_sums(
-                t[:, None], (z - self.x)[:, None], (sums.weights[0] * factor).astype(complex)
-            ).real
-            density = density - kernel_at / spectrum.n
-            product = product - kernel_at * (y - center) / spectrum.n
-            scale = spectrum.n / (spectrum.n - 1)
-            fitted = center + scale * product / np.maximum(scale * density, least)
-            losses.append(float(((y - np.clip(fitted, *bounds)) ** 2).sum()))
-        return (float(candidates[int(np.argmin(losses))]),)

@@ -34,7 +34,7 @@ from confide.estimators import Deconvolution
 from confide.foreign.noise import TwoSidedGamma
 from confide.foreign.spectrum import Spectrum
 from confide.gamma.divergence import gamma_delta, gamma_epsilon
-from confide.gamma.error import CONSTANT, ExpectedError, expected_error
+from confide.gamma.error import ExpectedError, expected_error
 from confide.gamma.protection import expected_matches
 from confide.gamma.scales import Feasible, widest
 from confide.gamma.surface import FEWEST, Surface
@@ -180,8 +180,6 @@ class GammaDesign:
     floor, bounded_by
         The floor on the shape, and what stopped the search: ``""`` for nothing, ``"floor"``,
         ``"cap"``, ``"feasibility"`` or ``"given"``.
-    follow, constant
-        Which text was followed.
     eligible
         Pairs for the picture.
     """
@@ -207,8 +205,6 @@ class GammaDesign:
     laplace_reidentification: float
     floor: float
     bounded_by: str
-    follow: str
-    constant: float
     eligible: tuple[Pair, ...]
 
     @property
@@ -344,8 +340,6 @@ class GammaDesign:
             "laplace_reidentification": self.laplace_reidentification,
             "floor": self.floor,
             "bounded_by": self.bounded_by,
-            "follow": self.follow,
-            "constant": self.constant,
             "eligible": [[pair.shape, pair.scale, pair.error] for pair in self.eligible],
             "eligible_variances": [pair.variance for pair in self.eligible],
             "words": list(self.words()),
@@ -439,8 +433,6 @@ class Search:
     smallest: float
     n: int
     sd: float
-    constant: float
-    variance_alone: bool
 
     @cached_property
     def _known(self) -> dict[float, Pair]:
@@ -459,14 +451,9 @@ class Search:
                     "Ask for less protection or a higher certainty.",
                 )
             noise = TwoSidedGamma(shape=shape, scale=scale)
-            found = expected_error(noise, n=self.n, sd=self.sd, constant=self.constant)
+            found = expected_error(noise, n=self.n, sd=self.sd)
             self._known[shape] = Pair(shape, scale, found.error, found.variance)
         return self._known[shape]
-
-    def criterion(self, shape: float) -> float:
-        """What is minimised."""
-        pair = self.pair(shape)
-        return pair.variance if self.variance_alone else pair.error
 
     def grid(self) -> list[Pair]:
         """Eligible pairs for a picture, from shape 1 down to the smallest."""
@@ -474,18 +461,21 @@ class Search:
         shapes = [1.0, *(shape for shape in steps if shape > self.smallest + 1e-3)]
         return [self.pair(shape) for shape in shapes]
 
-    def best(self, lowest: float, *, refine: bool) -> float:
+    def best(self, lowest: float) -> float:
         """The shape of least error from the lowest one to 1."""
         shapes = [pair.shape for pair in reversed(self.grid()) if pair.shape >= lowest]
-        if refine and shapes[0] > lowest:
+        if shapes[0] > lowest:
             shapes = [lowest, *shapes]
-        costs = [self.criterion(shape) for shape in shapes]
+        costs = [self.pair(shape).error for shape in shapes]
         at = int(np.argmin(costs))
         ends = shapes[max(at - 1, 0)], shapes[min(at + 1, len(shapes) - 1)]
-        if not refine or ends[0] == ends[1]:
+        if ends[0] == ends[1]:
             return shapes[at]
         found = scipy.optimize.minimize_scalar(
-            self.criterion, bounds=ends, method="bounded", options={"xatol": 2e-3}
+            lambda shape: self.pair(shape).error,
+            bounds=ends,
+            method="bounded",
+            options={"xatol": 2e-3},
         )
         return float(found.x) if found.fun < costs[at] else shapes[at]
 
@@ -552,7 +542,6 @@ FLOOR = 0.8
 COARSEST = 4
 """Cells in a protected distance, at least."""
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-FOLLOW = ("corrected", "paper")
 
 
 def optimal_gamma(
@@ -565,8 +554,6 @@ def optimal_gamma(
     near_cap: float | None = None,
     delta_cap: tuple[float, float] | None = None,
     bounds: tuple[float, float] | None = None,
-    follow: str = "corrected",
-    constant: float = CONSTANT,
     resolution: int = 64,
     replicates: int = 40,
     seed: int = 0,
@@ -598,11 +585,6 @@ def optimal_gamma(
         bounds, in the continuum.
     bounds
         What values are clipped to, for epsilon and delta; the observed range without.
-    follow
-        ``"paper"`` minimises the variance integral alone, over shapes in steps of .05 and without
-        a second constraint, as the paper's text has it; for comparison.
-    constant
-        Squared second moment of the kernel; the paper prints 11520.
     resolution
         Cells in a protected distance: the noised value is taken to be known to one cell.
     replicates
@@ -624,9 +606,7 @@ def optimal_gamma(
     certainty = _checks.within(0.01, 0.9999, certainty=certainty)
     resolution = _checks.integer(4, 1024, resolution=resolution)
     replicates = _checks.integer(0, 10_000, replicates=replicates)
-    constant = _checks.positive(constant=constant)
-    paper = _checks.one_of(FOLLOW, follow=follow) == "paper"
-    floor = 0.0 if paper else _checks.within(0, 1, floor=floor)
+    floor = _checks.within(0, 1, floor=floor)
     surface = Surface.of(x, width=protection / resolution)
     extent = surface.extent
     if bounds is not None:
@@ -644,13 +624,13 @@ def optimal_gamma(
     smallest = feasible.smallest_shape()
     if math.isnan(smallest):
         _infeasible(x, feasible, protection, certainty)
-    search = Search(feasible, smallest, surface.n, surface.sd, constant, paper)
+    search = Search(feasible, smallest, surface.n, surface.sd)
     gaps = np.diff(np.sort(x))
     if shape is None:
         caps = Caps(near_cap, delta_cap, surface.sd, extent)
         first = max(floor, min(1.0, smallest + 1e-3))
         lowest = caps.lowest(search, first)
-        chosen = search.best(lowest, refine=not paper)
+        chosen = search.best(lowest)
         why = "cap" if lowest > first else "feasibility" if first > floor else "floor"
         bounded = why if chosen == lowest else ""
     else:
@@ -659,7 +639,7 @@ def optimal_gamma(
     pair = search.pair(chosen)
     noise = TwoSidedGamma(shape=pair.shape, scale=pair.scale)
     laplace = search.pair(1.0)
-    found: ExpectedError = expected_error(noise, n=surface.n, sd=surface.sd, constant=constant)
+    found: ExpectedError = expected_error(noise, n=surface.n, sd=surface.sd)
     design = GammaDesign(
         shape=pair.shape,
         scale=pair.scale,
@@ -684,11 +664,9 @@ def optimal_gamma(
         ),
         floor=floor,
         bounded_by=bounded,
-        follow=follow,
-        constant=constant,
         eligible=tuple(search.grid()),
     )
-    if design.shape < FLOOR and not paper:
+    if design.shape < FLOOR:
         warnings.warn(design.small_noise(), ConfideWarning, stacklevel=2)
     return design
 

@@ -15,7 +15,7 @@ from confide.foreign.noise import Noise, TwoSidedGamma
 from confide.foreign.quadrature import nodes
 
 CONSTANT = 36.0
-"""Squared second moment of the kernel; the paper prints 11520."""
+"""Squared second moment of the kernel."""
 PHASE = 280.0
 
 
@@ -38,11 +38,12 @@ class ExpectedError:
     variance: float
 
 
-def expected_error(noise: Noise, *, n: int, sd: float, constant: float = CONSTANT) -> ExpectedError:
+def expected_error(noise: Noise, *, n: int, sd: float) -> ExpectedError:
     """AIMSE of the kernel with transform (1 - t**2)**3, at the bandwidth that minimises it.
 
-    (1/(2 pi n)) times the integral of K(tb)**2/f(t)**2, plus constant b**4 R/4 with
-    R = .375 sd**-5/sqrt(pi), as for normal values (Stefanski and Carroll 1990).
+    (1/(2 pi n)) times the integral of K(tb)**2/f(t)**2, plus 36 b**4 R/4 with
+    R = .375 sd**-5/sqrt(pi), as for normal values (Stefanski and Carroll 1990); 6 is the second
+    moment of the kernel.
 
     Parameters
     ----------
@@ -50,8 +51,6 @@ def expected_error(noise: Noise, *, n: int, sd: float, constant: float = CONSTAN
         What is added; its characteristic function f must have no zeros.
     n, sd
         Number of values and their standard deviation.
-    constant
-        Squared second moment of the kernel: 36.
 
     Examples
     --------
@@ -69,7 +68,7 @@ def expected_error(noise: Noise, *, n: int, sd: float, constant: float = CONSTAN
     sd = _checks.positive(sd=sd)
     u, weights = nodes(1.0, PHASE)
     weights = weights * named("fan").transform(u) ** 2
-    rough = constant * 0.375 / math.sqrt(math.pi) / sd**5 / 4
+    rough = CONSTANT * 0.375 / math.sqrt(math.pi) / sd**5 / 4
     low, high = 1e-3 * sd * n**-0.2, 10 * sd
     for _ in range(6):
         b = np.geomspace(low, high, 33)

@@ -7,7 +7,7 @@ from confide.mechanisms.joint import Joint
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.partition import Partition
 from confide.mechanisms.protocol import Channel, Mechanism, Numeric, Reports
-from confide.mechanisms.register import KINDS, MAX_CELLS, MAX_TABLES, affordable, from_dict, numeric
+from confide.mechanisms.register import KINDS, MAX_CELLS, MAX_TABLES, from_dict, numeric
 from confide.mechanisms.square_wave import SquareWave
 from confide.mechanisms.two_sided_gamma import TwoSidedGamma
 
@@ -27,7 +27,6 @@ __all__ = [
     "Reports",
     "SquareWave",
     "TwoSidedGamma",
-    "affordable",
     "from_dict",
     "numeric",
 ]

@@ -17,7 +17,8 @@ from confide.accounting import Spend
 from confide.errors import InvalidInput, unquoted
 from confide.files import arrow, parse
 from confide.files.paths import load_json, named, readable
-from confide.mechanisms import Mechanism, Reports, affordable
+from confide.mechanisms import Mechanism, Reports
+from confide.mechanisms.register import affordable
 from confide.questions.question import Question
 from confide.reports import Stamp
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import betainc
@@ -38,13 +38,12 @@ class Bernstein(Columned, TableRelease):
     bandwidth
         Standard deviation of the Gaussian kernel as a share of the range; by default half the
         distance of the points, because the polynomial smooths by much more than that.
-    sensitivity_rule
-        ``"tight"`` for the exact L1 sensitivity (for two columns, twice the largest sum of a
-        record's entries), or ``"sup"`` for the paper's: the number of points times the kernel's
-        height, some two to four times as large for one column and twice its square for two.
-    positive
-        ``"clip"`` to cut negative heights of the polynomial off, or ``"shift"`` to raise it until
-        none is left (Husain et al. 2020), which blurs much more.
+
+    Notes
+    -----
+    Noise goes by the exact L1 sensitivity, for two columns by twice the largest sum of a record's
+    entries, and negative heights of the polynomial are cut off. Husain et al. (2020) take a bound
+    that is two to four times as large, and raise the polynomial instead.
 
     Examples
     --------
@@ -62,16 +61,12 @@ class Bernstein(Columned, TableRelease):
     epsilon: float
     degree: int | None = None
     bandwidth: float | None = None
-    sensitivity_rule: str = "tight"
-    positive: str = "clip"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lattice", checked_bounds(self.lattice))
         if self._dimensions > 2:
             raise InvalidInput("one or two columns", str(self._dimensions))
         checked(self)
-        _checks.one_of(("tight", "sup"), sensitivity_rule=self.sensitivity_rule)
-        _checks.one_of(("clip", "shift"), positive=self.positive)
         if self.degree is not None:
             most = MOST_DEGREE[self._dimensions - 1]
             degree = _checks.integer(1, most, degree=self.degree)
@@ -80,6 +75,13 @@ class Bernstein(Columned, TableRelease):
             # No narrower, so that sums of tall products stay within 64 bits.
             width = _checks.within(1 / 256, 10, bandwidth=self.bandwidth)
             object.__setattr__(self, "bandwidth", width)
+
+    def stated(self) -> dict[str, Any]:
+        """How the noise is scaled and negative heights are mended.
+
+        There were other rules once, and what a ledger has charged is still known by these.
+        """
+        return {"sensitivity_rule": "tight", "positive": "clip"}
 
     def _shape(self, n: int) -> tuple[int, float, int, int]:
         degree = self.degree or default_degree(n, self.epsilon, self._dimensions)
@@ -90,10 +92,8 @@ class Bernstein(Columned, TableRelease):
         return kernel(*self._shape(n))
 
     def sensitivity(self, n: int) -> int:
-        """The exact one, a bound that is met by records far apart, or the paper's."""
+        """The exact one, or for two columns a bound that is met by records far apart."""
         table, columns = self.table(n), self._dimensions
-        if self.sensitivity_rule == "sup":
-            return math.prod([len(table) * int(table.max())] * columns)
         if columns == 1:
             return furthest(*self._shape(n))
         # No entry is negative, so |a - b| <= a + b, and sums of products are products of sums.
@@ -103,7 +103,7 @@ class Bernstein(Columned, TableRelease):
         masses, steps = coefficients, polynomials(len(coefficients) - 1, self.cells)
         for _ in coefficients.shape:
             masses = np.tensordot(masses, steps, axes=(0, 0))
-        return masses - min(0.0, float(masses.min())) if self.positive == "shift" else masses
+        return masses
 
 
 @lru_cache(maxsize=16)

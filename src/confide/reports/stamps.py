@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from confide import _checks, mechanisms
+from confide import _checks
 from confide.errors import InvalidInput, Mismatch
 from confide.files.paths import load_json
-from confide.mechanisms import Joint, Mechanism, Partition
+from confide.mechanisms import Joint, Mechanism, Partition, register
 
 KEY = b"confide"
 VERSION = 1
@@ -64,9 +64,9 @@ class Stamp:
         try:
             simulated, survey = fields["simulated"], None if vectors else fields["survey"]
             entries = {"": fields["partition"]} if vectors else fields["columns"]
-            mechanisms.affordable((entry["mechanism"] for entry in entries.values()), where)
+            register.affordable((entry["mechanism"] for entry in entries.values()), where)
             made = {
-                name: (mechanisms.from_dict(entry["mechanism"]), entry["fingerprint"])
+                name: (register.from_dict(entry["mechanism"]), entry["fingerprint"])
                 for name, entry in entries.items()
             }
         except (KeyError, TypeError, AttributeError):

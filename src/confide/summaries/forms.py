@@ -13,12 +13,12 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from confide import _checks, mechanisms
+from confide import _checks
 from confide._types import Floats
 from confide.errors import InvalidInput
 from confide.files.paths import load_json
 from confide.foreign.noised import Noised
-from confide.mechanisms import Channel
+from confide.mechanisms import Channel, register
 
 VERSION = 1
 MAX_N = 2**53
@@ -180,8 +180,8 @@ def _channel(fields: Any) -> Channel:
         return fields
     if isinstance(fields, Mapping) and fields.get("mechanism") == Noised.name:
         return Noised.from_dict(fields)
-    mechanisms.affordable([fields], "a summary")
-    return mechanisms.from_dict(fields)
+    register.affordable([fields], "a summary")
+    return register.from_dict(fields)
 
 
 def _fits(name: str, array: Packed | npt.NDArray[Any], shape: tuple[int, ...]) -> None:

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from evidence.oracle import OracleRegression
 
 from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave, TwoSidedGamma
 from confide.curves import WaveRegression
@@ -14,7 +15,6 @@ from confide.estimators import regression_bandwidths
 from confide.estimators.bandwidths import named
 from confide.estimators.inverting import inverses
 from confide.estimators.kernel import KernelRegression
-from confide.estimators.regression_bandwidths import Oracle
 from confide.foreign import Spectrum, noise
 from confide.summaries import Counts
 
@@ -274,7 +274,9 @@ def test_interval_covers_the_smoothed_curve():
         y = means[index] + rng.normal(0, 0.5, n)
         table = [np.bincount(report, y**k, minlength=32) for k in range(3)]
         summary = Counts.of(mechanism.simulate([0.5], seed=1), response=[0.0])
-        response = type(summary.response)(table[1], table[2], float(y.min()), float(y.max()))
+        response = type(summary.response)(
+            table[1], table[2], low=float(y.min()), high=float(y.max())
+        )
         summary = Counts(mechanism, table[0].astype(np.int64), True, None, response)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("confide.estimators.kernel.NOTABLE", 1.0)
@@ -326,7 +328,7 @@ def test_corrected_cv_takes_more_smoothing_for_a_flat_curve():
 def test_oracle_is_equation_8():
     data, (x, y) = spectrum(200), sample(200)
     z = data.values[:, 0]
-    curve = KernelRegression(bandwidth=Oracle(x), floor=0.05).fit(data)
+    curve = OracleRegression(places=x, floor=0.05).fit(data)
 
     def loss(h):
         weight = gaussian((x[:, None] - z) / h, (0.1 / h) ** 2) / h
@@ -381,14 +383,12 @@ def test_bad_input():
         KernelRegression(response="rate").fit(Counts.of(reports, response=[1.0, 2.0]))
     with pytest.raises(InvalidInput, match="one a covariate"):
         KernelRegression(bandwidth=[0.1, 0.1]).fit(Counts.of(reports, response=[1.0, 2.0]))
-    with pytest.raises(Unsupported, match="one by one"):
-        KernelRegression(bandwidth=Oracle([0.1, 0.2])).fit(Counts.of(reports, response=[1.0, 2.0]))
     single = Laplace(UNIT, epsilon=1.0).simulate([0.1], seed=1)
     with pytest.raises(InvalidInput, match="two or more"):
         KernelRegression().fit(Counts.of(single, response=[1.0]))
     data = spectrum(100)
     with pytest.raises(InvalidInput, match="100 places"):
-        KernelRegression(bandwidth=Oracle([0.1])).fit(data)
+        OracleRegression(places=[0.1]).fit(data)
     with pytest.raises(Unsupported, match="public response"):
         KernelRegression(response="rate").fit(data)
     part = Laplace(Lattice(low=0, high=1, size=4), epsilon=1.0)

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from evidence.partition import paper_cells, paper_threshold, partitioning
 
 from confide import Laplace, Lattice
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.partition_regression import (
     PartitionClassification,
     PartitionRegression,
-    partitioning,
     suggest_cells,
     truncation,
 )
@@ -44,7 +44,7 @@ def sums(data: tuple[np.ndarray, np.ndarray]) -> CellSums:
 def test_threshold_estimate_is_the_printed_one(sums: CellSums) -> None:
     for recipe, c in (
         (PartitionRegression(threshold=0.9), 0.9),
-        (PartitionRegression(defaults="paper"), 1 / math.sqrt(math.log(N))),
+        (PartitionRegression(threshold=paper_threshold(N)), 1 / math.sqrt(math.log(N))),
     ):
         curve = recipe.fit(sums)
         printed = [
@@ -61,14 +61,14 @@ def test_default_is_close_to_the_estimate_without_noise(
 ) -> None:
     free = partitioning(*data, cells=SQUARE)
     curve = PartitionRegression().fit(sums)
-    assert np.abs(curve.values - free.values).max() < 0.1
+    assert np.abs(curve.values.ravel() - free).max() < 0.1
     assert curve.predict([[5.0, 1.0]]) == 0
     assert curve.facts["n"] == N
     assert curve.facts["epsilon"] == 4.0
     assert curve.to_dict()["outside"] == 0.0
     cell = SQUARE.index(data[0])
     for at in (0, 7):
-        assert free.values.ravel()[at] == pytest.approx(data[1][cell == at].mean())
+        assert free[at] == pytest.approx(data[1][cell == at].mean())
 
 
 def test_shrinks_what_cannot_be_told_from_noise() -> None:
@@ -82,7 +82,7 @@ def test_shrinks_what_cannot_be_told_from_noise() -> None:
 
 
 def test_intervals_cover_the_means_of_the_cells(data: tuple[np.ndarray, np.ndarray]) -> None:
-    free = partitioning(*data, cells=SQUARE).values.ravel()
+    free = partitioning(*data, cells=SQUARE)
     for epsilon, levels in ((0.5, 1), (4.0, 1), (4.0, 4)):
         partition = Partition(SQUARE, bound=1.0, epsilon=epsilon, levels=levels)
         hits = []
@@ -131,13 +131,13 @@ def test_cells_from_n() -> None:
                 assert shape == (max(1, round(effective ** (1 / (2 * (d + 1))))),) * d
                 labels = suggest_cells(n, epsilon=epsilon, classify=True, **box).shape
                 assert labels[0] == max(1, round((n / (1 + 4 / epsilon**2)) ** (0.5 / (d + 1))))
-                paper = suggest_cells(n, epsilon=epsilon, defaults="paper", **box).shape
+                paper = paper_cells(n, **box).shape
                 assert paper == (max(1, round(n ** (1 / (2 * (d + 1))))),) * d
     # However many respondents: a partition takes what is suggested.
     for d in (1, 2, 3):
         most = suggest_cells(10**40, epsilon=1.0, low=[0] * d, high=[1] * d)
         assert 4000 < Partition(most, bound=1.0, epsilon=1.0).cells.size <= 4096
-    for wrong in ({"n": 0}, {"epsilon": 0}, {"defaults": "papers"}, {"low": [1]}):
+    for wrong in ({"n": 0}, {"epsilon": 0}, {"low": [1]}):
         with pytest.raises(InvalidInput):
             suggest_cells(**{"n": 10, "epsilon": 1.0, "low": [0], "high": [1]} | wrong)
 
@@ -164,13 +164,9 @@ def test_what_is_not_sums_is_refused(sums: CellSums) -> None:
     with pytest.raises(InvalidInput, match="at least one report"):
         PartitionRegression().fit(empty)
     with pytest.raises(InvalidInput):
-        PartitionRegression(defaults="mine")
-    with pytest.raises(InvalidInput):
         PartitionRegression(threshold=-1)
     with pytest.raises(InvalidInput):
         PartitionClassification(labels=("a", "b", "c"))  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput):
-        partitioning([0.1], [1.0, 2.0], cells=Cells(low=[0], high=[1], shape=[2]))
 
 
 def test_error_falls_with_n() -> None:

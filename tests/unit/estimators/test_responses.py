@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from confide import ForcedResponse, Joint, Laplace, Lattice, RandomizedResponse, SquareWave
+from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.responses import reliability, response_scores, unbiased_response
+from confide.mechanisms import ForcedResponse
 from confide.summaries import Counts
 
 UNIT = Lattice(low=0, high=1, size=16)

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from evidence.paper_g import printed_error, printed_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
@@ -234,8 +235,8 @@ class TestError:
             rough = 0.375 * sd**-5 / math.sqrt(math.pi)
             return integral / (math.pi * n * scale) + constant * b**4 / 4 * rough
 
-        for constant in (36.0, 11520.0):
-            found = expected_error(noise, n=n, sd=sd, constant=constant)
+        for constant, error in ((36.0, expected_error), (11520.0, printed_error)):
+            found = error(noise, n=n, sd=sd)
             assert found.error == pytest.approx(printed(found.bandwidth, constant), rel=1e-7)
             for away in (0.97, 1.03):
                 assert printed(away * found.bandwidth, constant) > found.error
@@ -288,12 +289,11 @@ class TestDesigner:
         assert other.scale == pytest.approx(3e4 * one.scale, rel=1e-5)
 
     def test_following_the_paper(self):
-        found = optimal_gamma(NORMAL, follow="paper", replicates=0)
-        assert found.shape * 20 == pytest.approx(round(found.shape * 20))
-        assert found.floor == 0
-        best = min(found.eligible, key=lambda pair: pair.variance)
-        assert (found.shape, found.scale) == (best.shape, best.scale)
-        printed = optimal_gamma(NORMAL, follow="paper", constant=11520, replicates=0)
+        found = optimal_gamma(NORMAL, replicates=0)
+        best = printed_pair(found)
+        assert best.shape * 20 == pytest.approx(round(best.shape * 20))
+        assert best.variance <= min(pair.variance for pair in found.eligible)
+        printed = printed_error(found.noise, n=found.n, sd=found.sd)
         assert printed.bandwidth < 0.7 * found.bandwidth
 
     def test_laplace_has_an_epsilon_and_no_other_shape_has(self):
@@ -364,7 +364,6 @@ class TestBadInput:
             (NORMAL, {"protection": -1.0}, "protection > 0"),
             (NORMAL, {"shape": 0.05}, r"a shape from 0\.\d+ to 1"),
             (NORMAL, {"shape": 1.5}, "shape <= 1"),
-            (NORMAL, {"follow": "papper"}, "Did you mean 'paper'"),
             (NORMAL, {"bounds": (1.0, 0.0)}, "low < high"),
             (np.append(NORMAL, np.nan), {}, "finite numbers"),
             (1e-300 * NORMAL, {}, "other units"),

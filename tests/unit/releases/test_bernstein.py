@@ -7,6 +7,7 @@ from math import comb
 import numpy as np
 import pandas as pd
 import pytest
+from evidence.printed import PrintedBernstein
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,8 +51,8 @@ def printed(recipe: Bernstein, record: tuple[float, ...], degree: int, width: fl
 def test_sensitivity_by_brute_force(columns, width, degree):
     names = dict(itertools.islice(PAIR.items(), columns))
     tight, loose = (
-        Bernstein(names, epsilon=1.0, degree=degree, bandwidth=width, sensitivity_rule=rule)
-        for rule in ("tight", "sup")
+        kind(names, epsilon=1.0, degree=degree, bandwidth=width)
+        for kind in (Bernstein, PrintedBernstein)
     )
     places = list(itertools.product(CENTERS, repeat=columns))
     alone = {place: sums(tight, [place]) for place in places}
@@ -104,11 +105,11 @@ def test_curve_is_the_paper_s_polynomial():
     assert polynomials(3, 8).sum(axis=1) == pytest.approx(np.full(4, 0.25))
 
 
-@pytest.mark.parametrize("rule", ["tight", "sup"])
+@pytest.mark.parametrize("kind", [Bernstein, PrintedBernstein])
 @pytest.mark.parametrize("lattice", [SMALL, PAIR], ids=["one", "two"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
-def test_loss_is_certified_in_integers(lattice, epsilon, rule):
-    recipe = Bernstein(lattice, epsilon=epsilon, sensitivity_rule=rule)
+def test_loss_is_certified_in_integers(lattice, epsilon, kind):
+    recipe = kind(lattice, epsilon=epsilon)
     for n in (10, 10_000):
         noise = recipe.noise(n)
         _, upper = exp_enclosure(-noise.epsilon / noise.sensitivity, 256)
@@ -142,8 +143,7 @@ def test_the_paper_s_sensitivity_is_larger(lattice, least, most):
         else Lattice(low=0, high=1, size=128)
     )
     tight, loose = (
-        Bernstein(wide, epsilon=1.0, degree=20, bandwidth=0.05, sensitivity_rule=rule)
-        for rule in ("tight", "sup")
+        kind(wide, epsilon=1.0, degree=20, bandwidth=0.05) for kind in (Bernstein, PrintedBernstein)
     )
     assert least < loose.sensitivity(1) / tight.sensitivity(1) < most
 
@@ -151,7 +151,7 @@ def test_the_paper_s_sensitivity_is_larger(lattice, least, most):
 def test_shift_and_clip():
     def masses(noisy, positive):
         return (
-            Bernstein(SMALL, epsilon=1.0, degree=2, positive=positive)
+            PrintedBernstein(SMALL, epsilon=1.0, degree=2, positive=positive)
             .finish(noisy, 1)["curve"]
             .masses
         )
@@ -195,7 +195,6 @@ def test_two_columns_by_name():
         lambda: Bernstein({}, epsilon=1.0),
         lambda: Bernstein(dict.fromkeys("abc", SMALL), epsilon=1.0),
         lambda: Bernstein({"a": None, "b": SMALL}, epsilon=1.0),
-        lambda: Bernstein(SMALL, epsilon=1.0, positive="scale"),
         lambda: Bernstein(SMALL, epsilon=1.0, degree=0),
         lambda: Bernstein(PAIR, epsilon=1.0, degree=500),
         lambda: Bernstein(PAIR, epsilon=1.0, bandwidth=1e-3),

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from evidence.printed import PrintedBernstein
 
 from confide import Lattice
 from confide.accounting import Spend
@@ -25,7 +26,7 @@ NUMBERS = (
     Histogram(RANGE, epsilon=1.0),
     Series(UNIT, epsilon=1.0),
     Bernstein(UNIT, epsilon=1.0),
-    Bernstein(UNIT, epsilon=1.0, sensitivity_rule="sup"),
+    PrintedBernstein(UNIT, epsilon=1.0),
 )
 
 
@@ -135,7 +136,6 @@ def test_missing_bounds_are_refused_with_how_to_choose_them(make):
         lambda: Histogram(UNIT, epsilon=1.0, cells=1),
         lambda: Histogram(dict.fromkeys("abcd", UNIT), epsilon=1.0),
         lambda: Series(UNIT, epsilon=1.0, terms=64),
-        lambda: Bernstein(UNIT, epsilon=1.0, sensitivity_rule="loose"),
         lambda: Query("mean", UNIT, epsilon=1e-15).release([0.5]),
     ],
 )
