@@ -17,6 +17,7 @@ from confide.foreign.noised import Noised
 from confide.foreign.spectrum import wave_sums
 from confide.lattice import Lattice
 from confide.mechanisms import Channel, Laplace, TwoSidedGamma
+from confide.mechanisms.laws import Band
 
 FEW = 32
 """Cells below which less smoothing than a cell, or none, may serve best."""
@@ -210,6 +211,11 @@ def _inverse(mechanism: Channel) -> Inverse:
         raise Unsupported(
             "Deconvolution works on the noised numbers themselves, not on their bins: take "
             "Spectrum.of, or estimators.Likelihood for these counts."
+        )
+    if not isinstance(mechanism, TwoSidedGamma) and not isinstance(mechanism.law, Band):
+        raise Unsupported(
+            f"Deconvolution knows no inverse of {mechanism.name} reports: take "
+            "estimators.Likelihood."
         )
     if not isinstance(mechanism, TwoSidedGamma):
         raise Unsupported(
