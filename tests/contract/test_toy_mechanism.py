@@ -18,7 +18,7 @@ from confide import audits, mechanisms
 from confide.accounting import Spend, checked_epsilon, exact
 from confide.cli.app import run
 from confide.errors import InvalidInput
-from confide.estimators import Likelihood
+from confide.estimators import Deconvolution, Likelihood
 from confide.exact.enclosures import exp_floor
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, weighted
@@ -208,6 +208,12 @@ def test_audits_find_it_wanting() -> None:
     cheat = Cheat(Lattice(low=0, high=10, size=8), epsilon=2.0)
     assert not audits.grid(cheat).holds
     assert not audits.fit(cheat, seed=1).holds
+
+
+def test_deconvolution_says_that_it_knows_no_inverse(values: Any) -> None:
+    counts = Counts.of(toy().simulate(values["pay"], seed=1))
+    with pytest.raises(cf.errors.Unsupported, match="no inverse of toy reports"):
+        Deconvolution().fit(counts)
 
 
 def test_counts_merge_and_have_a_json_form(values: Any) -> None:

@@ -17,6 +17,7 @@ from confide.foreign.noised import Noised
 from confide.foreign.spectrum import wave_sums
 from confide.lattice import Lattice
 from confide.mechanisms import Channel, Laplace, TwoSidedGamma
+from confide.mechanisms.laws import Band
 
 FEW = 32
 """Cells below which less smoothing than a cell, or none, may serve best."""
@@ -214,6 +215,11 @@ def _inverse(mechanism: Channel) -> Inverse:
             "works on the noised numbers themselves (Spectrum.of), not on their bins",
             method="Deconvolution",
             instead="estimators.Likelihood",
+        )
+    if not isinstance(mechanism, TwoSidedGamma) and not isinstance(mechanism.law, Band):
+        raise Unsupported(
+            f"Deconvolution knows no inverse of {mechanism.name} reports: take "
+            "estimators.Likelihood."
         )
     if not isinstance(mechanism, TwoSidedGamma):
         raise Unsupported(

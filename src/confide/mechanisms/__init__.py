@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from confide.exact.parts import Part
 from confide.mechanisms.categories import Categorical, ForcedResponse, RandomizedResponse
 from confide.mechanisms.joint import Joint
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.partition import Partition
+from confide.mechanisms.private import Private
 from confide.mechanisms.protocol import Channel, Mechanism, Numeric, Reports
 from confide.mechanisms.register import KINDS, MAX_CELLS, MAX_TABLES, from_dict, numeric
 from confide.mechanisms.square_wave import SquareWave
@@ -22,7 +24,9 @@ __all__ = [
     "Laplace",
     "Mechanism",
     "Numeric",
+    "Part",
     "Partition",
+    "Private",
     "RandomizedResponse",
     "Reports",
     "SquareWave",

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
-from confide.errors import InvalidInput, Unsupported
+from confide.errors import InvalidInput, Unsupported, unquoted
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.lattice import CHUNK, Categories, Lattice
 from confide.mechanisms.laws import Law
@@ -165,6 +165,7 @@ class Mechanism(Private, Channel):
         return reports
 
 
+@unquoted("values that can be read")
 def several(values: Any) -> Any:
     """A single answer as a list of one, or each of a respondent's answers by name; else as given.
 
