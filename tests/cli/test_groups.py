@@ -438,3 +438,22 @@ def test_folders_make_groups(folder: Path, capsys: pytest.CaptureFixture[str]) -
         Path(f"raw/day={name}/values.csv").write_text("pay\n1\n2\n")
     ran("privatize survey2.toml raw -o kept.parquet --keep day", capsys)
     assert sorted(pq.read_table("kept.parquet").column("day").to_pylist()) == ["x", "x", "y", "y"]
+
+
+def test_every_group_is_compared_with_the_others(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran("summarize *.parquet -o by.json --by region", capsys)
+    found = machine("compare by.json --question pay --each", capsys)
+    assert found["by"] == ["region"]
+    two = machine("compare by.json --question pay north south", capsys)
+    north, south = found["comparisons"]
+    # Of two groups the others are the other one.
+    assert north["differences"] == two["differences"]
+    assert north["groups"] == ["north", "all others"]
+    assert south["differences"][0]["difference"] == -two["differences"][0]["difference"]
+    ran("summarize *.parquet -o four.json --by region --by year", capsys)
+    four = machine("compare four.json --question smokes --each", capsys)["comparisons"]
+    assert [sum(one["n"]) for one in four] == [2 * N] * 4
+    assert "north/2025" in ran("compare four.json --question smokes --each", capsys)
+    assert "--each" in refused("compare by.json --question pay --each north", capsys)

@@ -129,6 +129,19 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
             )
         return self[found[0]]
 
+    def others(self, key: Key) -> Summary:
+        """The summary of all groups but one together.
+
+        Parameters
+        ----------
+        key
+            The group to leave out.
+        """
+        rest = {name: one for name, one in self.items() if name != key}
+        if key not in self or not rest:
+            raise InvalidInput("one of at least two groups", _checks.shown(key))
+        return type(self)(self.by, rest).total()
+
     def coarser(self, by: Sequence[str]) -> Self:
         """The groups by some of the columns, those that differ in the others added up.
 
