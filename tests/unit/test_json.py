@@ -155,7 +155,7 @@ def test_intervals_of_a_curve_from_json_name_the_summary(
         assert made.fingerprint == source
         assert type(made).from_dict(through(made.to_dict())).fingerprint == source
         assert (made + made).fingerprint != source
-    with pytest.raises(Unsupported, match="not made from a summary"):
+    with pytest.raises(Unsupported, match="names no summary"):
         CellDensity((np.array([0.0, 1.0]),), np.array([1.0])).interval("mean")
 
 

@@ -40,12 +40,20 @@ def fingerprint(public: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]
     return digest.hexdigest()[:32]
 
 
+def named(summary: Any) -> dict[str, str]:
+    """The fact that names a summary; none where its noise is a function, which has no JSON form."""
+    try:
+        return {"summary": summary.fingerprint}
+    except Unsupported:
+        return {}
+
+
 def without_intervals(facts: Mapping[str, Any]) -> Unsupported:
     """The error that a curve has no intervals, and where to get them."""
     source = facts.get("summary")
     if source is None:
         return Unsupported(
-            "This curve was not made from a summary of reports: it has no intervals."
+            "This curve has no intervals: it names no summary of reports to take them from."
         )
     return Unsupported(
         "A curve that was read from JSON has no intervals: fit it again from the summary with the "

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats, Waves
-from confide.curves.forms import fingerprint
+from confide.curves.forms import fingerprint, named
 from confide.errors import InvalidInput, Mismatch
 from confide.foreign import noise as laws
 from confide.foreign.noise import Gaussian, Noise
@@ -123,7 +123,7 @@ class Spectrum:
     @property
     def facts(self) -> dict[str, Any]:
         """What an estimate should say about where it came from."""
-        return {"n": self.n, "summary": self.fingerprint}
+        return {"n": self.n, **named(self)}
 
     @cached_property
     def fingerprint(self) -> str:

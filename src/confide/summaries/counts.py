@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
-from confide.curves.forms import fingerprint
+from confide.curves.forms import fingerprint, named
 from confide.errors import InvalidInput, Mismatch
 from confide.foreign.noise import Noise
 from confide.foreign.noised import Noised
@@ -307,7 +307,7 @@ class Counts:
         if isinstance(self.mechanism, Mechanism):
             epsilon = self.mechanism.spend.epsilon
             facts["epsilon"] = None if math.isinf(epsilon) else epsilon
-        return {**facts, "summary": self.fingerprint}
+        return facts | named(self)
 
     @cached_property
     def fingerprint(self) -> str:
