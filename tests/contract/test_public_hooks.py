@@ -22,8 +22,8 @@ def underscored(source: str) -> list[str]:
             public = node.attr.startswith("__") or node.attr == "_replace"
             if node.attr.startswith("_") and not own and not public:
                 found.append(f"line {node.lineno}: {ast.unparse(node)}")
-        elif isinstance(node, ast.Name) and node.id == "hasattr":
-            found.append(f"line {node.lineno}: hasattr")
+        elif isinstance(node, ast.Name) and node.id in ("hasattr", "getattr"):
+            found.append(f"line {node.lineno}: {node.id}")
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("confide."):
             found += [
                 f"line {node.lineno}: {each.name}"

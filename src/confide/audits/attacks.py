@@ -22,6 +22,7 @@ from confide._types import Floats
 from confide.audits.findings import Finding, checked_alpha
 from confide.audits.runs import Pairs, Runs, checked_pairs, pairs_of
 from confide.errors import InvalidInput
+from confide.mechanisms.private import Private
 from confide.releases.release import Recipe
 
 Outputs = npt.NDArray[Any]
@@ -359,13 +360,13 @@ def attacked(
     """The same, with an alpha that may be a share of one that was given."""
     runs = subject if isinstance(subject, Runs) else Runs(subject, seed)
     n = _checks.integer(100, n=n)
-    spend = getattr(runs.subject, "spend", None)
+    spend = runs.subject.spend if isinstance(runs.subject, Private) else None
     if claimed is None:
         if spend is None:
             raise InvalidInput("claimed=..., the epsilon of foreign code", "none")
         claimed = spend.epsilon
     claimed = _checks.within(0, math.inf, claimed=claimed)
-    given = delta if delta is not None else getattr(spend, "delta", 0.0)
+    given = delta if delta is not None else (0.0 if spend is None else spend.delta)
     delta = _checks.within(0, 1, delta=given)
     pairs = pairs_of(runs.subject) if pairs is None else checked_pairs(pairs)
     # One event for each order of each pair.
