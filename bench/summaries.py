@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 import confide as cf
 from bench.clock import Row, best, watch
-from confide.reports import Stamp
+from confide.reports.stamps import Stamp
 
 LATTICE = cf.Lattice(low=0, high=300_000, size=1024)
 MECHANISM = cf.SquareWave(LATTICE, epsilon=1.0)

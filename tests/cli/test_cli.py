@@ -18,7 +18,8 @@ import confide
 from confide.cli import output
 from confide.cli.app import VERBS, program, run
 from confide.mechanisms import Joint, RandomizedResponse
-from confide.reports import Reports, Stamp, read
+from confide.reports import Reports, read
+from confide.reports.stamps import Stamp
 from confide.summaries import Counts, Groups
 from confide.survey import Survey
 

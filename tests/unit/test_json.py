@@ -222,7 +222,7 @@ def test_a_plan_comes_back_with_what_was_simulated() -> None:
     assert again.to_dict() == first.to_dict()
     assert repr(again) == repr(first)
     assert again.best("ks") == first.best("ks")
-    assert again.metrics == first.metrics == first.scenario.metrics
+    assert again.metrics == first.metrics == tuple(first.scenario.metrics)
     with pytest.raises(Unsupported, match=r"call plan\(\) again"):
         again.n_for(0.1)
     for wrong in damaged(through(first.to_dict())):
@@ -274,7 +274,7 @@ def test_samples_come_back_from_every_sampler() -> None:
         assert again.to_dict() == first.to_dict()
         assert repr(again) == repr(first)
         assert again.spend == first.spend
-    read = Samples.from_dict(through(samplers[0][0].simulate(table, seed=1).to_dict()))
+    read = Samples.from_dict(through(samplers[1][0].simulate(table, seed=1).to_dict()))
     with pytest.raises(Unsupported, match="where the records are"):
         read.mechanism.simulate(table, seed=2)
     linear = pytest.importorskip("sklearn.linear_model")

@@ -16,7 +16,8 @@ from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms import ForcedResponse, Joint, Laplace, SquareWave, TwoSidedGamma
 from confide.questions import Question
-from confide.reports import Stamp, from_table
+from confide.reports import from_table
+from confide.reports.stamps import Stamp
 from confide.survey import Survey
 
 PAY = {"low": 0, "high": 10, "size": 16, "epsilon": 1.0}

@@ -20,7 +20,7 @@ from confide.files.paths import load_json, named, readable
 from confide.mechanisms import Mechanism, Reports
 from confide.mechanisms.register import affordable
 from confide.questions.question import Question
-from confide.reports import Stamp
+from confide.reports.stamps import Stamp
 
 PARTS = 64
 """Points outside of quotes in a line of TOML, at most."""

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from confide.mechanisms.protocol import Reports
 from confide.reports.files import (
-    Files as Files,
-)
-from confide.reports.files import (
     from_table,
     read,
     to_arrow,
@@ -19,8 +16,6 @@ from confide.reports.files import (
     to_polars,
     write,
 )
-from confide.reports.files import not_replaced as not_replaced
-from confide.reports.stamps import Stamp as Stamp
 
 __all__ = [
     "Reports",

@@ -29,7 +29,7 @@ from confide.sampling.densities import BoostedLaw
 from confide.sampling.mollification import BITS, MARGIN, TOTAL, Weights
 from confide.sampling.ratios import opinions, tried
 from confide.sampling.references import Reference, reference_from_dict
-from confide.sampling.sampler import Numbers, Sampler
+from confide.sampling.sampler import Elsewhere, Numbers, Sampler
 
 FAILURE = 1e-6
 """Most of the times that no proposal is accepted, as a share."""
@@ -188,10 +188,12 @@ class MBDE(Sampler):
 
     @classmethod
     def read(cls, made: Mapping[str, Any]) -> Self:
-        """The inverse of `made_of`, unless the learner was one's own."""
-        _checks.one_of((NETWORK,), learner=made["learner"])
+        """The inverse of `made_of`; a learner of one's own is named and not held."""
+        name = made["learner"]
+        learner = None if name == NETWORK else Elsewhere(str(name))
         others = {key: made[key] for key in ("epsilon", "rounds", "schedule")}
-        return cls(reference=reference_from_dict(made["reference"]), **others)
+        reference = reference_from_dict(made["reference"])
+        return cls(reference=reference, learner=learner, **others)
 
     def __repr__(self) -> str:
         return f"MBDE({self.reference!r}, epsilon={self.epsilon:g}, schedule={self.schedule!r})"

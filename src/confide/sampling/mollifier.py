@@ -34,7 +34,7 @@ from confide.sampling.ratios import (
     tried,
 )
 from confide.sampling.references import Reference, reference_from_dict
-from confide.sampling.sampler import Numbers, Sampler
+from confide.sampling.sampler import Elsewhere, Numbers, Sampler
 
 FEWEST, MOST = 2000, 20_000
 MAX_ATOMS = 2**20
@@ -216,9 +216,13 @@ class Mollifier(Banded):
 
     @classmethod
     def read(cls, made: Mapping[str, Any]) -> Self:
-        """The inverse of `made_of`, but for what is not in a ratio's name."""
+        """The inverse of `made_of`.
+
+        A ratio of ours comes back with its own defaults; one's own is named and not held.
+        """
         reference = reference_from_dict(made["reference"])
-        ratio = RATIOS[_checks.one_of(tuple(RATIOS), ratio=made["ratio"])]()
+        name = made["ratio"]
+        ratio = RATIOS[name]() if name in RATIOS else Elsewhere(str(name))
         others = {key: made[key] for key in ("epsilon", "atoms", "seed")}
         return cls(reference=reference, ratio=ratio, **others)
 

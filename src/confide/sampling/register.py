@@ -21,8 +21,8 @@ KINDS: dict[str, type[Sampler]] = {
 def from_dict(fields: Mapping[str, Any]) -> Sampler:
     """The sampler that a `to_dict` describes.
 
-    A density ratio comes back by its name, with its own defaults; a ratio or a learner of one's
-    own is not in the JSON and is refused.
+    A density ratio comes back by its name, with its own defaults. A ratio or a learner of one's own
+    is not in the JSON: the sampler then places outcomes and does not draw.
 
     Examples
     --------

@@ -6,14 +6,14 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
 from confide.accounting import Spend
-from confide.errors import InvalidInput, unquoted
+from confide.errors import InvalidInput, Unsupported, unquoted
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.ledger.costs import Charges
 from confide.mechanisms.private import Private
@@ -141,6 +141,25 @@ class Sampler(Private):
         return Samples(numbers, settled, simulated=True)
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    """A ratio estimator or learner that JSON names and does not hold.
+
+    Whoever reads samples needs the public parameters only; the estimator runs where records are.
+    """
+
+    name: str
+
+    def __call__(self, records: Any, reference: Any) -> NoReturn:
+        """Refuse: there is nothing to estimate with."""
+        raise Unsupported(
+            f"The sampler was read from JSON, which names {self.name!r} and does not hold it: make "
+            "the sampler again where the records are."
+        )
+
+    fit = __call__
+
+
 @dataclass(frozen=True, eq=False)
 class Samples:
     """Synthetic records, and the sampler with all its public parameters; send their `to_dict`.
@@ -197,7 +216,7 @@ class Samples:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`: the sampler places the outcomes, and cannot draw again."""
-        from confide.sampling.forms import from_dict
+        from confide.sampling.register import from_dict
 
         keys = ("mechanism", "numbers", "samples", "spend", "simulated")
         if not isinstance(fields, Mapping) or not set(keys) <= set(fields):

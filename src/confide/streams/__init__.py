@@ -16,7 +16,7 @@ from typing import Any
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
 from confide.files import formats
-from confide.reports import not_replaced
+from confide.reports.files import not_replaced
 from confide.streams.batches import Job, gathered
 from confide.streams.crew import cores, finished, guarded
 from confide.streams.parts import Parts, folder_of

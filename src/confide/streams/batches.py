@@ -15,7 +15,7 @@ from confide.files import arrow, formats, parse
 from confide.files.csv import BLOCK
 from confide.questions import Questionnaire
 from confide.questions.questionnaire import already
-from confide.reports import Stamp
+from confide.reports.stamps import Stamp
 
 PART = 2**20
 """Rows of a batch of Parquet, about: whole row groups make one."""

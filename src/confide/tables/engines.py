@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from confide.files import arrow
-from confide.reports import Files
+from confide.reports.files import Files
 
 LEAST = 5 * 10**7
 """Rows that are worth a database: of fewer, the stream is done before DuckDB has started."""

@@ -19,7 +19,7 @@ from confide.errors import BadRows, BadType, InvalidInput, Mismatch
 from confide.files import arrow
 from confide.mechanisms.protocol import Reports
 from confide.questions import Questionnaire
-from confide.reports import Files
+from confide.reports.files import Files
 from confide.reports.rows import (
     CHOICES,
     GOOD,

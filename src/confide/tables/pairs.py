@@ -18,7 +18,7 @@ from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism
 from confide.mechanisms.protocol import Reports
 from confide.questions import Questionnaire
-from confide.reports import Files
+from confide.reports.files import Files
 from confide.reports.rows import CHOICES
 from confide.summaries import Counts, Summaries, read
 from confide.summaries.counts import Response

@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 
 from confide import Cells, Joint, Lattice, Partition, RandomizedResponse, Reports, SquareWave
 from confide.errors import InvalidInput, Mismatch, Unsupported
-from confide.reports import Stamp, to_arrow, write
+from confide.reports import to_arrow, write
+from confide.reports.stamps import Stamp
 from confide.summaries import CellSums, Counts, Groups
 from confide.tables import LeftOut, counts
 from confide.tables.faults import Grouping, narrowed
