@@ -295,3 +295,32 @@ def test_a_folder_is_not_taken_for_a_column_of_that_name(folder: Path, survey: c
         cf.tables.counts(place, mechanism, column="pay", by="region")
     with pytest.raises(InvalidInput, match="--keep day"):
         survey.summarize(place, by="day")
+
+
+def test_groups_are_found_left_out_and_added_up() -> None:
+    keys = [("n", 1), ("n", 2), ("s", 1)]
+    groups = cf.Groups(("region", "year"), {key: counts(at) for at, key in enumerate(keys, 1)})
+    assert same(groups.find("n/2"), counts(2))
+    assert same(groups.others(("n", 1)), counts(2) + counts(3))
+    coarse = groups.coarser(["region"])
+    assert coarse.by == ("region",)
+    assert same(coarse["n"], counts(1) + counts(2))
+    assert groups.coarser(["region", "year"]) is groups
+    assert list(groups.coarser(["year", "region"])) == [(1, "n"), (1, "s"), (2, "n")]
+    with pytest.raises(InvalidInput, match="Did you mean 'region'"):
+        groups.coarser(["regin"])
+    with pytest.raises(InvalidInput, match="a group by region, year"):
+        groups.find("n/3")
+    with pytest.raises(InvalidInput, match="one of at least two groups"):
+        groups.others(("x", 1))
+
+
+def test_folders_make_groups_of_vector_reports(tmp_path: Path) -> None:
+    partition = cf.Partition(cf.Cells(low=[0], high=[1], shape=[4]), bound=1.0, epsilon=1.0)
+    for day, n in (("a", 3), ("b", 5)):
+        place = tmp_path / f"day={day}"
+        place.mkdir()
+        made = partition.privatize(np.full(n, 0.3), np.full(n, 0.5))
+        cf.reports.write_cells(made, place / "part.parquet")
+    found = cf.tables.cell_sums(tmp_path, partition, by="day")
+    assert {day: own.n for day, own in found.items()} == {"a": 3, "b": 5}
