@@ -14,11 +14,11 @@ from confide import _checks
 from confide._types import Floats, Integers
 from confide.audits.findings import Finding
 from confide.audits.losses import large
-from confide.audits.tapes import Grid, Tape, apart
+from confide.audits.tapes import Grid, apart
 from confide.audits.trials import drawn_as_stated
 from confide.errors import InvalidInput
 from confide.exact.clamped import ONE
-from confide.exact.entropy import Entropy, Words
+from confide.exact.entropy import Entropy, SeededEntropy, Words
 from confide.exact.inversion import FEW as FEW_DRAWS
 from confide.exact.inversion import Inversion
 from confide.exact.parts import Part
@@ -48,10 +48,12 @@ def noise_gaps(noise: DiscreteLaplace | DiscreteGaussian, n: int) -> Iterator[tu
     """
     if isinstance(noise, DiscreteLaplace):
         laws = _laplace(noise)
-        again = _geometric_draws(noise, entropy := Tape(0)) - _geometric_draws(noise, entropy)
+        again = _geometric_draws(noise, entropy := SeededEntropy(0)) - _geometric_draws(
+            noise, entropy
+        )
     else:
         laws = _gaussian(noise)
-        again = _rejection(noise, Tape(0))
+        again = _rejection(noise, SeededEntropy(0))
     stated = {part.name: part for part in noise.parts()}
     for name, pmf in laws.items():
         if name in stated:
@@ -59,7 +61,7 @@ def noise_gaps(noise: DiscreteLaplace | DiscreteGaussian, n: int) -> Iterator[tu
             yield name, max(apart(drawn, pmf), apart(drawn, stated[name].pmf()))
         else:
             yield name, float(n)
-    drawn = noise.draw(Tape(0), DRAWS)
+    drawn = noise.draw(SeededEntropy(0), DRAWS)
     yield "put together", 0.0 if np.array_equal(drawn, again) else float(n)
 
 

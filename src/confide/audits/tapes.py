@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide._types import Floats
-from confide.exact.entropy import KINDS, Entropy, SeededEntropy, Words
+from confide.exact.entropy import Entropy, Words
 
 
 class Grid(Entropy):
@@ -38,21 +38,6 @@ class Silence(Entropy):
     def words(self, n: int, bits: int) -> Words:
         """Zeros."""
         return np.zeros(n, dtype=np.uint64)
-
-
-class Tape(Entropy):
-    """Repeatable words, of which none are used up where none are asked for.
-
-    A seeded stream moves on even then, so that code which asks for no words and code which does not
-    ask would differ.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._stream = SeededEntropy(seed)
-
-    def words(self, n: int, bits: int) -> Words:
-        """The next words."""
-        return self._stream.words(n, bits) if n else np.zeros(0, dtype=KINDS[bits])
 
 
 def apart(outcomes: npt.NDArray[Any], pmf: Floats) -> float:
