@@ -20,7 +20,7 @@ from confide.releases.holdout import UNIT, Holdout
 
 FEW = 3
 """All holdouts of up to so many records are tried."""
-AGAIN = 16
+SEEDS = 16
 """Rounds that are made again from the noises that are stated."""
 ODD = np.array([0.0, 0.5, 1.0, -5.0, 7.0, math.nan])
 """Answers of a record to a query, some of which are none."""
@@ -62,7 +62,7 @@ def _asked(subject: Holdout, data: Data, entropy: Entropy | None = None) -> Any:
 def _rounds(subject: Holdout, data: Data) -> bool:
     """Whether rounds are made of draws of the three noises, one of each."""
     total = _asked(subject, data)
-    for seed in range(AGAIN):
+    for seed in range(SEEDS):
         entropy = SeededEntropy(seed)
         limit, gap, more = (int(noise.draw(entropy, 1)[0]) for noise in subject.noises)
         shown = min(max((total + more) / (data.size * UNIT), 0.0), 1.0)

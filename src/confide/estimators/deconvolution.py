@@ -106,7 +106,7 @@ class Deconvolution:
         return {"method": "deconvolution", **source, "kernel": self.kernel, "bandwidth": bandwidth}
 
     def _fit_counts(self, counts: Counts) -> Density:
-        inverses = inverting.inverses(counts.mechanism)
+        undone = inverting.inverses(counts.mechanism)
         if counts.n < 2:
             raise InvalidInput("two or more reports", str(counts.n))
         kernel = bandwidths.named(self.kernel)
@@ -116,28 +116,28 @@ class Deconvolution:
 
         def axes() -> list[bandwidths.Axis]:
             result = []
-            for axis, inverse in enumerate(inverses):
-                others = tuple(other for other in range(len(inverses)) if other != axis)
+            for axis, inverse in enumerate(undone):
+                others = tuple(other for other in range(len(undone)) if other != axis)
                 result.append(inverse.axis(shares.sum(others), counts.effective_n, kernel))
             return result
 
-        h = self._chosen(len(inverses), axes)
+        h = self._chosen(len(undone), axes)
         masses = shares
-        for axis, (inverse, b) in enumerate(zip(inverses, h, strict=True)):
+        for axis, (inverse, b) in enumerate(zip(undone, h, strict=True)):
             masses = inverting.along(axis, inverse.masses, masses)
             masses = inverting.along(axis, partial(inverse.smooth, kernel, b), masses)
         band = CellBand(
-            inverses,
+            undone,
             kernel,
             h,
             masses,
             squares / total.sum() ** 2,
             shares,
-            inverses[0].scores(inverses[0].lattice.centers) if len(inverses) == 1 else None,
+            undone[0].scores(undone[0].lattice.centers) if len(undone) == 1 else None,
             self.positive,
         )
         return CellDensity(
-            tuple(inverse.lattice.edges for inverse in inverses),
+            tuple(inverse.lattice.edges for inverse in undone),
             _cut(masses) if self.positive else masses,
             names=tuple(counts.mechanism.axes),
             facts=self._facts(counts.facts, h),

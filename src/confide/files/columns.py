@@ -12,6 +12,7 @@ from confide._types import Floats
 from confide.errors import InvalidInput
 from confide.files import arrow, formats, parse
 from confide.files.paths import expand
+from confide.files.source import Source
 
 Progress = Callable[[int, int | None], None]
 """Called with the number of rows that were read since the last call, and with how many there are in
@@ -31,7 +32,7 @@ class Columns:
         The columns.
     """
 
-    sources: tuple[formats.Source, ...]
+    sources: tuple[Source, ...]
     names: tuple[str, ...]
 
     @classmethod
@@ -103,7 +104,7 @@ class Columns:
         return {name: np.concatenate(found) for name, found in parts.items()}
 
 
-def _headed(source: formats.Source) -> None:
+def _headed(source: Source) -> None:
     """Refuse a CSV file with a number among its names: it has no names on top.
 
     The first record would be taken for names, left out, and published as one.
@@ -125,7 +126,7 @@ def _number(name: str) -> bool:
     return True
 
 
-def _only(source: formats.Source) -> str:
+def _only(source: Source) -> str:
     """The only column; the names of several are not said, since a first line may be values."""
     if len(source.names) != 1:
         raise InvalidInput(

@@ -14,6 +14,7 @@ from confide._types import Floats
 from confide.errors import BadRows, BadType, InvalidInput, Mismatch, extra
 from confide.files import arrow, formats, parse
 from confide.files.paths import expand, named, writable
+from confide.files.source import Source
 from confide.mechanisms import Joint, Mechanism, Partition, Reports
 from confide.reports import rows as marks
 from confide.reports.stamps import Stamp, differs, unknown
@@ -275,7 +276,7 @@ class Files:
         The surveys that the files say they answer, as plain values.
     """
 
-    sources: tuple[formats.Source, ...]
+    sources: tuple[Source, ...]
     mechanisms: Mapping[str, Mechanism]
     simulated: bool
     public: tuple[str, ...] = ()
@@ -409,7 +410,7 @@ class Files:
                 raise InvalidInput(f"rows in {source.where}", "none")
 
 
-def _whole(source: formats.Source, name: str) -> None:
+def _whole(source: Source, name: str) -> None:
     """Refuse a Parquet column that cannot hold reports before any of it is read."""
     if not source.text and not arrow.arrow().types.is_integer(source.kind(name)):
         raise BadType(
@@ -486,7 +487,7 @@ def _vectors(bare: Any, partition: Partition, *, simulated: bool, where: str) ->
     return Reports(np.stack(parts, axis=1), partition, simulated=simulated)
 
 
-def _read_vectors(source: formats.Source, partition: Partition, *, simulated: bool) -> Reports:
+def _read_vectors(source: Source, partition: Partition, *, simulated: bool) -> Reports:
     """The vector reports of a Parquet file."""
     if source.text:
         raise InvalidInput("a .parquet file of vector reports", named(source.path))

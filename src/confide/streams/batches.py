@@ -13,6 +13,7 @@ from typing import Any
 from confide.errors import InvalidInput
 from confide.files import arrow, formats, parse
 from confide.files.csv import BLOCK
+from confide.files.source import Source
 from confide.questions import Questionnaire
 from confide.questions.questionnaire import already
 from confide.reports.stamps import Stamp
@@ -57,7 +58,7 @@ class Batch:
     """
 
     number: int
-    source: formats.Source
+    source: Source
     first: int
     rows: int
     groups: tuple[int, ...] = ()
@@ -102,7 +103,7 @@ class Job:
         object.__setattr__(self, "kinds", {key: arrow.plain(kinds[key]) for key in kinds})
 
     @property
-    def sources(self) -> list[formats.Source]:
+    def sources(self) -> list[Source]:
         """The files."""
         return [formats.source(path) for path in self.paths]
 
@@ -185,11 +186,11 @@ class Job:
             if not first:
                 raise _empty(source)
 
-    def _cuts(self, source: formats.Source) -> Cuts:
+    def _cuts(self, source: Source) -> Cuts:
         groups = source.groups
         return self._read(source) if groups is None else _grouped(groups)
 
-    def _read(self, source: formats.Source) -> Cuts:
+    def _read(self, source: Source) -> Cuts:
         held: list[Any] = []
         for batch in source.batches(self.columns):
             held += [batch] if batch.num_rows else []
@@ -244,7 +245,7 @@ def _grouped(groups: Sequence[int]) -> Cuts:
         yield rows, tuple(held), ()
 
 
-def _empty(source: formats.Source) -> InvalidInput:
+def _empty(source: Source) -> InvalidInput:
     return InvalidInput(f"rows in {source.where}", "none")
 
 

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from confide.errors import InvalidInput
-from confide.files import arrow, formats, parse
+from confide.files import arrow, parse
+from confide.files.source import Source
 
 Label = float | int | str | bool
 
 
 def coded(
-    sources: Sequence[formats.Source], column: str, *, gaps: bool = False
-) -> tuple[tuple[formats.Source, ...], tuple[Label, Label]]:
+    sources: Sequence[Source], column: str, *, gaps: bool = False
+) -> tuple[tuple[Source, ...], tuple[Label, Label]]:
     """Files whose column of two labels is read as 0 and 1, and the labels in that order.
 
     Parameters
@@ -61,7 +62,7 @@ def coded(
         raise InvalidInput(f"{expected}, both numbers or both words", "one of each")
     low, high = sorted(found, key=lambda label: str(label) if isinstance(label, str) else label)
 
-    def one(source: formats.Source) -> formats.Source:
+    def one(source: Source) -> Source:
         return replace(source, recoded={column: lambda cells: _numbers(cells, source.text, high)})
 
     return tuple(map(one, sources)), (low, high)

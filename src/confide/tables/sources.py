@@ -17,7 +17,7 @@ from confide import _checks
 from confide.errors import InvalidInput, Unsupported, extra
 from confide.files import arrow, formats
 from confide.files.paths import expand, named
-from confide.files.source import MISSING
+from confide.files.source import MISSING, Source
 
 SMALL = 2**16
 """Values of a column that no engine minds to tell apart."""
@@ -164,7 +164,7 @@ def _files(paths: Sequence[Any], columns: Sequence[str], public: Sequence[str]) 
     return Opened(_present(table, sources, public), stamps, where, small)
 
 
-def _present(table: Any, sources: Sequence[formats.Source], public: Sequence[str]) -> Any:
+def _present(table: Any, sources: Sequence[Source], public: Sequence[str]) -> Any:
     """A table with nulls for folders that say so: older releases of DuckDB take them for text."""
     folders = [name for name in public if name in sources[0].folders]
     if not folders:
