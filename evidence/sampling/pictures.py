@@ -21,8 +21,8 @@ from confide.displays import new_axes
 from confide.sampling import Mollifier, SampleLaw
 from confide.sampling.boosting import boost
 from confide.sampling.densities import BoostedLaw
+from confide.sampling.diagnostics import LearnedDisplay, MetricDisplay
 from confide.sampling.mbde import MBDE
-from confide.sampling.pictures import LearnedDisplay, MetricDisplay
 
 DPI = 90
 

@@ -1,5 +1,7 @@
 """Collect numbers that people would rather not reveal, and learn the population, not the person."""
 
+from __future__ import annotations
+
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -24,25 +26,28 @@ if TYPE_CHECKING:
         tables,
     )
     from confide.accounting import Spend
-    from confide.curves import Classification, Density, Proportions, Regression
-    from confide.estimators import density
-    from confide.foreign import Spectrum
+    from confide.curves.density import Density
+    from confide.curves.proportions import Proportions
+    from confide.curves.regression import Classification, Regression
+    from confide.estimators.likelihood import density
+    from confide.foreign.spectrum import Spectrum
     from confide.lattice import Categories, Cells, Lattice
-    from confide.ledger import Ledger
-    from confide.mechanisms import (
-        Joint,
-        Laplace,
-        Partition,
-        RandomizedResponse,
-        Reports,
-        SquareWave,
-        TwoSidedGamma,
-    )
-    from confide.questions import Question
-    from confide.sampling import FiniteMollifier, Mollifier
-    from confide.summaries import CellSums, Counts, Groups, Summaries, read
+    from confide.ledger.budget import Ledger
+    from confide.mechanisms.categories import RandomizedResponse
+    from confide.mechanisms.joint import Joint
+    from confide.mechanisms.laplace import Laplace
+    from confide.mechanisms.partition import Partition
+    from confide.mechanisms.protocol import Reports
+    from confide.mechanisms.square_wave import SquareWave
+    from confide.mechanisms.two_sided_gamma import TwoSidedGamma
+    from confide.questions.question import Question
+    from confide.sampling.mollifier import FiniteMollifier, Mollifier
+    from confide.summaries.cell_sums import CellSums
+    from confide.summaries.counts import Counts
+    from confide.summaries.files import Summaries, read
+    from confide.summaries.groups import Groups
     from confide.survey import Survey
-    from confide.tables import summarize
+    from confide.tables.jobs import summarize
 
 __version__ = "0.1.0"
 

@@ -19,7 +19,7 @@ from confide.cli.app import run
 from confide.reports import Reports
 from confide.summaries import Counts, Groups
 from confide.survey import Survey
-from confide.tables import engines, jobs
+from confide.tables import jobs, sources
 
 TOML = """
 [questions.pay]
@@ -58,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of any size are worth a database."""
-    monkeypatch.setattr(engines, "LEAST", 0)
+    monkeypatch.setattr(sources, "LEAST", 0)
 
 
 def ran(command: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -114,10 +114,10 @@ def test_duckdb_counts_as_the_stream_does(
     stream = jobs._streamed
     monkeypatch.setattr(jobs, "_streamed", lambda *a: [streamed.append(a), stream(*a)][1])
     ran(f"summarize *.parquet -o fast.json {public}", capsys)
-    monkeypatch.setattr(engines, "ROWS", 1)
+    monkeypatch.setattr(sources, "ROWS", 1)
     ran(f"summarize *.parquet -o parts.json {public}", capsys)
     assert not streamed
-    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
     ran(f"summarize *.parquet -o slow.json {public}", capsys)
     monkeypatch.undo()
     monkeypatch.chdir(folder)
@@ -158,7 +158,7 @@ def test_errors_name_the_row_with_and_without_duckdb(
     command = "summarize bad.parquet a.parquet -o out.json --response rate --weights weight"
     said = refused(command, capsys)
     assert words in said
-    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
     assert refused(command, capsys) == said
     assert not Path("out.json").exists()
 
@@ -392,7 +392,7 @@ def test_duckdb_groups_as_the_stream_does(
 ) -> None:
     columns = " ".join(f"--by {name}" for name in by.split())
     ran(f"summarize *.parquet -o fast.json {columns} {public}", capsys)
-    monkeypatch.setattr(engines, "find_spec", lambda name: None)
+    monkeypatch.setattr(sources, "find_spec", lambda name: None)
     ran(f"summarize *.parquet -o slow.json {columns} {public}", capsys)
     close(*(json.loads(Path(f"{name}.json").read_text()) for name in ("fast", "slow")))
 

@@ -12,7 +12,7 @@ import pytest
 
 import confide as cf
 from confide.cli.app import run
-from confide.tables import LeftOut, counts, engines
+from confide.tables import LeftOut, counts, sources
 
 SURVEY = """[questions.pay]
 low = 0
@@ -141,7 +141,7 @@ def test_whoever_counts_drops_the_same_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if database:
-        monkeypatch.setattr(engines, "LEAST", 1)
+        monkeypatch.setattr(sources, "LEAST", 1)
     out, _ = told(
         f"summarize survey.toml {forged} -o c.json --question pay --weights weight --response rate "
         f"--bounds 0 1 --invalid drop --json{more}",

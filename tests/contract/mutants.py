@@ -16,11 +16,16 @@ import numpy as np
 
 from confide import audits
 from confide.audits import Finding
-from confide.exact.clamped import laplace_parameter, laplace_sampler, laplace_table, laplace_weights
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import FEW, Inversion, weighted
-from confide.exact.parts import Part
-from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
+from confide.exact.inversion import FEW, Inversion, Part, weighted
+from confide.exact.noise import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    laplace_parameter,
+    laplace_sampler,
+    laplace_table,
+    laplace_weights,
+)
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Laplace, Mechanism
 from confide.mechanisms.laws import Clamped, Dense

@@ -23,10 +23,9 @@ from confide.audits.fits import chi_square
 from confide.audits.grids import inputs_of, noise_gaps, pmf_of
 from confide.audits.losses import _every_pair, _short
 from confide.errors import InvalidInput
-from confide.exact.clamped import laplace_parameter
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion
-from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
+from confide.exact.noise import DiscreteGaussian, DiscreteLaplace, laplace_parameter
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.laws import Band, Clamped, Dense, Product
 from confide.releases import GaussianProcess, Histogram, Holdout, Query, ranks

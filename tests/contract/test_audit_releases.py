@@ -23,10 +23,9 @@ from confide.audits.neighbors import all_families, few_spots, near_spots, spots
 from confide.audits.runs import pairs_of
 from confide.audits.trials import Trial, largest_change
 from confide.errors import InvalidInput
-from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_ceiling
-from confide.exact.parts import Part
-from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
+from confide.exact.inversion import Part
+from confide.exact.noise import ONE, DiscreteGaussian, DiscreteLaplace
 from confide.releases import (
     Bernstein,
     Choice,

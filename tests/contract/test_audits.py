@@ -15,15 +15,7 @@ from scipy import stats
 from tests.contract import mutants
 from tests.contract.mutants import LATTICE, LAYERS, RIGHT, Case
 
-from confide import (
-    Joint,
-    Laplace,
-    Lattice,
-    RandomizedResponse,
-    SquareWave,
-    Survey,
-    audits,
-)
+from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave, Survey, audits
 from confide.accounting import Spend
 from confide.audits.attacks import learned, lower_bound
 from confide.audits.certificates import within

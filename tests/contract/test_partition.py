@@ -17,9 +17,9 @@ from confide.audits.fits import chi_square
 from confide.audits.grids import vector_deviation
 from confide.audits.tapes import Grid
 from confide.errors import ConfideError, InvalidInput, Unsupported
-from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.exact.noise import ONE
 from confide.lattice import Cells
 from confide.mechanisms import Joint, Mechanism, Reports
 from confide.mechanisms.partition import BATCH, BITS, Partition, VectorLaw

@@ -11,7 +11,7 @@ import pytest
 from confide import mechanisms, releases, sampling
 from confide.errors import InvalidInput
 from confide.exact.entropy import SeededEntropy
-from confide.exact.parts import Part
+from confide.exact.inversion import Part
 from confide.lattice import Categories, Cells, Lattice
 from confide.mechanisms import (
     ForcedResponse,
@@ -22,7 +22,7 @@ from confide.mechanisms import (
     SquareWave,
     TwoSidedGamma,
 )
-from confide.mechanisms.private import Private
+from confide.mechanisms.protocol import Private
 from confide.releases import (
     Bernstein,
     Choice,

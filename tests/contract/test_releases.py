@@ -12,10 +12,9 @@ from scipy.stats import chi2
 
 from confide import Lattice
 from confide.audits.certificates import enough
-from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_enclosure, log_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy
-from confide.exact.unbounded import LEVELS, DiscreteLaplace, sensitivity
+from confide.exact.noise import LEVELS, ONE, DiscreteLaplace, sensitivity
 from confide.releases import Bernstein, Histogram, Query, Series
 from confide.releases.query import (
     FOURTH_CELLS,

@@ -18,11 +18,10 @@ import pytest
 from evidence.printed import PrintedBernstein
 
 from confide import Lattice
-from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.entropy import SeededEntropy
 from confide.exact.inversion import Inversion, weighted
-from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace, certified_delta
+from confide.exact.noise import ONE, DiscreteGaussian, DiscreteLaplace, certified_delta
 from confide.releases import (
     Bernstein,
     Choice,

@@ -19,13 +19,13 @@ from .static_guard import Guard
 ROOT = Path(confide.__file__).parent
 MODULES = [
     *(f"exact/{name}.py" for name in (
-        "entropy", "enclosures", "inversion", "clamped", "unbounded",
+        "entropy", "enclosures", "inversion", "noise",
     )),
     *(f"mechanisms/{name}.py" for name in (
         "protocol", "laplace", "square_wave", "two_sided_gamma", "categories", "joint", "partition",
     )),
     *(f"releases/{name}.py" for name in (
-        "release", "additive", "query", "ranks", "histogram", "series", "bernstein",
+        "release", "query", "ranks", "histogram", "series", "bernstein",
         "gaussian_process", "kolmogorov_smirnov", "choice", "sequences", "holdout", "columns",
     )),
     *(f"sampling/{name}.py" for name in (
@@ -88,10 +88,10 @@ POWERS = {
     "inversion._search: self.bits",
     "inversion._thresholds: self.bits",
     "enclosures.exp_enclosure: halvings",
-    "unbounded._propose: HALF",
-    "unbounded._propose: HALF + 1",
-    "unbounded._survive: j",
-    "unbounded.digits: digits",
+    "noise._propose: HALF",
+    "noise._propose: HALF + 1",
+    "noise._survive: j",
+    "noise.digits: digits",
 }
 """Exponents that are sizes of words, or counted up from 0."""
 
@@ -121,15 +121,15 @@ def test_the_walk_comes_everywhere() -> None:
     assert found >= {
         "inversion.draw", "inversion._search", "inversion._refine", "inversion._guide",
         "inversion._count", "entropy.words", "inversion.weighted", "enclosures.exp_enclosure",
-        "clamped.laplace_sampler", "protocol._run", "laplace.draw",
+        "noise.laplace_sampler", "protocol._run", "laplace.draw",
         "square_wave.draw", "two_sided_gamma.draw", "categories.draw", "joint.draw",
         "partition._noisy", "partition._spread", "mollification.draw", "mollifier.draw",
-        "unbounded._geometric", "unbounded._digit", "unbounded._power", "unbounded._propose",
-        "unbounded._survive", "histogram.sums", "query.draw", "query.sums", "query.noises",
-        "series.sums", "series.noises", "gaussian_process.sums", "additive.draw",
+        "noise._geometric", "noise._digit", "noise._power", "noise._propose",
+        "noise._survive", "histogram.sums", "query.draw", "query.sums", "query.noises",
+        "series.sums", "series.noises", "gaussian_process.sums", "release.draw",
         "choice.exponential", "ranks.draw", "ranks.weights", "ranks.distances",
         "query.integer_variance", "query.integer_fourth", "sequences.keeping", "sequences.draw",
-        "additive.added", "holdout._draw", "mbde.draw", "naive.draw",
+        "release.added", "holdout._draw", "mbde.draw", "naive.draw",
     }  # fmt: skip
 
 
@@ -169,11 +169,11 @@ def test_every_power_is_needed(name: str) -> None:
         ("mechanisms/partition.py", "    noise += truth\n", "    noise = noise.astype('f8')\n"),
         ("exact/inversion.py", "middle = (low + high) // 2", "middle = int((low + high) / 2)"),
         ("exact/entropy.py", "os.urandom(n * bits // 8)", "random.randbytes(n * bits // 8)"),
-        ("exact/clamped.py", "        work = bits + 64\n", "        work = bits + math.log2(64)\n"),
-        ("releases/additive.py", "int(total) + int(part)", "float(total) + int(part)"),
-        ("exact/unbounded.py", ".astype(np.int64) << j", ".astype(np.int64) * 2.0**j"),
+        ("exact/noise.py", "        work = bits + 64\n", "        work = bits + math.log2(64)\n"),
+        ("releases/release.py", "int(total) + int(part)", "float(total) + int(part)"),
+        ("exact/noise.py", ".astype(np.int64) << j", ".astype(np.int64) * 2.0**j"),
         (
-            "exact/unbounded.py",
+            "exact/noise.py",
             "np.abs(size - centre)",
             "np.sqrt((size - centre) ** 2)",
         ),

@@ -21,8 +21,7 @@ from confide.errors import InvalidInput
 from confide.estimators import Deconvolution, Likelihood
 from confide.exact.enclosures import exp_floor
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import Inversion, weighted
-from confide.exact.parts import Part
+from confide.exact.inversion import Inversion, Part, weighted
 from confide.lattice import Lattice
 from confide.mechanisms import KINDS, Numeric
 from confide.mechanisms.laws import Dense

@@ -27,7 +27,8 @@ from confide.errors import ConfideError, InvalidInput, Unsupported
 from confide.estimators import CategoryShares
 from confide.estimators.profile import maximize
 from confide.estimators.shares import _most_likely, scores_of
-from confide.files import formats, pages
+from confide.files import formats
+from confide.files import parquet as pages
 from confide.files.parquet import LETTERS
 from confide.files.source import ROWS
 from confide.foreign.noise import Gaussian

@@ -1,9 +1,4 @@
-"""Events that tell two inputs apart, learned from outputs of each.
-
-An event is "the score of an output is at least t". Scores are learned on one part of the outputs
-and t on another; what is claimed about the event in the end rests on a third part alone, so that
-nothing that is learned here can raise a false alarm.
-"""
+"""Attacks: learn from outputs which of two inputs was given, and what that proves."""
 
 from __future__ import annotations
 
@@ -22,7 +17,7 @@ from confide._types import Floats
 from confide.audits.findings import Finding, checked_alpha
 from confide.audits.runs import Pairs, Runs, checked_pairs, pairs_of
 from confide.errors import InvalidInput
-from confide.mechanisms.private import Private
+from confide.mechanisms.protocol import Private
 from confide.releases.release import Recipe
 
 Outputs = npt.NDArray[Any]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_enclosure
-from confide.exact.unbounded import DiscreteLaplace
+from confide.exact.noise import ONE, DiscreteLaplace
 
 BITS = 256
 

@@ -1,4 +1,4 @@
-"""Pictures of audits: arrays in, matplotlib out."""
+"""Findings of audits, and pictures of them."""
 
 from __future__ import annotations
 

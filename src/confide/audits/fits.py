@@ -15,9 +15,8 @@ from confide.audits.findings import Finding, checked_alpha
 from confide.audits.grids import inputs_of, pmf_of
 from confide.audits.runs import Runs, value_at
 from confide.errors import InvalidInput
-from confide.exact.clamped import ONE
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
-from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
+from confide.exact.noise import ONE, DiscreteGaussian, DiscreteLaplace
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.partition import BITS as LEVEL
 from confide.releases.release import Recipe

@@ -1,4 +1,4 @@
-"""The noise of releases on the grid: each part of it, and that it is made of these parts."""
+"""Draw code on an evenly spaced grid of words: every outcome must come up n p times."""
 
 from __future__ import annotations
 
@@ -17,20 +17,17 @@ from confide.audits.losses import large
 from confide.audits.tapes import Grid, apart
 from confide.audits.trials import drawn_as_stated
 from confide.errors import InvalidInput
-from confide.exact.clamped import ONE
 from confide.exact.entropy import Entropy, SeededEntropy, Words
 from confide.exact.inversion import FEW as FEW_DRAWS
-from confide.exact.inversion import Inversion
-from confide.exact.parts import Part
-from confide.exact.unbounded import HALF, DiscreteGaussian, DiscreteLaplace
+from confide.exact.inversion import Inversion, Part
+from confide.exact.noise import HALF, ONE, DiscreteGaussian, DiscreteLaplace
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.laws import Law, Product
 from confide.mechanisms.partition import BITS as LEVEL
-from confide.releases.additive import Additive
 from confide.releases.choice import Choice, exponential
 from confide.releases.query import Query
 from confide.releases.ranks import distances
-from confide.releases.release import Recipe
+from confide.releases.release import Additive, Recipe
 from confide.sampling.mollification import TOTAL
 from confide.sampling.mollifier import Banded
 from confide.sampling.sampler import Sampler

@@ -13,7 +13,7 @@ from confide.errors import ConfideError, InvalidInput
 from confide.exact.entropy import SystemEntropy
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Mechanism, Partition
-from confide.mechanisms.private import Private
+from confide.mechanisms.protocol import Private
 from confide.releases.release import Recipe
 from confide.sampling.mollifier import FiniteMollifier
 

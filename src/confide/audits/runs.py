@@ -15,7 +15,7 @@ from confide.errors import InvalidInput, Unsupported
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Mechanism, Partition
-from confide.mechanisms.private import Private
+from confide.mechanisms.protocol import Private
 from confide.releases.release import Recipe
 
 Outputs = npt.NDArray[Any]

@@ -24,12 +24,10 @@ from confide.audits.neighbors import (
     spots,
 )
 from confide.errors import InvalidInput
-from confide.exact.clamped import ONE
 from confide.exact.enclosures import logs_ceiling
 from confide.exact.entropy import SeededEntropy
-from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace, certified_delta
-from confide.releases.additive import Additive, Totals
-from confide.releases.release import Noise
+from confide.exact.noise import ONE, DiscreteGaussian, DiscreteLaplace, certified_delta
+from confide.releases.release import Additive, Noise, Totals
 
 MANY = 1024
 """Cells that the last of many records is moved between, at most."""

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from confide import _checks
-from confide.cli import groups, inputs, output
-from confide.cli import noised as foreign
+from confide.cli import inputs, output, results
+from confide.cli import inputs as foreign
 from confide.cli.collect import InvalidOption, JsonOption, QuestionOption
-from confide.cli.noised import NOISES
+from confide.cli.inputs import NOISES
 from confide.cli.results import Subject, as_dict, share_rows, shares_as_dict, table
 from confide.displays import FORMATS
 from confide.errors import InvalidInput, extra
@@ -105,7 +105,7 @@ def density(
             raise InvalidInput("a question with numbers", "one with categories", "Take shares.")
         if by:
             _no_plot(plot)
-            groups.densities(found, estimator, level, as_json=as_json)
+            results.densities(found, estimator, level, as_json=as_json)
             return
         subject = Subject.of(found)
     curve = estimator.fit(subject.summary)
@@ -174,7 +174,7 @@ def shares(
         raise InvalidInput("a question with categories", "one with numbers", "Take density.")
     if by:
         _no_plot(plot)
-        groups.proportions(found, level, as_json=as_json)
+        results.proportions(found, level, as_json=as_json)
         return
     curve = CategoryShares().fit(found.counts)
     if plot is not None:

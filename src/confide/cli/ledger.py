@@ -12,7 +12,7 @@ from confide.accounting import odds, rounded_up
 from confide.cli import output
 from confide.cli.collect import JsonOption
 from confide.cli.commands import harmless
-from confide.cli.published import Published
+from confide.cli.release import Published
 from confide.errors import InvalidInput
 from confide.files.paths import counted, named, readable
 from confide.ledger.budget import Entry, Ledger

@@ -15,11 +15,11 @@ from confide.cli.estimate import PlotOption, plottable
 from confide.errors import InvalidInput
 from confide.files.columns import Columns
 from confide.mechanisms import numeric
-from confide.planning.bounds import BoundsRow, best_bounds
 from confide.planning.metrics import metrics
 from confide.planning.planner import Answer, Plan
 from confide.planning.planner import plan as make_plan
 from confide.planning.populations import NAMES, Population
+from confide.planning.scenario import BoundsRow, best_bounds
 from confide.planning.simulation import NAMES as RESPONSES
 
 METRICS = metrics()

@@ -21,7 +21,7 @@ from confide.files.columns import Columns
 from confide.files.paths import counted, expand, writable
 from confide.ledger.budget import Ledger
 from confide.sampling import KDE, Binned, Box, Gaussian, GaussianMixture, Mollifier, Reference
-from confide.sampling.pictures import SamplesDisplay
+from confide.sampling.diagnostics import SamplesDisplay
 from confide.sampling.references import Sample
 from confide.sampling.sampler import MAX_SAMPLES, Samples
 

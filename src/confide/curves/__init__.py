@@ -8,7 +8,7 @@ from typing import Any
 from confide import _checks
 from confide.curves.density import CellDensity, Density, Intervals
 from confide.curves.differences import Difference, difference
-from confide.curves.frames import to_frame
+from confide.curves.forms import to_frame
 from confide.curves.proportions import Proportions, ShareIntervals
 from confide.curves.regression import (
     Band,

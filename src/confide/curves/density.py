@@ -14,7 +14,7 @@ import numpy.typing as npt
 from confide import _checks
 from confide._types import Floats
 from confide.curves import forms
-from confide.curves.frames import ENDS, frame
+from confide.curves.forms import ENDS, frame
 from confide.displays import DensityDisplay, card, sketch
 from confide.errors import InvalidInput, Unsupported
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 from confide import _checks
 from confide.curves import forms
 from confide.curves.density import Density
-from confide.curves.frames import frame
+from confide.curves.forms import frame
 from confide.curves.proportions import Proportions
 from confide.displays import DifferenceDisplay
 from confide.errors import InvalidInput

@@ -15,7 +15,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.curves import forms
 from confide.curves.density import asked, ends, points
-from confide.curves.frames import ENDS, frame
+from confide.curves.forms import ENDS, frame
 from confide.displays import RegressionDisplay, bars, card, sketch
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Categories

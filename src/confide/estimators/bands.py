@@ -1,4 +1,4 @@
-"""Where a band around a distribution function holds a share."""
+"""Bands around distribution functions, and where they hold a share."""
 
 from __future__ import annotations
 

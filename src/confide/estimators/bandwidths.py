@@ -1,4 +1,4 @@
-"""Smoothing kernels, known by their Fourier transforms."""
+"""Smoothing kernels by their Fourier transforms, and how wide to take them."""
 
 from __future__ import annotations
 

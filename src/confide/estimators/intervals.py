@@ -1,4 +1,4 @@
-"""Ends of intervals: Student's for a mean, and inverted likelihood-ratio tests."""
+"""Confidence intervals of likelihood estimates: means, shares, quantiles."""
 
 from __future__ import annotations
 

@@ -9,8 +9,7 @@ import numpy as np
 from confide._types import Floats
 from confide.curves import CellDensity
 from confide.errors import InvalidInput
-from confide.estimators.coarsening import checked_grid, coarse_edges, coarsen
-from confide.estimators.em import Channel, em
+from confide.estimators.em import Channel, checked_grid, coarse_edges, coarsen, em
 from confide.estimators.intervals import Intervals
 from confide.lattice import Lattice
 from confide.summaries import Counts

@@ -1,4 +1,4 @@
-"""Straight lines from noisy reports, corrected for attenuation."""
+"""Straight lines and logistic curves from noisy reports, corrected for attenuation."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from scipy import special
 from confide._types import Floats
 from confide.curves.regression import Line, Logistic, Regression
 from confide.errors import ConfideError, ConfideWarning, InvalidInput, Unsupported
-from confide.estimators.coarsening import coarse_edges, coarsen
-from confide.estimators.em import Channel, em
+from confide.estimators.em import Channel, coarse_edges, coarsen, em
 from confide.estimators.responses import (
     LEAST_SPREAD,
     facts,

@@ -1,4 +1,4 @@
-"""What to settle before a partition is asked about: the number of cells and the bound of y."""
+"""Regression and classification from the sums of a partition, and how to choose its cells."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide._types import Floats
-from confide.estimators.coarsening import Reduced
-from confide.estimators.em import em, one_thread
+from confide.estimators.em import Reduced, em, one_thread
 from confide.mechanisms.laws import Law
 
 CHUNK = 2**20

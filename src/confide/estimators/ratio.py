@@ -1,4 +1,4 @@
-"""Pointwise bands around a ratio of likelihood estimates, by resampling."""
+"""Regression as a ratio of likelihood estimates, with bands by resampling."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.curves.regression import CategoryMeans, CellRegression, Regression
 from confide.errors import InvalidInput, Unsupported
-from confide.estimators.coarsening import checked_grid, coarse_edges, coarsen
+from confide.estimators.em import checked_grid, coarse_edges, coarsen
 from confide.estimators.levels import TYPICAL, Levels, choose_smoothing
 from confide.estimators.linear import baseline
 from confide.estimators.responses import (

@@ -1,5 +1,7 @@
 """Data that somebody else noised: the law of the noise, and summaries of such data."""
 
+from __future__ import annotations
+
 from confide.foreign.noise import Custom, Gaussian, Laplace, Noise, TwoSidedGamma
 from confide.foreign.noised import Noised
 from confide.foreign.spectrum import Spectrum

@@ -1,5 +1,7 @@
 """The designer of two-sided gamma noise: what it protects, and what it costs."""
 
+from __future__ import annotations
+
 from confide.gamma.designer import CurvesDisplay, GammaDesign, Pair, PairsDisplay, optimal_gamma
 from confide.gamma.divergence import gamma_delta, gamma_epsilon
 from confide.gamma.error import ExpectedError, expected_error

@@ -1,4 +1,4 @@
-"""Pictures of designs: arrays in, matplotlib out."""
+"""The designer of two-sided gamma noise: shapes, scales, and which of them is best."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scipy.special import gammainc
 from confide import _checks
 from confide._types import Floats
 from confide.accounting import odds, rounded_up
-from confide.curves.frames import frame
+from confide.curves.forms import frame
 from confide.displays import (
     ESTIMATE,
     NAIVE,

@@ -13,7 +13,7 @@ import scipy
 from confide import _checks
 from confide.errors import InvalidInput
 from confide.foreign.noise import TwoSidedGamma
-from confide.gamma.distributions import Distribution, described
+from confide.gamma.protection import Distribution, described
 from confide.gamma.surface import Surface, gamma_spread
 
 SMALLEST = 0.02

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from confide.exact.parts import Part
+from confide.exact.inversion import Part
 from confide.mechanisms.categories import Categorical, ForcedResponse, RandomizedResponse
 from confide.mechanisms.joint import Joint
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.partition import Partition
-from confide.mechanisms.private import Private
-from confide.mechanisms.protocol import Channel, Mechanism, Numeric, Reports
+from confide.mechanisms.protocol import Channel, Mechanism, Numeric, Private, Reports
 from confide.mechanisms.register import KINDS, MAX_CELLS, MAX_TABLES, from_dict, numeric
 from confide.mechanisms.square_wave import SquareWave
 from confide.mechanisms.two_sided_gamma import TwoSidedGamma

@@ -16,8 +16,7 @@ from confide._types import Floats
 from confide.accounting import Spend, checked_epsilon
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import Inversion, weighted
-from confide.exact.parts import Part
+from confide.exact.inversion import Inversion, Part, weighted
 from confide.lattice import Categories, Lattice
 from confide.mechanisms.laws import Band, Dense
 from confide.mechanisms.protocol import Indices, Mechanism

@@ -16,7 +16,7 @@ from confide._types import Floats
 from confide.accounting import Spend
 from confide.errors import InvalidInput, Unsupported, unquoted
 from confide.exact.entropy import Entropy
-from confide.exact.parts import Part, within
+from confide.exact.inversion import Part, within
 from confide.lattice import Categories, Lattice
 from confide.mechanisms.laws import Product
 from confide.mechanisms.protocol import Indices, Mechanism

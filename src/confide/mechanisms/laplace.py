@@ -10,15 +10,9 @@ import numpy as np
 
 from confide._types import Floats
 from confide.accounting import Spend, checked_epsilon, exact
-from confide.exact.clamped import (
-    ONE,
-    laplace_parameter,
-    laplace_sampler,
-    laplace_weights,
-)
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import Inversion
-from confide.exact.parts import Part
+from confide.exact.inversion import Inversion, Part
+from confide.exact.noise import ONE, laplace_parameter, laplace_sampler, laplace_weights
 from confide.lattice import Lattice
 from confide.mechanisms.laws import LARGE, Geometric, geometric
 from confide.mechanisms.protocol import Indices, Numeric

@@ -1,4 +1,4 @@
-"""Linear systems that are known by what they do to a vector only."""
+"""Laws: the distribution of a report given an index, and fast products with it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from confide._types import Floats
 from confide.errors import Unsupported
-from confide.exact.clamped import laplace_table, laplace_weights
 from confide.exact.enclosures import exp_floor
+from confide.exact.noise import laplace_table, laplace_weights
 
 STEPS = 30
 """Steps of an iteration at most; each keeps a vector."""

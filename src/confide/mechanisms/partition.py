@@ -15,11 +15,10 @@ from confide import _checks
 from confide._types import Floats
 from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import InvalidInput, Unsupported
-from confide.exact.clamped import ONE, laplace_sampler, laplace_weights
 from confide.exact.enclosures import exp_ceiling, log_ceiling
 from confide.exact.entropy import Entropy, SystemEntropy
-from confide.exact.inversion import FEW, Inversion
-from confide.exact.parts import Part
+from confide.exact.inversion import FEW, Inversion, Part
+from confide.exact.noise import ONE, laplace_sampler, laplace_weights
 from confide.lattice import LIMIT, Categories, Cells, Lattice, Numbers
 from confide.mechanisms.laws import Clamped, Law, geometric, largest_ratio
 from confide.mechanisms.protocol import Mechanism, Reports

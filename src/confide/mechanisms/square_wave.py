@@ -14,8 +14,7 @@ from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_floor
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import Inversion, weighted
-from confide.exact.parts import Part
+from confide.exact.inversion import Inversion, Part, weighted
 from confide.lattice import Lattice
 from confide.mechanisms.laws import Band
 from confide.mechanisms.protocol import Indices, Numeric, polynomial_scores, polynomials

@@ -16,11 +16,10 @@ from confide import _checks
 from confide._types import Floats
 from confide.accounting import Spend, rounded_up
 from confide.errors import InvalidInput, Unsupported
-from confide.exact.clamped import ONE
 from confide.exact.enclosures import log_ceiling
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import Inversion, weighted
-from confide.exact.parts import Part
+from confide.exact.inversion import Inversion, Part, weighted
+from confide.exact.noise import ONE
 from confide.lattice import Lattice
 from confide.mechanisms.laws import Clamped
 from confide.mechanisms.protocol import CELLS, Indices, Numeric

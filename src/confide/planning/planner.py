@@ -1,4 +1,4 @@
-"""Pictures of a plan."""
+"""Plans: the errors to expect of a survey before anybody is asked."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide.accounting import checked_epsilon
-from confide.curves.frames import frame
+from confide.curves.forms import frame
 from confide.displays import ESTIMATE, NAIVE, TRUTH, bars, card, commas, new_axes
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms import numeric
-from confide.planning.bounds import BoundsRow, bounds_table, candidates
 from confide.planning.metrics import QUANTILES, Truth
 from confide.planning.populations import Population, guess
 from confide.planning.scenario import (
     ROUGH,
+    BoundsRow,
     ErrorCurve,
     Row,
     Scenario,
     Unreachable,
+    bounds_table,
+    candidates,
     crossing,
 )
 from confide.planning.simulation import ResponseCurve, score_deviation

@@ -12,8 +12,7 @@ from confide.releases.query import Query
 from confide.releases.register import from_dict
 from confide.releases.release import Recipe, Release
 from confide.releases.series import Series
-from confide.releases.several import quantiles, release_all
-from confide.releases.synthetic import synthesize
+from confide.releases.several import quantiles, release_all, synthesize
 
 __all__ = [
     "Bernstein",

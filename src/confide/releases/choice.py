@@ -1,11 +1,4 @@
-"""How well a recipe would suit the data: an integer that one record can change by so much only.
-
-A density f on the lattice's own scale, the range being one, has the integrated squared error
-``int f**2 - 2 E f(X) + const``. Without the constant, 2 mean_i f_{-i}(x_i) - int f**2 estimates
-minus that without bias, f_{-i} being the estimate without record i (Rudemo 1982, Bowman 1984): for
-an estimate that is linear in the records it is a sum over pairs of them. What the privacy noise
-adds to the error is public and is taken off.
-"""
+"""Choosing among recipes in private, by how well each would suit the data."""
 
 from __future__ import annotations
 
@@ -25,8 +18,7 @@ from confide.accounting import exact
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure, float_ceiling
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import Inversion
-from confide.exact.parts import Part, within
+from confide.exact.inversion import Inversion, Part, within
 from confide.lattice import Lattice
 from confide.ledger.bindings import content
 from confide.releases.bernstein import Bernstein, polynomials

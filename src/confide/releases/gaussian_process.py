@@ -14,9 +14,8 @@ from confide import _checks
 from confide._types import Floats, Integers
 from confide.accounting import exact
 from confide.exact.entropy import Entropy
-from confide.exact.unbounded import DiscreteGaussian, certified_delta, gaussian, most_rho
+from confide.exact.noise import DiscreteGaussian, certified_delta, gaussian, most_rho
 from confide.lattice import Lattice
-from confide.releases.additive import Additive, Totals
 from confide.releases.columns import (
     Bounds,
     Columned,
@@ -27,7 +26,7 @@ from confide.releases.columns import (
     named,
     split,
 )
-from confide.releases.release import Indices, Noise, Progress, checked
+from confide.releases.release import Additive, Indices, Noise, Progress, Totals, checked
 
 UNITS = (2**20, 2**12, 2**9)
 """Height of a column's integer kernel, for one to three columns: sums stay within 64 bits."""

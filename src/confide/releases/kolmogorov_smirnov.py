@@ -13,10 +13,10 @@ from confide import _checks
 from confide.accounting import exact
 from confide.curves import CellDensity
 from confide.errors import InvalidInput
-from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_ceiling, logs_ceiling
 from confide.exact.entropy import Entropy
-from confide.exact.parts import Part
+from confide.exact.inversion import Part
+from confide.exact.noise import ONE
 from confide.lattice import Lattice
 from confide.releases.release import Indices, Progress, Recipe, bounded, checked
 from confide.releases.sequences import Layers, Sequences, layers

@@ -1,4 +1,4 @@
-"""Integer statistics of second and fourth moments, and what one record can change them by."""
+"""Single numbers: count, sum, mean, variance, and quantiles."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from confide import _checks
 from confide.accounting import exact
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import weighted
-from confide.exact.parts import Part
-from confide.exact.unbounded import DiscreteLaplace, laplace
+from confide.exact.inversion import Part, weighted
+from confide.exact.noise import DiscreteLaplace, laplace
 from confide.lattice import MAX_SIZE, Lattice
 from confide.releases import noise_intervals
-from confide.releases.additive import Additive, Totals
 from confide.releases.ranks import Ranks
-from confide.releases.release import Indices, bounded, checked
+from confide.releases.release import Additive, Indices, Totals, bounded, checked
 
 VARIANCE_ROOM = 2**42
 """Sensitivity that the integer variance may have, so that its noise stays in 64-bit integers."""
@@ -84,7 +82,6 @@ def _parts(values: Indices) -> list[Indices]:
 KINDS = ("count", "sum", "mean", "variance", "quantile")
 LEAST_FOR_RANKS = 1e-3
 """Below it the table of weights would be longer than any use of the answer."""
-
 
 ENDS = ("quantile", "lower end", "upper end")
 

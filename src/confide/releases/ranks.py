@@ -12,10 +12,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_ceiling, logs_ceiling
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import weighted
+from confide.exact.noise import ONE
 from confide.lattice import Lattice
 from confide.releases.noise_intervals import rank_ends
 from confide.releases.release import Indices

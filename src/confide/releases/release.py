@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -14,18 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._types import Integers
 from confide.accounting import Spend, checked_epsilon, odds, rounded_up
 from confide.curves import CellDensity, Density
-from confide.curves.forms import short
-from confide.curves.frames import frame
+from confide.curves.forms import frame, short
 from confide.displays import card
 from confide.errors import ConfideWarning, InvalidInput, Mismatch, unquoted
+from confide.exact.enclosures import logs_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
-from confide.exact.unbounded import DiscreteGaussian, DiscreteLaplace
+from confide.exact.inversion import Part, within
+from confide.exact.noise import DiscreteGaussian, DiscreteLaplace
 from confide.lattice import Lattice
 from confide.ledger.bindings import content
 from confide.ledger.costs import Charges
-from confide.mechanisms.private import Private
+from confide.mechanisms.protocol import Private
 
 Indices = npt.NDArray[np.int64]
 BOUNDS = (
@@ -351,3 +353,56 @@ def bounded(lattice: Any) -> Lattice:
 def checked(recipe: Recipe) -> None:
     """Validate the recipe's epsilon."""
     object.__setattr__(recipe, "epsilon", checked_epsilon(recipe.epsilon))
+
+
+Totals = Integers | Sequence[int]
+
+
+class Additive(Recipe):
+    """Integer sums over the records, and noise made for the most that one record can change them.
+
+    What that is each kind states for itself. The tests and `audits.exact` find it by running
+    ``sums`` on neighbouring data sets.
+    """
+
+    @abstractmethod
+    def noises(self, n: int) -> tuple[Noise, ...]:
+        """The noise of each group of sums, for n records."""
+
+    @abstractmethod
+    def sums(self, prepared: Any, entropy: Entropy) -> list[Totals]:
+        """The integers before noise, one group for each noise. Private.
+
+        The entropy is for putting records in an order that does not depend on their values.
+        """
+
+    def records(self, prepared: Any) -> int:
+        """How many records were prepared."""
+        return len(prepared)
+
+    def loss(self, n: int) -> float:
+        """The certified loss: that of all the integers together."""
+        return logs_ceiling(
+            noise.power for noise in self.noises(n) if isinstance(noise, DiscreteLaplace)
+        )
+
+    def parts(self, prepared: Any = None) -> tuple[Part, ...]:
+        """The parts of each noise, as many sums as it is added to."""
+        noises = self.noises(self.records(prepared))
+        return tuple(
+            part for at, noise in enumerate(noises) for part in within(f"noise {at}", noise.parts())
+        )
+
+    def draw(self, prepared: Any, entropy: Entropy) -> list[int]:
+        """What is released: integers and fair words only."""
+        groups = self.sums(prepared, entropy)
+        noises = self.noises(self.records(prepared))
+        found: list[int] = []
+        for totals, noise in zip(groups, noises, strict=True):
+            found += added(totals, noise.draw(entropy, len(totals)))
+        return found
+
+
+def added(totals: Totals, noise: Integers) -> list[int]:
+    """Sums plus noise, in integers that cannot overflow."""
+    return [int(total) + int(part) for total, part in zip(totals, noise, strict=True)]

@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from confide._types import Floats, Integers
-from confide.exact.clamped import ONE
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import Inversion, weighted
-from confide.exact.parts import Part
+from confide.exact.inversion import Inversion, Part, weighted
+from confide.exact.noise import ONE
 from confide.releases.release import Progress
 
 DIGITS = 128

@@ -13,11 +13,10 @@ from confide import _checks
 from confide._types import Floats, Integers
 from confide.accounting import exact
 from confide.exact.entropy import Entropy
-from confide.exact.unbounded import DiscreteLaplace, laplace, sensitivity
+from confide.exact.noise import DiscreteLaplace, laplace, sensitivity
 from confide.lattice import Lattice
-from confide.releases.additive import Additive, Totals
 from confide.releases.columns import Bounds, cell_density, counted, indexed, named, split
-from confide.releases.release import Indices, Noise, bounded, checked
+from confide.releases.release import Additive, Indices, Noise, Totals, bounded, checked
 
 UNIT = 2**20
 """Units of a record's entry in one: rounding moves an entry by 2**-21 at most in one column."""

@@ -8,14 +8,7 @@ whoever reads them must bring the mechanism: the survey says which.
 from __future__ import annotations
 
 from confide.mechanisms.protocol import Reports
-from confide.reports.files import (
-    from_table,
-    read,
-    to_arrow,
-    to_pandas,
-    to_polars,
-    write,
-)
+from confide.reports.files import from_table, read, to_arrow, to_pandas, to_polars, write
 
 __all__ = [
     "Reports",

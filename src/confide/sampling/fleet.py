@@ -13,11 +13,10 @@ import numpy.typing as npt
 from confide import _checks
 from confide._types import Floats
 from confide.errors import InvalidInput, Mismatch
-from confide.sampling.diagnostics import Judge
+from confide.sampling.diagnostics import Judge, LearnedDisplay
 from confide.sampling.kernels import Kernels
 from confide.sampling.mbde import MBDE
 from confide.sampling.mollifier import Mollifier
-from confide.sampling.pictures import LearnedDisplay
 from confide.sampling.references import Reference
 from confide.sampling.sampler import Samples
 

@@ -20,8 +20,7 @@ from confide.accounting import checked_epsilon
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_ceiling
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import weighted
-from confide.exact.parts import Part
+from confide.exact.inversion import Part, weighted
 from confide.lattice import CHUNK
 from confide.ledger.bindings import content
 from confide.sampling.boosting import BOUND, Boosting, boost, thetas

@@ -19,20 +19,12 @@ from confide._types import Floats
 from confide.accounting import checked_epsilon
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
-from confide.exact.parts import Part
+from confide.exact.inversion import Part
 from confide.lattice import MAX_SIZE, Categories, Lattice
 from confide.ledger.bindings import content
 from confide.sampling.densities import SampleLaw
 from confide.sampling.mollification import Mollification, Weights
-from confide.sampling.ratios import (
-    KDE,
-    Binned,
-    GaussianMixture,
-    LogRatio,
-    Ratio,
-    opinions,
-    tried,
-)
+from confide.sampling.ratios import KDE, Binned, GaussianMixture, LogRatio, Ratio, opinions, tried
 from confide.sampling.references import Reference, reference_from_dict
 from confide.sampling.sampler import Elsewhere, Numbers, Sampler
 
@@ -40,7 +32,6 @@ FEWEST, MOST = 2000, 20_000
 MAX_ATOMS = 2**20
 SEED_BITS = 53
 """So that a seed passes unharmed through any reader of JSON."""
-
 
 RATIOS: Mapping[str, Callable[[], Ratio]] = {
     kind.name: kind for kind in (KDE, GaussianMixture, Binned)

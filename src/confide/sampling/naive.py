@@ -16,7 +16,7 @@ from confide._types import Floats
 from confide.accounting import Spend
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
-from confide.exact.parts import Part
+from confide.exact.inversion import Part
 from confide.lattice import Categories
 from confide.ledger.bindings import content
 from confide.mechanisms.protocol import Mechanism

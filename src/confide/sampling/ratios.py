@@ -1,10 +1,4 @@
-"""Density ratios: how much likelier a point is in the records than in the reference.
-
-A ratio is anything that is called with records and a reference and returns a function of points,
-log(P/Q) up to a constant. How good it is decides how good the samples are and nothing else:
-whatever it returns, NaN and infinities included, a sample costs no more than epsilon. Where it
-fails at the points of a sample it has no opinion of them.
-"""
+"""Density ratios: how much likelier a point is in the records than in the reference."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from confide.accounting import Spend
 from confide.errors import InvalidInput, Unsupported, unquoted
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.ledger.costs import Charges
-from confide.mechanisms.private import Private
+from confide.mechanisms.protocol import Private
 
 Numbers = npt.NDArray[np.int64]
 

@@ -17,10 +17,9 @@ from confide import _checks
 from confide.errors import InvalidInput, Mismatch
 from confide.files import formats
 from confide.reports.files import not_replaced
-from confide.streams.batches import Job, gathered
+from confide.streams.batches import Job, gathered, tables
 from confide.streams.crew import cores, finished, guarded
 from confide.streams.parts import Parts, folder_of
-from confide.streams.shuffles import tables
 
 __all__ = ["Job", "privatize"]
 

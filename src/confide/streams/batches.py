@@ -1,22 +1,27 @@
-"""What is to become reports, and how it is cut into batches."""
+"""How values are cut into batches, and finished batches put together in random order."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from confide.errors import InvalidInput
+from confide.exact.entropy import SystemEntropy
+from confide.exact.inversion import permutation
 from confide.files import arrow, formats, parse
 from confide.files.csv import BLOCK
 from confide.files.source import Source
 from confide.questions import Questionnaire
 from confide.questions.questionnaire import already
 from confide.reports.stamps import Stamp
+from confide.streams.parts import Parts
 
 PART = 2**20
 """Rows of a batch of Parquet, about: whole row groups make one."""
@@ -253,3 +258,31 @@ def _smallest(size: int) -> Any:
     """The smallest Arrow type of the numbers 0 .. size-1."""
     pa = arrow.arrow()
     return pa.uint8() if size <= 2**8 else pa.uint16() if size <= 2**16 else pa.int32()
+
+
+def tables(job: Job, parts: Parts, processes: int) -> Iterator[Any]:
+    """The rows of all finished batches, shuffled unless their order is to be kept."""
+    files = [path for _, path in sorted(parts.finished().items())]
+    pa = arrow.arrow()
+
+    def bucket(at: int) -> Any:
+        rows = pa.Table.from_batches([parts.piece(path, at, job.schema) for path in files])
+        order = permutation(SystemEntropy(), rows.num_rows)
+        return rows.combine_chunks().take(pa.array(order)).cast(job.written)
+
+    if job.keep_order:
+        for path in files:
+            yield pa.Table.from_batches([parts.piece(path, 0, job.schema)]).cast(job.written)
+        return
+    # Numpy and Arrow let threads run at once.
+    with ThreadPoolExecutor(processes) as pool:
+        ahead: deque[Future[Any]] = deque()
+        try:
+            for at in range(parts.buckets):
+                ahead.append(pool.submit(bucket, at))
+                if len(ahead) > processes:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""One pass over reports and what came with them."""
+"""Counts: how many respondents sent each report, with weights and responses."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ from confide.reports.rows import (
 from confide.summaries import Counts, Groups, Summaries
 from confide.summaries.files import Summary
 from confide.summaries.groups import Key
-from confide.tables import counting, engines
+from confide.tables import counting, sources
 from confide.tables.faults import MAX_CELLS, Grouping
 from confide.tables.public import NOTHING, Public, carried
 
@@ -213,7 +213,7 @@ class Job:
         advance = self.advance(progress)
         made: Mapping[str, Summary] | None = None
         left: LeftOuts = {}
-        if engines.countable(self.files, self.by):
+        if sources.countable(self.files, self.by):
             # What a query refuses is left to the stream, which names the first bad row.
             with contextlib.suppress(InvalidInput):
                 made, left = _queried(self, advance)
@@ -282,7 +282,7 @@ def _queried(job: Job, advance: Advance) -> tuple[dict[str, Summary], LeftOuts]:
     files, public = job.files, job.public
     counts: dict[str, Any] = {}
     left: LeftOuts = {}
-    for paths, rows in engines.parts(files):
+    for paths, rows in sources.parts(files):
         for name, mechanism in files.mechanisms.items():
             own, out = counting.counted(
                 paths,

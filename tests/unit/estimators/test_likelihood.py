@@ -13,8 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from confide.errors import InvalidInput
 from confide.estimators import likelihood
-from confide.estimators.coarsening import coarse_edges, coarsen
-from confide.estimators.em import em, log_likelihood, one_thread, smooth
+from confide.estimators.em import coarse_edges, coarsen, em, log_likelihood, one_thread, smooth
 from confide.estimators.likelihood import Likelihood, choose_smoothing
 from confide.estimators.profile import maximize
 from confide.foreign import noise

@@ -9,12 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confide.exact.clamped import (
-    ONE,
-    laplace_parameter,
-    laplace_sampler,
-    laplace_weights,
-)
 from confide.exact.enclosures import (
     exp_ceiling,
     exp_enclosure,
@@ -26,6 +20,7 @@ from confide.exact.enclosures import (
 )
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.exact.inversion import Inversion, weighted
+from confide.exact.noise import ONE, laplace_parameter, laplace_sampler, laplace_weights
 from confide.mechanisms.two_sided_gamma import _table
 
 

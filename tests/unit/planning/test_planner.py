@@ -13,11 +13,10 @@ from confide import Laplace, Lattice, SquareWave, TwoSidedGamma
 from confide.errors import InvalidInput
 from confide.estimators import Likelihood
 from confide.planning import metrics as planned
-from confide.planning.bounds import best_bounds
 from confide.planning.metrics import Metric, Truth, metrics
 from confide.planning.planner import Plan, plan
 from confide.planning.populations import NAMES, Population, guess
-from confide.planning.scenario import ErrorCurve, Unreachable, crossing
+from confide.planning.scenario import ErrorCurve, Unreachable, best_bounds, crossing
 from confide.planning.simulation import (
     ResponseCurve,
     density_draw,

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from confide.accounting import exact
 from confide.errors import InvalidInput
-from confide.exact.clamped import ONE
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.entropy import Entropy
-from confide.exact.unbounded import sensitivity
+from confide.exact.noise import ONE, sensitivity
 from confide.lattice import Lattice
 from confide.releases import Bernstein, Series, release
 from confide.releases.bernstein import default_degree, furthest, kernel, polynomials

@@ -8,8 +8,7 @@ import pytest
 from confide import Lattice
 from confide.errors import ConfideWarning, InvalidInput
 from confide.releases import Histogram
-from confide.releases.histogram import default_cells
-from confide.releases.integers import WholeCells, default_width, width_for
+from confide.releases.histogram import WholeCells, default_cells, default_width, width_for
 
 AGE = Lattice(low=17, high=90)
 

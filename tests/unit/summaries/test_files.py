@@ -18,7 +18,7 @@ import confide as cf
 from confide.errors import InvalidInput, Mismatch, Unnamed
 from confide.files import arrow
 from confide.reports.rows import LeftOut
-from confide.tables import engines
+from confide.tables import sources
 
 LATTICE = cf.Lattice(low=0, high=10, size=16)
 MECHANISM = cf.SquareWave(LATTICE, epsilon=2.0)
@@ -241,7 +241,7 @@ def test_folders_make_groups(
     database: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engines, "LEAST", 0 if database else 10**9)
+    monkeypatch.setattr(sources, "LEAST", 0 if database else 10**9)
     paths = f"hive/**/*.{ending}"
     with pytest.raises(InvalidInput, match="7 rows without a group"):
         survey.summarize(paths, by="day")
@@ -273,7 +273,7 @@ def test_folders_make_groups_for_an_engine(
 def test_a_folder_does_not_replace_reports(
     folder: Path, survey: cf.Survey, least: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "LEAST", least)
+    monkeypatch.setattr(sources, "LEAST", least)
     place = Path("pay=3/day=5")
     place.mkdir(parents=True)
     own = survey.summarize("a.parquet")
