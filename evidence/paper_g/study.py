@@ -30,12 +30,14 @@ from confide.gamma.designer import GammaDesign, Pair, optimal_gamma
 from confide.gamma.divergence import gamma_delta
 from confide.gamma.error import ExpectedError, expected_error
 from confide.gamma.protection import (
+    Feasible,
     closeness,
     empirical_protection,
+    gamma_scale,
     normal_protection,
     reidentification,
+    root,
 )
-from confide.gamma.scales import Feasible, gamma_scale, root
 from confide.gamma.surface import Surface
 
 ROOT = Path(__file__).resolve().parents[2]

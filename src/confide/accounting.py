@@ -11,6 +11,8 @@ from typing import Any
 from confide import _checks
 from confide.errors import InvalidInput
 
+__all__ = ["Spend"]
+
 MAX_EPSILON = 100.0
 WEAK_EPSILON = 10.0
 """From here on odds may change by a factor of twenty thousand and more."""

@@ -13,6 +13,14 @@ import numpy as np
 from confide._types import Floats
 from confide.errors import InvalidInput, extra
 
+__all__ = [
+    "DensityDisplay",
+    "DifferenceDisplay",
+    "ProportionsDisplay",
+    "RegressionDisplay",
+    "save",
+]
+
 TRUTH, NAIVE, ESTIMATE = "#222222", "#c9a227", "#2a6f97"
 CYCLE = (ESTIMATE, "#b23a48", "#6a994e", "#7b5ea7", "#c9721b", "#5c6770")
 """Colors of the first, second, ... curve in axes of ours; axes that are given keep their own."""

@@ -29,6 +29,21 @@ from contextlib import ContextDecorator
 from types import ModuleType, TracebackType
 from typing import Any
 
+__all__ = [
+    "BadRows",
+    "BadType",
+    "BudgetExhausted",
+    "ColumnFault",
+    "ConfideError",
+    "ConfideWarning",
+    "Implausible",
+    "InvalidInput",
+    "Mismatch",
+    "MissingColumn",
+    "MissingExtra",
+    "Unsupported",
+]
+
 MOST = 1000
 """Characters of a message: more is a page, not a sentence."""
 

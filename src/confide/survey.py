@@ -11,6 +11,8 @@ from confide.summaries import Summaries
 from confide.tables.jobs import Paths, Progress
 from confide.tables.pairs import Pair
 
+__all__ = ["Survey"]
+
 
 @dataclass(frozen=True)
 class Survey(Questionnaire):

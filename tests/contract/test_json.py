@@ -32,7 +32,7 @@ from confide.foreign import Laplace as LaplaceNoise
 from confide.lattice import Categories, Cells, Lattice
 from confide.mechanisms import Joint, Laplace, Partition, RandomizedResponse, SquareWave
 from confide.releases import Release
-from confide.sampling import MBDE, FiniteMollifier, Gaussian, Mollifier, NaiveSampler, Samples
+from confide.sampling import MBDE, FiniteMollifier, Gaussian, Mollifier, NaiveSampler
 from confide.summaries import CellSums, Counts
 
 X = np.random.default_rng(1).beta(2, 5, 2000)
@@ -270,17 +270,17 @@ def test_samples_come_back_from_every_sampler() -> None:
     ]
     for sampler, records in samplers:
         first = sampler.simulate(records, 3, seed=1)
-        again = Samples.from_dict(through(first.to_dict()))
+        again = sampling.samples(through(first.to_dict()))
         assert again.to_dict() == first.to_dict()
         assert repr(again) == repr(first)
         assert again.spend == first.spend
-    read = Samples.from_dict(through(samplers[1][0].simulate(table, seed=1).to_dict()))
+    read = sampling.samples(through(samplers[1][0].simulate(table, seed=1).to_dict()))
     with pytest.raises(Unsupported, match="where the records are"):
         read.mechanism.simulate(table, seed=2)
     linear = pytest.importorskip("sklearn.linear_model")
     sampler = MBDE(reference=Gaussian(), epsilon=1.0, learner=linear.LogisticRegression())
     first = sampler.simulate(table, seed=1)
-    assert Samples.from_dict(through(first.to_dict())).to_dict() == first.to_dict()
+    assert sampling.samples(through(first.to_dict())).to_dict() == first.to_dict()
     for wrong in (
         [],
         {**first.to_dict(), "mechanism": 3},
@@ -288,7 +288,7 @@ def test_samples_come_back_from_every_sampler() -> None:
         {**first.to_dict(), "odd": 1},
     ):
         with pytest.raises(InvalidInput):
-            Samples.from_dict(wrong)
+            sampling.samples(wrong)
 
 
 @pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")

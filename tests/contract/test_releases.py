@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from evidence.printed import PrintedBernstein
-from evidence.releases import study
+from evidence.releases.study import study
 from scipy.stats import chi2
 
 from confide import Lattice

@@ -23,7 +23,7 @@ from confide.exact.enclosures import exp_floor
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, Part, weighted
 from confide.lattice import Lattice
-from confide.mechanisms import KINDS, Numeric
+from confide.mechanisms import KINDS, Numeric, register
 from confide.mechanisms.laws import Dense
 from confide.planning.planner import plan
 from confide.sklearn import PrivateKDE, PrivateRegressor
@@ -127,7 +127,7 @@ def test_it_comes_back_from_json_and_pickle() -> None:
 def test_its_cells_are_counted_before_it_is_built() -> None:
     many = {"mechanism": "toy", "lattice": {"low": 0, "high": 1, "size": 2**20}, "epsilon": 1.0}
     with pytest.raises(InvalidInput, match="cells in a file"):
-        mechanisms.affordable([many] * 5, "a file")
+        register.affordable([many] * 5, "a file")
 
 
 def test_a_survey_asks_with_it(values: Any) -> None:
@@ -188,7 +188,7 @@ def test_scikit_learn_takes_it() -> None:
     assert np.isfinite(regressor.predict([[0.3]])).all()
 
 
-@pytest.mark.parametrize("layer", ["exact", "grid", "index", "fit", "sampled", "joint"])
+@pytest.mark.parametrize("layer", ["exact", "grid", "index", "goodness", "sampled", "joint"])
 def test_every_audit_looks_at_it(layer: str) -> None:
     options: dict[str, Any] = {} if layer in ("exact", "grid", "index") else {"seed": 1}
     finding = getattr(audits, layer)(toy(), **options)
@@ -206,7 +206,7 @@ def test_audits_find_it_wanting() -> None:
 
     cheat = Cheat(Lattice(low=0, high=10, size=8), epsilon=2.0)
     assert not audits.grid(cheat).holds
-    assert not audits.fit(cheat, seed=1).holds
+    assert not audits.goodness(cheat, seed=1).holds
 
 
 def test_deconvolution_says_that_it_knows_no_inverse(values: Any) -> None:

@@ -12,7 +12,8 @@ from confide.cli import inputs, output
 from confide.errors import Mismatch
 from confide.files.paths import counted, expand, writable
 from confide.summaries import Groups, Summaries, read
-from confide.summaries.files import ALONE, SUFFIXES
+from confide.summaries.forms import ALONE, SUFFIXES
+from confide.summaries.plausibility import checked
 from confide.tables.jobs import Job, LeftOuts, tell
 from confide.tables.public import Public
 
@@ -90,6 +91,8 @@ def summarize(
         _checks.only(tuple(job.files.mechanisms), question=None)
     with output.counter("Counting reports") as advance:
         counts, left = job.run(advance)
+    for name in counts:
+        checked(counts[name], question=name)
     counts.save(to)
     tell(left)
     _written(counts, to, as_json, left)
@@ -106,6 +109,8 @@ def merge(
     found = expand(files, SUFFIXES)
     writable(to, SUFFIXES, found)
     counts = read(found)
+    for name in counts:
+        checked(counts[name], question=name)
     counts.save(to)
     _written(counts, to, as_json)
 

@@ -20,7 +20,7 @@ from confide.errors import InvalidInput
 from confide.estimators import CategoryShares, Likelihood
 from confide.lattice import Categories
 from confide.summaries import Summaries
-from confide.summaries.files import SUFFIXES
+from confide.summaries.forms import SUFFIXES
 from confide.summaries.groups import label
 from confide.tables import Asked
 

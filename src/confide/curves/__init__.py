@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from confide import _checks
-from confide.curves.density import CellDensity, Density, Intervals
+from confide.curves.density import CellDensity, Density, Intervals, WaveDensity
 from confide.curves.differences import Difference, difference
 from confide.curves.forms import to_frame
 from confide.curves.proportions import Proportions, ShareIntervals
 from confide.curves.regression import (
+    REGRESSIONS,
     Band,
     CategoryMeans,
     CellRegression,
@@ -18,24 +19,20 @@ from confide.curves.regression import (
     Line,
     Logistic,
     Regression,
+    WaveRegression,
 )
-from confide.curves.waves import WaveDensity, WaveRegression
 from confide.errors import InvalidInput
 
 Curve = Density | Regression | Proportions | Classification | Difference
 """What an estimate is."""
 
 KINDS: dict[str, Any] = {
-    "category-means": CategoryMeans,
     "cell-density": CellDensity,
-    "cell-regression": CellRegression,
     "classification": Classification,
     "difference": Difference,
-    "line": Line,
-    "logistic": Logistic,
     "proportions": Proportions,
     "wave-density": WaveDensity,
-    "wave-regression": WaveRegression,
+    **REGRESSIONS,
 }
 """The class of each kind of curve in JSON."""
 

@@ -180,3 +180,10 @@ def to_frame(curves: Mapping[Any, Any], *, by: tuple[str, ...] = ("group",), **o
     if not parts:
         raise InvalidInput("at least one group", "none")
     return pandas.concat(parts, ignore_index=True)
+
+
+def size(fields: Mapping[str, Any], key: str) -> int:
+    """How many numbers a list of a curve's JSON form has, at least one."""
+    if not isinstance(fields[key], list) or not fields[key]:
+        raise InvalidInput(f"a list of {key} in a {fields['curve']}", "something else")
+    return len(fields[key])

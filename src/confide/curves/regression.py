@@ -1,4 +1,4 @@
-"""Regression curves: the mean of a response given a private number."""
+"""Regression curves of all kinds, and classifications: a response given a private number."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.curves import forms
 from confide.curves.density import asked, ends, points
-from confide.curves.forms import ENDS, frame
+from confide.curves.forms import ENDS, frame, size
 from confide.displays import RegressionDisplay, bars, card, sketch
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Categories
@@ -265,13 +265,13 @@ class CellRegression(Regression):
 
 def regression_or_none(fields: Mapping[str, Any], key: str) -> Regression | None:
     """A regression curve inside the JSON of another curve, or None where there is none."""
-    from confide.curves import from_dict
-
-    if fields[key] is None:
+    inside = fields[key]
+    if inside is None:
         return None
-    found = from_dict(fields[key])
-    if not isinstance(found, Regression):
+    kind = REGRESSIONS.get(str(inside.get("curve"))) if isinstance(inside, Mapping) else None
+    if kind is None:
         raise InvalidInput(f"a regression curve as the {key} of a {fields['curve']}", "another")
+    found: Regression = kind.from_dict(inside)
     return found
 
 
@@ -638,3 +638,135 @@ class CategoryMeans(Regression):
             names=forms.names(checked, 1),
             facts=dict(checked["facts"]),
         )
+
+
+CHUNK = 2**22
+"""Waves times points held at once."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WaveRegression(Regression):
+    """The deconvolution estimate of a regression itself: one sum of waves over another.
+
+    Parameters
+    ----------
+    frequencies
+        One row a wave, one column a covariate; in radians per unit of the values.
+    density, product
+        Coefficients of the two sums, a row of cosines and one of sines each: the density of the
+        values, and density times mean response less `center`.
+    low, high
+        Bounds of the covariates, between which the curve is drawn.
+    floor
+        Least density to divide by.
+    center
+        Response that was taken off first, and that the curve falls back to at the floor.
+    bounds
+        Responses that the curve is cut to, or None.
+    reach
+        How far outside the bounds the sums are still the estimate; beyond, that of the nearest
+        point within.
+    names, facts, band, baseline
+        As for `Regression`.
+
+    Examples
+    --------
+    >>> flat = np.array([[1.0], [0.0]])
+    >>> waves = {"low": (0.0,), "high": (1.0,), "floor": 0.1, "bounds": None}
+    >>> curve = WaveRegression(np.zeros((1, 1)), flat, 3 * flat, **waves)
+    >>> curve.predict([0.2, 0.8])
+    array([3., 3.])
+    """
+
+    frequencies: Floats
+    density: Floats
+    product: Floats
+    _: KW_ONLY
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    floor: float
+    center: float = 0.0
+    bounds: tuple[float, float] | None
+    reach: tuple[float, ...] = (0.0,)
+    names: tuple[str, ...] = ("",)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    band: Band | None = None
+    baseline: Regression | None = None
+
+    def sums(self, x: npt.ArrayLike) -> tuple[Floats, Floats]:
+        """The two sums at x: density, and density times response less `center`."""
+        d = self.frequencies.shape[1]
+        reach = np.array(self.reach)
+        places = np.clip(points(x, d), self.low - reach, self.high + reach)
+        flat = places.reshape(-1, d)
+        result = np.empty((2, len(flat)))
+        step = max(1, CHUNK // len(self.frequencies))
+        for start in range(0, len(flat), step):
+            phase = flat[start : start + step] @ self.frequencies.T
+            both = np.stack([self.density, self.product])
+            part = both[:, 0] @ np.cos(phase).T + both[:, 1] @ np.sin(phase).T
+            result[:, start : start + step] = part
+        shape = places.shape[:-1]
+        return result[0].reshape(shape), result[1].reshape(shape)
+
+    def predict(self, x: npt.ArrayLike) -> Floats:
+        """Mean response at x."""
+        density, product = self.sums(x)
+        response: Floats = self.center + product / np.maximum(density, self.floor)
+        if self.bounds is not None:
+            response = np.clip(response, *self.bounds)
+        return response[()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "curve": "wave-regression",
+            "names": list(self.names),
+            "frequencies": self.frequencies.tolist(),
+            "density": self.density.tolist(),
+            "product": self.product.tolist(),
+            "low": list(self.low),
+            "high": list(self.high),
+            "floor": self.floor,
+            "center": self.center,
+            "bounds": None if self.bounds is None else list(self.bounds),
+            "reach": list(self.reach),
+            "facts": dict(self.facts),
+            "baseline": None if self.baseline is None else self.baseline.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, without the band."""
+        keys = ("names", "frequencies", "density", "product", "low", "high", "floor", "center")
+        more = ("bounds", "reach", "facts", "baseline")
+        checked = forms.keyed(fields, "wave-regression", (*keys, *more))
+        waves, d = size(checked, "frequencies"), size(checked, "low")
+        bounds = checked["bounds"]
+        if bounds is not None:
+            low, high = forms.numbers(checked, "bounds", (2,)).tolist()
+            bounds = (low, high)
+        return cls(
+            forms.numbers(checked, "frequencies", (waves, d)),
+            forms.numbers(checked, "density", (2, waves)),
+            forms.numbers(checked, "product", (2, waves)),
+            low=tuple(forms.numbers(checked, "low", (d,)).tolist()),
+            high=tuple(forms.numbers(checked, "high", (d,)).tolist()),
+            floor=forms.finite(checked, "floor"),
+            center=forms.finite(checked, "center"),
+            bounds=bounds,
+            reach=tuple(forms.numbers(checked, "reach", (d,)).tolist()),
+            names=forms.names(checked, d),
+            facts=dict(checked["facts"]),
+            baseline=regression_or_none(checked, "baseline"),
+        )
+
+
+REGRESSIONS: dict[str, Any] = {
+    "category-means": CategoryMeans,
+    "cell-regression": CellRegression,
+    "line": Line,
+    "logistic": Logistic,
+    "wave-regression": WaveRegression,
+}
+"""The class of each kind of regression curve in JSON."""

@@ -11,6 +11,8 @@ from confide.files.parquet import Parquet
 from confide.files.paths import ends, named, unseen
 from confide.files.source import Source
 
+__all__ = ["FORMATS", "format_of", "readable", "source", "write", "written"]
+
 FORMATS: dict[str, type[Source]] = {".parquet": Parquet, ".csv": Csv, ".csv.gz": GzipCsv}
 """The format of each ending. A program may add its own."""
 

@@ -9,13 +9,13 @@ from confide.gamma.protection import (
     closeness,
     criterion_scale,
     empirical_protection,
+    gamma_scale,
     match_rate,
     normal_protection,
     protection,
     reidentification,
     shared_variance,
 )
-from confide.gamma.scales import gamma_scale
 
 __all__ = [
     "CurvesDisplay",

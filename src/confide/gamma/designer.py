@@ -35,8 +35,7 @@ from confide.foreign.noise import TwoSidedGamma
 from confide.foreign.spectrum import Spectrum
 from confide.gamma.divergence import gamma_delta, gamma_epsilon
 from confide.gamma.error import ExpectedError, expected_error
-from confide.gamma.protection import expected_matches
-from confide.gamma.scales import Feasible, widest
+from confide.gamma.protection import Feasible, expected_matches, widest
 from confide.gamma.surface import FEWEST, Surface
 
 COLORS = (TRUTH, ESTIMATE, NAIVE, "#7f4f91")

@@ -19,7 +19,7 @@ from confide.exact.entropy import Entropy
 from confide.exact.inversion import Part, within
 from confide.lattice import Categories, Lattice
 from confide.mechanisms.laws import Product
-from confide.mechanisms.protocol import Indices, Mechanism
+from confide.mechanisms.protocol import NONE, Indices, Kinds, Mechanism
 
 MAX_CELLS = 2**26
 """Joint counts are dense: this many take half a gigabyte."""
@@ -151,11 +151,8 @@ class Joint(Mechanism):
         }
 
     @classmethod
-    def read(cls, made: Mapping[str, Any]) -> Self:
+    def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
         """The inverse of `made_of`."""
-        # Here, because the register knows this class.
-        from confide.mechanisms.register import from_dict
-
         if not isinstance(made["parts"], list):
             raise InvalidInput("a list of parts", _checks.shown(made["parts"]))
         named: dict[str, Mechanism] = {}
@@ -165,5 +162,9 @@ class Joint(Mechanism):
             name = part.get("name")
             if not isinstance(name, str) or not name or name in named:
                 raise InvalidInput("a name of its own for each part", _checks.shown(name))
-            named[name] = from_dict({key: part[key] for key in part if key != "name"})
+            kind = kinds[_checks.one_of(tuple(kinds), mechanism=part.get("mechanism"))]
+            one = kind.from_dict({key: part[key] for key in part if key != "name"}, kinds)
+            if not isinstance(one, Mechanism):
+                raise InvalidInput("single mechanisms as parts", _checks.shown(part))
+            named[name] = one
         return cls(named)

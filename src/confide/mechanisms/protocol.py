@@ -31,6 +31,10 @@ READ: Mapping[str, Callable[[Any], Any]] = {
 }
 """Fields of these names have a JSON form of their own; all others are plain values."""
 
+Kinds = Mapping[str, "type[Private]"]
+"""Kinds of private things, by name."""
+NONE: Kinds = {}
+
 
 class Described(ABC):
     """Anything whose public parameters are plain values."""
@@ -109,14 +113,14 @@ class Private(Described):
         return {self.role: self.name, **self.made_of(), **self.stated()}
 
     @classmethod
-    def read(cls, made: Mapping[str, Any]) -> Self:
-        """The inverse of `made_of`."""
+    def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
+        """The inverse of `made_of`; ``kinds`` are those that may be inside."""
         make: Callable[..., Self] = cls
         return make(**{name: READ.get(name, _same)(value) for name, value in made.items()})
 
     @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`.
+    def from_dict(cls, fields: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
+        """The inverse of `to_dict`; ``kinds`` are those that may be inside, by name.
 
         Public parameters that follow from the others (the noise's exact rational, its weights) are
         computed anew and must agree with those given: noise that differs from what is declared is
@@ -130,7 +134,7 @@ class Private(Described):
         for key in made:
             if key not in fields and key not in cls.implied:
                 raise InvalidInput(f"the key {key!r} for {what}", "none")
-        found = cls.read({key: fields[key] for key in made if key in fields})
+        found = cls.read({key: fields[key] for key in made if key in fields}, kinds)
         stated = found.to_dict()
         _checks.known_keys(fields, tuple(stated), what)
         for key, value in fields.items():

@@ -55,7 +55,7 @@ def from_dict(fields: Mapping[str, Any]) -> Mechanism:
     if not isinstance(fields, Mapping):
         raise InvalidInput("a mechanism as a JSON object", _checks.shown(fields))
     kind = _checks.one_of(tuple(KINDS), mechanism=fields.get("mechanism"))
-    return KINDS[kind].from_dict(fields)
+    return KINDS[kind].from_dict(fields, KINDS)
 
 
 def affordable(several: Iterable[Any], where: str) -> None:

@@ -21,6 +21,7 @@ from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, Part, within
 from confide.lattice import Lattice
 from confide.ledger.bindings import content
+from confide.mechanisms.protocol import NONE, Kinds
 from confide.releases.bernstein import Bernstein, polynomials
 from confide.releases.columns import Bounds, named
 from confide.releases.gaussian_process import GaussianProcess, smoother
@@ -329,20 +330,19 @@ class Choice(Recipe):
         return {"candidates": several, "epsilon": self.epsilon}
 
     @classmethod
-    def read(cls, made: Mapping[str, Any]) -> Self:
+    def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
         """The inverse of `made_of`."""
-        # Here, because the register knows this class.
-        from confide.releases.register import from_dict
-
         if not isinstance(made["candidates"], list):
             raise InvalidInput("a list of candidates", _checks.shown(made["candidates"]))
         for each in made["candidates"]:
             if not isinstance(each, Mapping) or each.get(cls.role) == cls.name:
                 raise InvalidInput("single releases as candidates", _checks.shown(each))
+        several = [
+            kinds[_checks.one_of(tuple(kinds), release=each.get(cls.role))].from_dict(each, kinds)
+            for each in made["candidates"]
+        ]
         make: Callable[..., Self] = cls
-        return make(
-            candidates=[from_dict(each) for each in made["candidates"]], epsilon=made["epsilon"]
-        )
+        return make(candidates=several, epsilon=made["epsilon"])
 
     def loss(self, n: int) -> float:
         """The certified loss: all of the choice's part, and the largest of the candidates'."""

@@ -13,6 +13,7 @@ from confide._types import Floats
 from confide.curves import CellDensity
 from confide.errors import InvalidInput
 from confide.lattice import Lattice
+from confide.mechanisms.protocol import NONE, Kinds
 from confide.releases.release import BOUNDS, Indices, Recipe, bounded
 
 Bounds = Lattice | Mapping[str, Lattice]
@@ -34,7 +35,7 @@ class Columned(Recipe):
         return {"columns": described(self.lattice), **fields}
 
     @classmethod
-    def read(cls, made: Mapping[str, Any]) -> Self:
+    def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
         """The inverse of `made_of`."""
         fields = {key: value for key, value in made.items() if key != "columns"}
         make: Callable[..., Self] = cls

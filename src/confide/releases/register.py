@@ -43,4 +43,4 @@ def from_dict(fields: Mapping[str, Any]) -> Recipe:
     if not isinstance(fields, Mapping):
         raise InvalidInput("a release as a JSON object", _checks.shown(fields))
     kind = _checks.one_of(tuple(KINDS), release=fields.get("release"))
-    return KINDS[kind].from_dict(fields)
+    return KINDS[kind].from_dict(fields, KINDS)

@@ -16,7 +16,7 @@ from confide.sampling.references import (
     Sample,
     reference_from_dict,
 )
-from confide.sampling.register import from_dict
+from confide.sampling.register import from_dict, samples
 from confide.sampling.sampler import Sampler, Samples
 
 __all__ = [
@@ -40,4 +40,5 @@ __all__ = [
     "Samples",
     "from_dict",
     "reference_from_dict",
+    "samples",
 ]

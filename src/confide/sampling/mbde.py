@@ -23,6 +23,7 @@ from confide.exact.entropy import Entropy
 from confide.exact.inversion import Part, weighted
 from confide.lattice import CHUNK
 from confide.ledger.bindings import content
+from confide.mechanisms.protocol import NONE, Kinds
 from confide.sampling.boosting import BOUND, Boosting, boost, thetas
 from confide.sampling.densities import BoostedLaw
 from confide.sampling.mollification import BITS, MARGIN, TOTAL, Weights
@@ -186,7 +187,7 @@ class MBDE(Sampler):
         return {"proposals": self.proposals}
 
     @classmethod
-    def read(cls, made: Mapping[str, Any]) -> Self:
+    def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
         """The inverse of `made_of`; a learner of one's own is named and not held."""
         name = made["learner"]
         learner = None if name == NETWORK else Elsewhere(str(name))

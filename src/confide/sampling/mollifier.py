@@ -22,6 +22,7 @@ from confide.exact.entropy import Entropy
 from confide.exact.inversion import Part
 from confide.lattice import MAX_SIZE, Categories, Lattice
 from confide.ledger.bindings import content
+from confide.mechanisms.protocol import NONE, Kinds
 from confide.sampling.densities import SampleLaw
 from confide.sampling.mollification import Mollification, Weights
 from confide.sampling.ratios import KDE, Binned, GaussianMixture, LogRatio, Ratio, opinions, tried
@@ -206,7 +207,7 @@ class Mollifier(Banded):
         }
 
     @classmethod
-    def read(cls, made: Mapping[str, Any]) -> Self:
+    def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
         """The inverse of `made_of`.
 
         A ratio of ours comes back with its own defaults; one's own is named and not held.
@@ -363,7 +364,7 @@ class FiniteMollifier(Banded):
         }
 
     @classmethod
-    def read(cls, made: Mapping[str, Any]) -> Self:
+    def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
         """The inverse of `made_of`."""
         columns: dict[str, Axis] = {}
         for each in made["columns"] if isinstance(made["columns"], list) else [None]:

@@ -19,7 +19,7 @@ from confide.exact.entropy import Entropy
 from confide.exact.inversion import Part
 from confide.lattice import Categories
 from confide.ledger.bindings import content
-from confide.mechanisms.protocol import Mechanism
+from confide.mechanisms.protocol import NONE, Kinds, Mechanism
 from confide.sampling.sampler import Numbers, Sampler
 
 
@@ -137,7 +137,7 @@ class NaiveSampler(Sampler):
         return {"epsilon": self.epsilon}
 
     @classmethod
-    def read(cls, made: Mapping[str, Any]) -> Self:
+    def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
         """The inverse of `made_of`."""
         return cls(mechanisms.from_dict(made["randomizer"]))
 

@@ -10,7 +10,7 @@ from confide.errors import InvalidInput
 from confide.sampling.mbde import MBDE
 from confide.sampling.mollifier import FiniteMollifier, Mollifier
 from confide.sampling.naive import NaiveSampler
-from confide.sampling.sampler import Sampler
+from confide.sampling.sampler import Sampler, Samples
 
 KINDS: dict[str, type[Sampler]] = {
     kind.name: kind for kind in (Mollifier, FiniteMollifier, MBDE, NaiveSampler)
@@ -35,3 +35,19 @@ def from_dict(fields: Mapping[str, Any]) -> Sampler:
         raise InvalidInput("a sampler as a JSON object", _checks.shown(fields))
     kind = _checks.one_of(tuple(KINDS), mechanism=fields.get("mechanism"))
     return KINDS[kind].from_dict(fields)
+
+
+def samples(fields: Mapping[str, Any]) -> Samples:
+    """The samples that a `to_dict` describes: their sampler places the outcomes.
+
+    Parameters
+    ----------
+    fields
+        Plain values, for instance from ``json.load``.
+    """
+    keys = ("mechanism", "numbers", "samples", "spend", "simulated")
+    if not isinstance(fields, Mapping) or not set(keys) <= set(fields):
+        raise InvalidInput("samples, as their to_dict gives them", "another document")
+    _checks.known_keys(fields, keys, "samples")
+    made = from_dict(fields["mechanism"])
+    return Samples(fields["numbers"], made, simulated=fields["simulated"])

@@ -213,17 +213,6 @@ class Samples:
             "simulated": self.simulated,
         }
 
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`: the sampler places the outcomes, and cannot draw again."""
-        from confide.sampling.register import from_dict
-
-        keys = ("mechanism", "numbers", "samples", "spend", "simulated")
-        if not isinstance(fields, Mapping) or not set(keys) <= set(fields):
-            raise InvalidInput("samples, as their to_dict gives them", "another document")
-        _checks.known_keys(fields, keys, "samples")
-        return cls(fields["numbers"], from_dict(fields["mechanism"]), simulated=fields["simulated"])
-
     def __len__(self) -> int:
         return len(self.numbers)
 

@@ -419,9 +419,7 @@ class Counts:
         question
             The name of the question, which the file keeps.
         """
-        from confide.summaries.files import Summaries
-
-        Summaries({question: self}).save(path)
+        forms.write(path, {question: self})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +11,13 @@ from typing import Any
 
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
-from confide.files.paths import counted, expand, load_json, named, writable, write_bytes
+from confide.files.paths import expand, load_json, named
 from confide.mechanisms import Channel
 from confide.summaries.counts import Counts
+from confide.summaries.forms import ALONE, SUFFIXES, VERSION, write
 from confide.summaries.groups import Groups
-from confide.summaries.plausibility import checked
 
-SUFFIXES = (".json", ".npz")
-VERSION = 1
 Summary = Counts | Groups[Counts]
-ALONE = ""
-"""Name of a question in a file that does not name it."""
 # Errors of parsers, zip archives and conversions about bytes that were changed.
 DAMAGE = (
     ArithmeticError,
@@ -157,36 +152,7 @@ class Summaries(Mapping[str, Counts]):
         path
             The file; one that is there is replaced, whole or not at all.
         """
-        path = Path(path)
-        writable(path, SUFFIXES)
-        for name in self:
-            checked(self[name], question=name)
-        if path.suffix == ".npz":
-            write_bytes(path, self._archive(path))
-            return
-        if len(self) == 1:
-            ((name, only),) = self.questions.items()
-            fields = ({} if name == ALONE else {"question": name}) | only.to_dict()
-        else:
-            fields = {
-                "confide": "summaries",
-                "version": VERSION,
-                "questions": {name: one.to_dict() for name, one in self.questions.items()},
-            }
-        text = json.dumps(fields, separators=(",", ":"), allow_nan=False)
-        write_bytes(path, text.encode() + b"\n")
-
-    def _archive(self, path: Path) -> bytes:
-        if len(self) > 1:
-            raise InvalidInput(
-                "one question for a .npz file",
-                counted(len(self), "question"),
-                "Choose one, or write .json.",
-            )
-        ((name, only),) = self.questions.items()
-        if isinstance(only, Groups):
-            raise InvalidInput("a .json file for groups", named(path))
-        return only.to_bytes(question=name)
+        write(path, self.questions)
 
     def __repr__(self) -> str:
         by = f" by {', '.join(self.by)}" if self.by else ""

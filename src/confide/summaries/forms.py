@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 from confide import _checks
 from confide._types import Floats
 from confide.errors import InvalidInput
-from confide.files.paths import load_json
+from confide.files.paths import counted, load_json, named, writable, write_bytes
 from confide.foreign.noised import Noised
 from confide.mechanisms import Channel, register
 
@@ -236,3 +237,51 @@ def _table(name: str, array: Any, shape: tuple[int, ...]) -> Floats:
     if not (np.abs(table) <= LARGEST).all():
         raise InvalidInput(f"finite numbers within {LARGEST:g} in {name!r} of a summary", "others")
     return table
+
+
+SUFFIXES = (".json", ".npz")
+"""Endings of files of summaries."""
+ALONE = ""
+"""Name of a question that nobody named: Python's own summaries do not."""
+
+
+def write(path: str | Path, questions: Mapping[str, Any]) -> None:
+    """Write the summaries of questions as JSON, or that of a single one as a numpy archive.
+
+    Parameters
+    ----------
+    path
+        The file; one that is there is replaced, whole or not at all.
+    questions
+        Counts, or groups of them, by question.
+    """
+    path = Path(path)
+    writable(path, SUFFIXES)
+    if path.suffix == ".npz":
+        write_bytes(path, _archive(path, questions))
+        return
+    if len(questions) == 1:
+        ((name, only),) = questions.items()
+        fields = ({} if name == ALONE else {"question": name}) | only.to_dict()
+    else:
+        fields = {
+            "confide": "summaries",
+            "version": VERSION,
+            "questions": {name: one.to_dict() for name, one in questions.items()},
+        }
+    text = json.dumps(fields, separators=(",", ":"), allow_nan=False)
+    write_bytes(path, text.encode() + b"\n")
+
+
+def _archive(path: Path, questions: Mapping[str, Any]) -> bytes:
+    if len(questions) > 1:
+        raise InvalidInput(
+            "one question for a .npz file",
+            counted(len(questions), "question"),
+            "Choose one, or write .json.",
+        )
+    ((name, only),) = questions.items()
+    if not hasattr(only, "to_bytes"):
+        raise InvalidInput("a .json file for groups", named(path))
+    data: bytes = only.to_bytes(question=name)
+    return data

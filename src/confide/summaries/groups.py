@@ -10,6 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
+from confide.summaries import forms
 from confide.summaries.cell_sums import CellSums
 from confide.summaries.counts import Counts
 
@@ -205,9 +206,7 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         question
             The name of the question, which the file keeps.
         """
-        from confide.summaries.files import Summaries
-
-        Summaries({question: self}).save(path)  # type: ignore[dict-item]
+        forms.write(path, {question: self})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -13,7 +13,8 @@ from confide.files.paths import named
 from confide.questions import Questionnaire
 from confide.reports.rows import CHOICES
 from confide.summaries import Counts, Summaries
-from confide.summaries.files import ALONE, SUFFIXES, read
+from confide.summaries.files import read
+from confide.summaries.forms import ALONE, SUFFIXES
 from confide.tables.jobs import Job, Paths, Progress, tell
 
 

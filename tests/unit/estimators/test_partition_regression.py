@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from evidence.partition import paper_cells, paper_threshold, partitioning
+from evidence.partition.study import paper_cells, paper_threshold, partitioning
 
 from confide import Laplace, Lattice
 from confide.errors import InvalidInput, Unsupported

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from evidence.paper_g import printed_error, printed_pair
+from evidence.paper_g.study import printed_error, printed_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
@@ -18,16 +18,18 @@ from confide.foreign.noise import Gaussian, Laplace, TwoSidedGamma
 from confide.gamma.designer import optimal_gamma
 from confide.gamma.error import expected_error
 from confide.gamma.protection import (
+    Feasible,
     closeness,
     criterion_scale,
     empirical_protection,
+    gamma_scale,
     match_rate,
     normal_protection,
     protection,
     reidentification,
     shared_variance,
+    widest,
 )
-from confide.gamma.scales import Feasible, gamma_scale, widest
 from confide.gamma.surface import Surface
 
 POPULATIONS = {

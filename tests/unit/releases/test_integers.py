@@ -96,7 +96,7 @@ def test_several_columns_some_of_whole_numbers() -> None:
 
 
 def test_what_was_stored_before_stays_what_it_is() -> None:
-    assert set(Histogram(AGE, epsilon=1.0).to_dict()) == {"columns", "epsilon", "cells"}
+    assert set(Histogram(AGE, epsilon=1.0).to_dict()) == {"release", "columns", "epsilon", "cells"}
     assert Histogram(AGE, epsilon=1.0, integers=True).to_dict()["integers"] is True
 
 

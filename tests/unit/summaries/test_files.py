@@ -16,7 +16,7 @@ from pyarrow import csv
 
 import confide as cf
 from confide.errors import InvalidInput, Mismatch, Unnamed
-from confide.files import arrow
+from confide.files.source import MISSING
 from confide.reports.rows import LeftOut
 from confide.tables import sources
 
@@ -220,7 +220,7 @@ DAYS = {"2026-01-05": 100, "2026-01-06": 200, "a b%c": 50}
 @pytest.fixture
 def partitioned(folder: Path, survey: cf.Survey) -> Path:
     """Reports in folders as Hive and Spark write them, one of them for rows without a day."""
-    for at, (day, n) in enumerate({**DAYS, arrow.MISSING: 7}.items()):
+    for at, (day, n) in enumerate({**DAYS, MISSING: 7}.items()):
         place = Path("hive") / f"day={quote(day, safe='')}" / f"part={at % 2}"
         place.mkdir(parents=True)
         values = {"pay": np.full(n, 3.0), "smokes": ["yes"] * n, "region": ["n", "s"] * (n // 2)}
@@ -321,6 +321,6 @@ def test_folders_make_groups_of_vector_reports(tmp_path: Path) -> None:
         place = tmp_path / f"day={day}"
         place.mkdir()
         made = partition.privatize(np.full(n, 0.3), np.full(n, 0.5))
-        cf.reports.write_cells(made, place / "part.parquet")
-    found = cf.tables.cell_sums(tmp_path, partition, by="day")
+        cf.reports.write(made, place / "part.parquet")
+    found = cf.tables.counts(tmp_path, partition, by="day")
     assert {day: own.n for day, own in found.items()} == {"a": 3, "b": 5}
