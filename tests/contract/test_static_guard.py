@@ -26,7 +26,7 @@ MODULES = [
     )),
     *(f"releases/{name}.py" for name in (
         "release", "query", "ranks", "histogram", "series", "bernstein",
-        "gaussian_process", "kolmogorov_smirnov", "choice", "sequences", "holdout", "columns",
+        "gaussian_process", "kolmogorov_smirnov", "choice", "sequences", "holdout", "bounded",
     )),
     *(f"sampling/{name}.py" for name in (
         "sampler", "mollification", "mollifier", "mbde", "naive",

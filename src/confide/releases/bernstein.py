@@ -13,7 +13,7 @@ from scipy.special import betainc
 from confide import _checks
 from confide._types import Floats, Integers
 from confide.errors import InvalidInput
-from confide.releases.columns import Bounds, Columned, checked_bounds
+from confide.releases.bounded import Bounds, Columned, checked_bounds
 from confide.releases.release import checked
 from confide.releases.series import TableRelease
 

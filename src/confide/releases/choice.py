@@ -23,7 +23,7 @@ from confide.lattice import Lattice
 from confide.ledger.bindings import content
 from confide.mechanisms.protocol import NONE, Kinds
 from confide.releases.bernstein import Bernstein, polynomials
-from confide.releases.columns import Bounds, named
+from confide.releases.bounded import Bounds, named
 from confide.releases.gaussian_process import GaussianProcess, smoother
 from confide.releases.histogram import Histogram
 from confide.releases.release import Indices, Progress, Recipe, checked

@@ -16,7 +16,7 @@ from confide.accounting import exact
 from confide.exact.entropy import Entropy
 from confide.exact.noise import DiscreteGaussian, certified_delta, gaussian, most_rho
 from confide.lattice import Lattice
-from confide.releases.columns import (
+from confide.releases.bounded import (
     Bounds,
     Columned,
     cell_density,

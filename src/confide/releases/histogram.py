@@ -17,7 +17,7 @@ from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
 from confide.exact.noise import DiscreteLaplace, laplace
 from confide.lattice import SIZE, Lattice
-from confide.releases.columns import (
+from confide.releases.bounded import (
     Bounds,
     Columned,
     cell_density,

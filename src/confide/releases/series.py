@@ -15,7 +15,7 @@ from confide.accounting import exact
 from confide.exact.entropy import Entropy
 from confide.exact.noise import DiscreteLaplace, laplace, sensitivity
 from confide.lattice import Lattice
-from confide.releases.columns import Bounds, cell_density, counted, indexed, named, split
+from confide.releases.bounded import Bounds, cell_density, counted, indexed, named, split
 from confide.releases.release import Additive, Indices, Noise, Totals, bounded, checked
 
 UNIT = 2**20
