@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from confide import audits
-from confide.audits import surveys
+from confide.audits import layers, surveys
 from confide.audits.attacks import ALPHA
 from confide.audits.findings import Finding
 from confide.cli.app import run
@@ -119,8 +119,8 @@ def test_a_layer_is_one_entry(
         asked.append(alpha)
         return Finding("size", repr(mechanism), 1.0, holds=False, unseen="")
 
-    layer = surveys.Layer("size", "how many cells there are", "everything", check, chance=True)
-    monkeypatch.setattr(surveys, "LAYERS", (*surveys.LAYERS, layer))
+    layer = layers.Layer("size", "how many cells there are", "everything", check, chance=True)
+    monkeypatch.setattr(surveys, "LAYERS", (*layers.LAYERS, layer))
     assert run(["audit", "survey.toml", "--n", "1000"]) == 1
     said = capsys.readouterr().out
     assert "size: how many cells there are" in said

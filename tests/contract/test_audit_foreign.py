@@ -12,7 +12,7 @@ import pytest
 from tests.contract.mutants import RIGHT
 
 from confide import audits
-from confide.audits.runs import tables
+from confide.audits.subjects import tables
 from confide.errors import InvalidInput
 
 Code = Callable[[float], Any]

@@ -20,7 +20,7 @@ from tests.contract import mutants
 from confide import Lattice, audits
 from confide.audits import trials
 from confide.audits.neighbors import all_families, few_spots, near_spots, spots
-from confide.audits.runs import pairs_of
+from confide.audits.subjects import pairs_of
 from confide.audits.trials import Trial, largest_change
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_ceiling

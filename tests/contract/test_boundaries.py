@@ -32,8 +32,9 @@ from confide.exact.entropy import SeededEntropy
 from confide.lattice import MAX_SIZE
 from confide.ledger import locks
 from confide.ledger.bindings import content
-from confide.mechanisms import MAX_CELLS, affordable, laws
+from confide.mechanisms import MAX_CELLS, laws
 from confide.mechanisms.laws import fast_length, gmres
+from confide.mechanisms.register import affordable
 from confide.releases import (
     Bernstein,
     Choice,
@@ -65,10 +66,18 @@ UNIT = Lattice(low=0, high=1, size=8)
 )  # fmt: skip
 def test_no_cell_and_no_level_out_of_range_meets_noise(cells: list[int], levels: list[int]) -> None:
     made = Partition(Cells(low=[0], high=[1], shape=[4]), bound=1.0, epsilon=2.0, levels=2)
+
+    def indices(cells: list[int], levels: list[int]) -> Any:
+        return np.stack([np.array(cells), np.array(levels) * 2**53], axis=1)
+
     with pytest.raises(InvalidInput, match="from"):
-        made.draw(np.array(cells), np.array(levels), SeededEntropy(1))
+        made.draw(indices(cells, levels), SeededEntropy(1))
+    # A step beyond the ends is refused as well.
+    for step in (-1, 4 * 2**53 + 1):
+        with pytest.raises(InvalidInput, match="from level 0 to 4"):
+            made.draw(np.array([[0, step]]), SeededEntropy(1))
     # The ends themselves are drawn from, and so is "in no cell".
-    kept = made.draw(np.array([-1, 0, 3]), np.array([0, 4, 2]), SeededEntropy(1))
+    kept = made.draw(indices([-1, 0, 3], [0, 4, 2]), SeededEntropy(1))
     assert kept.shape == (3, 2, 4)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from confide import mechanisms, releases, sampling
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, Unsupported
 from confide.exact.entropy import SeededEntropy
 from confide.exact.inversion import Part
 from confide.lattice import Categories, Cells, Lattice
@@ -125,10 +125,12 @@ def test_it_comes_back_from_json(subject: Any) -> None:
         read([fields])
 
 
-def test_samplers_of_one_s_own_do_not_come_back() -> None:
+def test_ratios_of_one_s_own_are_named_and_do_not_draw() -> None:
     given = Mollifier(reference=Gaussian(dim=1), epsilon=1.0, ratio=lambda records, reference: abs)
-    with pytest.raises(InvalidInput, match="ratio"):
-        sampling.from_dict(given.to_dict())
+    read = sampling.from_dict(given.to_dict())
+    assert read.to_dict() == given.to_dict()
+    with pytest.raises(Unsupported, match="where the records are"):
+        read.privatize([[0.5]])
 
 
 def test_everything_private_is_of_one_kind() -> None:

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 import confide
-from confide import Ledger, Spend, curves, mechanisms, questions
-from confide.audits.surveys import UNSEEN
+from confide import Ledger, Spend, curves, mechanisms
+from confide.audits.layers import LAYERS
 from confide.cli import release as command
 from confide.lattice import Lattice
-from confide.planning.scenario import MECHANISMS, PARTITION
 from confide.releases import KolmogorovSmirnov, Release, query, release
-from confide.sampling import forms, references
+from confide.releases import register as releases
+from confide.sampling import references
+from confide.sampling import register as samplers
 
 SPELT = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -42,15 +43,13 @@ def test_every_kind_is_spelt_with_hyphens() -> None:
     assert len(classes) > 20
     others = [
         *curves.KINDS,
-        *mechanisms._KEYS,
-        *questions._KEYS,
+        *mechanisms.KINDS,
+        *releases.KINDS,
+        *samplers.KINDS,
         *command.KINDS,
         *query.KINDS,
-        *forms._KEYS,
         *references._KEYS,
-        *UNSEEN,
-        *MECHANISMS,
-        PARTITION,
+        *(layer.name for layer in LAYERS),
     ]
     for kind in {*classes.values(), *others}:
         assert SPELT.fullmatch(kind), kind
@@ -59,8 +58,7 @@ def test_every_kind_is_spelt_with_hyphens() -> None:
 def test_the_command_line_spells_kinds_as_the_library_does() -> None:
     for kind, (recipe, _) in command.KINDS.items():
         assert recipe.name == kind
-    assert set(questions._KEYS) <= set(mechanisms._KEYS)
-    assert set(MECHANISMS) <= set(mechanisms._KEYS)
+    assert set(mechanisms.numeric()) <= set(mechanisms.KINDS)
 
 
 VALUES = [0.1, 0.4, 0.4, 0.9] * 5

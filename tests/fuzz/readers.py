@@ -53,6 +53,7 @@ from confide.errors import ConfideError
 from confide.files import formats
 from confide.files.paths import load_json
 from confide.foreign import Spectrum
+from confide.reports.files import Files
 from confide.summaries import CellSums, Counts, Groups, files
 
 
@@ -121,7 +122,7 @@ def read_reports(path: Path) -> None:
 
 def read_stamped(path: Path) -> None:
     """Without a survey: the file says itself what it holds."""
-    files = reports.Files.open([path])
+    files = Files.open([path])
     for batch, _ in files.batches():
         for name, made in batch.items():
             assert Counts.of(made).mechanism == files.mechanisms[name]

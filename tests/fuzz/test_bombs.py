@@ -33,6 +33,7 @@ from confide.files.parquet import LETTERS
 from confide.files.source import ROWS
 from confide.foreign.noise import Gaussian
 from confide.mechanisms.laws import Band
+from confide.reports.files import Files
 from confide.summaries import Counts, files
 
 LITTLE = 2**28
@@ -71,7 +72,7 @@ def survey_of(path: Path) -> Any:
 
 
 def stream(path: Path) -> None:
-    for _ in reports.Files.open([path], mechanisms={"pay": WAVE}).batches():
+    for _ in Files.open([path], mechanisms={"pay": WAVE}).batches():
         pass
 
 
@@ -177,7 +178,7 @@ def test_cells_are_counted_before_any_is_made(kind: str, words: str, tmp_path: P
     path = tmp_path / "r.parquet"
     names = [f"q{at}" for at in range(many)]
     path.write_bytes(bomb_files.stamped(stamp(kind, many, 2**20), names))
-    assert words in refusal(lambda: reports.Files.open([path]))
+    assert words in refusal(lambda: Files.open([path]))
     question = {"mechanism": kind, "low": 0, "high": 1, "size": 2**20, "epsilon": 1.0}
     if kind == "two-sided-gamma":
         del question["epsilon"]

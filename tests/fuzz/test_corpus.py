@@ -39,6 +39,7 @@ from confide import reports
 from confide.accounting import Spend
 from confide.errors import ConfideError
 from confide.foreign import Spectrum
+from confide.reports.files import Files
 from confide.summaries import CellSums, Counts, files, forms
 
 Case = tuple[bytes, str]
@@ -214,7 +215,7 @@ PARQUETS: dict[str, Case] = {
 
 
 def read_all(path: Path) -> None:
-    for _ in reports.Files.open([path]).batches():
+    for _ in Files.open([path]).batches():
         pass
 
 
@@ -260,7 +261,7 @@ def test_vector_reports_and_single_answers_are_told_apart(tmp_path: Path) -> Non
     )
     path.write_bytes(parquet(reports.to_arrow(vectors)))
     assert "no column" in said(lambda: reports.read(path, column="w"))
-    assert "vector reports of a partition" in said(lambda: reports.Files.open([path]))
+    assert "vector reports of a partition" in said(lambda: Files.open([path]))
     found = reports.read(path)
     assert found.mechanism == asked
     assert (found.indices == vectors.indices).all()

@@ -2,7 +2,8 @@
 
 Each check is a function that returns a `Finding`: what was claimed, what was proved, what was
 found, and what the check cannot see. `exact`, `grid` and `index` carry a claim; `goodness`,
-`sampled` and `joint` guard the code that really runs, and prove nothing when they pass.
+`sampled` and `joint` guard the code that really runs, and prove nothing when they pass. The list of
+them is in `confide.audits.layers`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from scipy.special import betainccinv, betaincinv
 from confide import _checks
 from confide._types import Floats
 from confide.audits.findings import Finding, checked_alpha
-from confide.audits.runs import Pairs, Runs, checked_pairs, pairs_of
+from confide.audits.subjects import Pairs, Runs, checked_pairs, pairs_of
 from confide.errors import InvalidInput
 from confide.mechanisms.protocol import Private
 from confide.releases.release import Recipe

@@ -13,7 +13,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.audits.findings import Finding, checked_alpha
 from confide.audits.grids import inputs_of, pmf_of
-from confide.audits.runs import Runs, value_at
+from confide.audits.subjects import Runs, value_at
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.exact.noise import ONE, DiscreteGaussian, DiscreteLaplace

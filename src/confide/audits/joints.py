@@ -13,7 +13,7 @@ from confide.audits.attacks import ALPHA, attacked
 from confide.audits.findings import Finding, checked_alpha
 from confide.audits.fits import chi_square
 from confide.audits.grids import pmf_of
-from confide.audits.runs import Outputs, Pairs, Runs, column, joined, pairs_of, value_at
+from confide.audits.subjects import Outputs, Pairs, Runs, column, joined, pairs_of, value_at
 from confide.errors import InvalidInput
 from confide.files import arrow
 from confide.mechanisms import Mechanism

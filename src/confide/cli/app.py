@@ -15,7 +15,8 @@ from typing import Annotated, Any
 import typer
 
 from confide import __version__
-from confide.cli import commands
+from confide.cli import parsing
+from confide.cli.verbs import EXAMPLES, VERBS
 from confide.errors import (
     ConfideError,
     ConfideWarning,
@@ -25,60 +26,6 @@ from confide.errors import (
     Unsupported,
 )
 
-VERBS = {
-    "demo": (
-        "demo",
-        "Privatize the pay of a made-up company, recover its density, compare with the truth.",
-    ),
-    "privatize": (
-        "privatize",
-        "Turn values into private reports, in random order, with randomness of the system's own.",
-    ),
-    "summarize": (
-        "collect",
-        "Count reports: all that an estimate needs, in a file that no longer grows with them.",
-    ),
-    "merge": ("collect", "Add up summaries of the same questions by the same mechanisms."),
-    "density": (
-        "estimate",
-        "Recover the density of a number, with its mean and quantiles and how sure they are.",
-    ),
-    "shares": ("estimate", "Recover the shares of categories from randomized response."),
-    "compare": (
-        "compare",
-        "Compare two groups of respondents, with an interval for the difference.",
-    ),
-    "regress": (
-        "regress",
-        "Recover the mean of a response given a private answer, and how sure it is.",
-    ),
-    "classify": (
-        "regress",
-        "Tell which of two classes is the more likely one given a private answer.",
-    ),
-    "release": (
-        "release",
-        "Publish a density or a number about raw values, with noise that is paid from a budget.",
-    ),
-    "sample": ("sample", "Release a few synthetic records of a data set, each for epsilon."),
-    "plan": (
-        "plan",
-        "Tell the error to expect before anybody is asked, or what a wanted error takes.",
-    ),
-    "audit": ("audit", "Check that every question of a survey keeps the epsilon that it claims."),
-    "ledger": ("ledger", "What was released about a data set, and what is left to spend."),
-    "design": ("design", "Choose the noise before collecting."),
-}
-"""The verbs in the order of their help: the module of each, and what it does."""
-EXAMPLES = {
-    "privatize": "confide privatize survey.toml values.csv -o reports.parquet",
-    "summarize": "confide summarize survey.toml reports.parquet -o counts.json",
-    "merge": "confide merge a.json b.json -o all.json",
-    "plan": "confide plan --n 5000 --epsilon 1 --low 0 --high 300000",
-    "release": "confide release histogram values.csv --column x --low 0 --high 1 --epsilon 1",
-    "audit": "confide audit survey.toml",
-    "sample": "confide sample records.csv --column x --reference box --low 0 --high 1 --epsilon 1",
-}
 # The library names its classes; on the command line a method is an option.
 METHODS = {
     "Deconvolution": "--method deconvolution",
@@ -124,7 +71,7 @@ def program(*verbs: str) -> typer.Typer:
             app.add_typer(verb, name=name)
         else:
             app.command(name)(verb)
-    commands.shape(app)
+    parsing.shape(app)
     return app
 
 
@@ -156,7 +103,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
                 prog_name="confide",
                 standalone_mode=False,
             )
-        except commands.faults.ClickException as error:
+        except parsing.faults.ClickException as error:
             return _refuse(_usage(error))
         except typer.Abort:
             return 130
@@ -196,11 +143,11 @@ def _usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     if context is None:
         return message
-    if isinstance(error, commands.faults.MissingParameter) and context.info_name in EXAMPLES:
+    if isinstance(error, parsing.faults.MissingParameter) and context.info_name in EXAMPLES:
         return f"{message} For example: {EXAMPLES[context.info_name]}."
     # An error about a group of commands is about the command, unless it is about an option.
-    option = isinstance(error, commands.faults.NoSuchOption | commands.faults.BadOptionUsage)
-    if isinstance(context.command, commands.Group) and not option:
+    option = isinstance(error, parsing.faults.NoSuchOption | parsing.faults.BadOptionUsage)
+    if isinstance(context.command, parsing.Group) and not option:
         return f"{message} {context.command_path} --help lists them."
     return message
 
@@ -212,7 +159,7 @@ def _sentence(message: str) -> str:
 
 def _told(message: str) -> str:
     """One line that does not steer the terminal."""
-    return commands.harmless(" ".join(message.split()))
+    return parsing.harmless(" ".join(message.split()))
 
 
 def _refuse(message: str) -> int:

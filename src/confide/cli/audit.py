@@ -9,9 +9,8 @@ import typer
 
 from confide.accounting import odds, rounded_up
 from confide.cli import output
-from confide.cli.collect import JsonOption
-from confide.cli.commands import harmless
-from confide.cli.estimate import PlotOption, plottable
+from confide.cli.options import JsonOption, PlotOption, plottable
+from confide.cli.parsing import harmless
 from confide.files.paths import counted
 from confide.survey import Survey
 

@@ -9,6 +9,7 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output
+from confide.cli.options import InvalidOption, JsonOption, QuestionOption
 from confide.errors import Mismatch
 from confide.files.paths import counted, expand, writable
 from confide.summaries import Groups, Summaries, read
@@ -19,18 +20,6 @@ from confide.tables.public import Public
 
 FilesArgument = Annotated[
     list[Path], typer.Argument(metavar="FILES", help="Summaries, .json or .npz.")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
-InvalidOption = Annotated[
-    str,
-    typer.Option(
-        "--invalid",
-        metavar="refuse|drop",
-        help="Rows that cannot be used: refuse the first one, or drop them and say how many.",
-    ),
-]
-QuestionOption = Annotated[
-    str | None, typer.Option("--question", help="Which question of the survey.", metavar="NAME")
 ]
 
 

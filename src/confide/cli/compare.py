@@ -11,9 +11,8 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output
-from confide.cli.collect import JsonOption, QuestionOption
-from confide.cli.commands import harmless
-from confide.cli.estimate import LevelOption
+from confide.cli.options import JsonOption, LevelOption, QuestionOption
+from confide.cli.parsing import harmless
 from confide.cli.results import Subject
 from confide.curves import Density, Difference, Proportions, difference
 from confide.errors import InvalidInput

@@ -10,7 +10,7 @@ import typer
 
 from confide import datasets
 from confide.cli import output
-from confide.cli.collect import JsonOption
+from confide.cli.options import JsonOption
 from confide.cli.results import rows_of
 from confide.displays import NAIVE, TRUTH, save
 from confide.errors import InvalidInput, extra

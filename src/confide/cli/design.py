@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from confide.cli import output
-from confide.cli.collect import JsonOption
-from confide.cli.estimate import PlotOption, plottable
+from confide.cli.options import JsonOption, PlotOption, plottable
 from confide.errors import InvalidInput
 from confide.files.columns import Columns
 from confide.gamma.designer import GammaDesign, optimal_gamma

@@ -10,44 +10,27 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output, results
-from confide.cli import inputs as foreign
-from confide.cli.collect import InvalidOption, JsonOption, QuestionOption
-from confide.cli.inputs import NOISES
+from confide.cli import noised as foreign
+from confide.cli.noised import NOISES
+from confide.cli.options import (
+    ByOption,
+    GroupOption,
+    InvalidOption,
+    JsonOption,
+    LevelOption,
+    PlotOption,
+    QuestionOption,
+    ReportsArgument,
+    plottable,
+    word_or_number,
+)
 from confide.cli.results import Subject, as_dict, share_rows, shares_as_dict, table
-from confide.displays import FORMATS
-from confide.errors import InvalidInput, extra
-from confide.estimators import CategoryShares, Deconvolution, Likelihood
-from confide.files.paths import writable
+from confide.errors import InvalidInput
+from confide.estimators import CategoryShares
+from confide.estimators.register import DENSITIES
 from confide.lattice import Categories
 from confide.reports.rows import CHOICES
 from confide.tables.asked import no_reports
-
-METHODS = ("likelihood", "deconvolution")
-
-ReportsArgument = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="FILES",
-        help="Reports (.parquet, .csv) or summaries (.json, .npz); a .toml is the survey.",
-        show_default=False,
-    ),
-]
-LevelOption = Annotated[float, typer.Option("--level", help="Confidence level of intervals.")]
-GroupOption = Annotated[
-    str | None,
-    typer.Option("--group", metavar="NAME", help="One group of a summary made with --by."),
-]
-ByOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--by",
-        metavar="COLUMN",
-        help="Every group of a public column, or of a summary made with --by; repeat it.",
-    ),
-]
-PlotOption = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Picture: .png, .svg or .pdf.")
-]
 
 
 def density(
@@ -56,7 +39,7 @@ def density(
     question: QuestionOption = None,
     group: GroupOption = None,
     by: ByOption = None,
-    method: Annotated[str, typer.Option(help=" or ".join(METHODS))] = "likelihood",
+    method: Annotated[str, typer.Option(help=" or ".join(DENSITIES))] = "likelihood",
     smoothing: Annotated[
         str | None, typer.Option(help="For likelihood: auto, or a number from 0 to 1.")
     ] = None,
@@ -86,7 +69,8 @@ def density(
 ) -> None:
     """Recover the density of a number, with its mean and quantiles and how sure they are."""
     level = _checks.level(level)
-    estimator = _estimator(method, smoothing, kernel, bandwidth)
+    options = {"smoothing": smoothing, "kernel": kernel, "bandwidth": bandwidth}
+    estimator = _estimator(method, options)
     given = [*(files or []), *([noised] if noised else [])]
     plottable(plot, given)
     parameters, bounds = {"scale": scale, "shape": shape}, {"low": low, "high": high}
@@ -119,39 +103,14 @@ def density(
         output.say(f"Picture: {plot}")
 
 
-def _estimator(
-    method: str, smoothing: str | None, kernel: str | None, bandwidth: str | None
-) -> Any:
-    _checks.one_of(METHODS, method=method)
-    others = {"kernel": kernel, "bandwidth": bandwidth}
-    if method == "deconvolution":
-        others = {"smoothing": smoothing}
-    for option, value in others.items():
-        if value is not None:
-            right = METHODS[method == METHODS[0]]
+def _estimator(method: str, options: Mapping[str, str | None]) -> Any:
+    chosen = DENSITIES[_checks.one_of(tuple(DENSITIES), method=method)]
+    given = {option: text for option, text in options.items() if text is not None}
+    for option in given:
+        if option not in chosen.options:
+            right = next(name for name, each in DENSITIES.items() if option in each.options)
             raise InvalidInput(f"--method {right} to go with --{option}", f"--method {method}")
-    if method == "likelihood":
-        return Likelihood(smoothing=word_or_number("smoothing", smoothing or "auto"))
-    return Deconvolution(
-        kernel=kernel or "fan", bandwidth=word_or_number("bandwidth", bandwidth or "plug-in")
-    )
-
-
-def word_or_number(name: str, text: str) -> str | float:
-    """The value of an option that takes either."""
-    if not any(letter.isdigit() for letter in text):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput(f"a word or a number for --{name}", repr(text)) from None
-
-
-def plottable(plot: Path | None, given: list[Path]) -> None:
-    """Refuse what cannot be drawn before anything is computed."""
-    if plot is not None:
-        writable(plot, FORMATS, [path for path in given if path.exists()])
-        extra("matplotlib", "plot")
+    return chosen.make(**{option: word_or_number(option, text) for option, text in given.items()})
 
 
 def shares(

@@ -1,20 +1,13 @@
-"""From arguments to surveys, files and noise."""
+"""From arguments to surveys and files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from confide import _checks
 from confide.cli.output import counter
-from confide.cli.results import Subject
 from confide.errors import InvalidInput
-from confide.files.columns import Columns
 from confide.files.paths import readable
-from confide.foreign import noise
-from confide.foreign.spectrum import Spectrum
-from confide.summaries import Counts
 from confide.survey import Survey
 from confide.tables.asked import Asked, are_summaries, asked
 
@@ -57,44 +50,3 @@ def question_of(
     with counter("Counting reports") as tell:
         found = asked(rest, survey=survey, question=question, by=by, invalid=invalid, progress=tell)
     return found if group is None else found.group(group)
-
-
-# The parameters of each law.
-NOISES = {"laplace": ("scale",), "gaussian": ("scale",), "two-sided-gamma": ("scale", "shape")}
-MEANINGS = {"scale": "the scale of the noise", "shape": "the shape of the noise"}
-
-
-def read(
-    path: Path,
-    method: str,
-    *,
-    column: str | None,
-    kind: str | None,
-    parameters: Mapping[str, float | None],
-    bounds: Mapping[str, float | None],
-) -> Subject:
-    """A column and a summary of its numbers, of the kind that a method needs."""
-    law = _law(kind, parameters)
-    if method == "likelihood":
-        for option, value in bounds.items():
-            if value is None:
-                raise InvalidInput(f"--{option}, a bound of the true values", "none")
-    columns = Columns.open(path, column)
-    (name,) = columns.names
-    make: Any = Counts.of_noised if method == "likelihood" else Spectrum.of
-    parts = [
-        make(batch[name], noise=law, **bounds) for batch in columns.batches() if batch[name].size
-    ]
-    return Subject(name, sum(parts[1:], start=parts[0]))
-
-
-def _law(kind: str | None, parameters: Mapping[str, float | None]) -> noise.Noise:
-    if kind is None:
-        raise InvalidInput(f"--noise, one of {', '.join(NOISES)}", "none")
-    needed = NOISES[_checks.one_of(tuple(NOISES), noise=kind)]
-    for option, value in parameters.items():
-        if option in needed and value is None:
-            raise InvalidInput(f"--{option}, {MEANINGS[option]}", "none")
-        if option not in needed and value is not None:
-            raise InvalidInput(f"no --{option} for {kind} noise", f"--{option} {value:g}")
-    return noise.from_dict({"noise": kind} | {key: parameters[key] for key in needed})

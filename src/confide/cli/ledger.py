@@ -10,8 +10,8 @@ import typer
 
 from confide.accounting import odds, rounded_up
 from confide.cli import output
-from confide.cli.collect import JsonOption
-from confide.cli.commands import harmless
+from confide.cli.options import JsonOption
+from confide.cli.parsing import harmless
 from confide.cli.release import Published
 from confide.errors import InvalidInput
 from confide.files.paths import counted, named, readable

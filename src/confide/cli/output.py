@@ -19,7 +19,7 @@ from rich.text import Text
 
 from confide import displays
 from confide.accounting import rounded_up
-from confide.cli.commands import harmless
+from confide.cli.parsing import harmless
 from confide.files.paths import atomic
 
 WIDEST = 100_000

@@ -10,8 +10,7 @@ import typer
 from confide import _checks
 from confide.accounting import rounded_up
 from confide.cli import output
-from confide.cli.collect import JsonOption
-from confide.cli.estimate import PlotOption, plottable
+from confide.cli.options import JsonOption, PlotOption, plottable
 from confide.errors import InvalidInput
 from confide.files.columns import Columns
 from confide.mechanisms import numeric

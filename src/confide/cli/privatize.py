@@ -10,7 +10,7 @@ import typer
 from confide import streams
 from confide.accounting import rounded_up
 from confide.cli import inputs, output
-from confide.cli.collect import JsonOption
+from confide.cli.options import JsonOption
 from confide.files import formats
 from confide.files.paths import counted, expand, writable
 

@@ -13,8 +13,15 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output
-from confide.cli.collect import InvalidOption, JsonOption
-from confide.cli.estimate import LevelOption, PlotOption, ReportsArgument, plottable, word_or_number
+from confide.cli.options import (
+    InvalidOption,
+    JsonOption,
+    LevelOption,
+    PlotOption,
+    ReportsArgument,
+    plottable,
+    word_or_number,
+)
 from confide.curves.regression import Classification, Logistic, Regression, Straight
 from confide.errors import InvalidInput
 from confide.estimators import (

@@ -13,9 +13,8 @@ import typer
 from confide import _checks
 from confide.accounting import Spend
 from confide.cli import budgets, output
-from confide.cli.collect import JsonOption
-from confide.cli.commands import harmless
-from confide.cli.estimate import PlotOption
+from confide.cli.options import JsonOption, PlotOption
+from confide.cli.parsing import harmless
 from confide.cli.results import QUANTILES, rows_of
 from confide.displays import FORMATS
 from confide.errors import BadRows, BadType, InvalidInput, extra

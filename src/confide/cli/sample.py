@@ -12,8 +12,7 @@ import typer
 from confide import _checks
 from confide.accounting import odds
 from confide.cli import budgets, output
-from confide.cli.collect import JsonOption
-from confide.cli.estimate import PlotOption
+from confide.cli.options import JsonOption, PlotOption
 from confide.displays import FORMATS
 from confide.errors import InvalidInput, extra
 from confide.files import arrow, formats

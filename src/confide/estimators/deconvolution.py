@@ -35,7 +35,7 @@ class Deconvolution:
     Parameters
     ----------
     kernel
-        ``"fan"``, ``"gaussian"`` or ``"cauchy"``; see `confide.estimators.kernels.named`.
+        ``"fan"``, ``"gaussian"`` or ``"cauchy"``; see `confide.estimators.bandwidths.named`.
     bandwidth
         ``"plug-in"`` (Delaigle and Gijbels 2004), ``"normal-reference"``, ``"cv"`` (unstable:
         errors up to thirty times the best have been seen) or a number in the units of the values;

@@ -42,7 +42,7 @@ class KernelRegression:
     Parameters
     ----------
     kernel
-        ``"gaussian"``, ``"fan"`` or ``"cauchy"``; see `confide.estimators.kernels.named`.
+        ``"gaussian"``, ``"fan"`` or ``"cauchy"``; see `confide.estimators.bandwidths.named`.
     bandwidth
         ``"plug-in"``: that of the density (Delaigle and Gijbels 2004), the steadiest choice,
         raised up to twofold where the density would have holes to divide by.

@@ -7,6 +7,7 @@ respondents as for ten.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +22,6 @@ from confide import _checks
 from confide._types import Floats
 from confide.errors import ConfideError, ConfideWarning, InvalidInput, Unsupported
 from confide.estimators import (
-    Deconvolution,
     KernelRegression,
     Likelihood,
     LinearRegression,
@@ -29,6 +29,7 @@ from confide.estimators import (
     RatioRegression,
     suggest_cells,
 )
+from confide.estimators.register import DENSITIES
 from confide.mechanisms import Numeric, Partition
 from confide.planning.metrics import Metric, Truth, printed
 from confide.summaries import CellSums, Counts
@@ -97,12 +98,11 @@ def interval_draw(truth: Truth, mechanism: Numeric, n: int, level: float) -> Dra
 
 
 def _densities(counts: Counts) -> Iterator[tuple[str, Any]]:
-    yield "likelihood", Likelihood().fit(counts)
-    if counts.n > 1:
-        try:
-            yield "deconvolution", Deconvolution().fit(counts)
-        except Unsupported:  # a mechanism that only the likelihood can undo
-            return
+    for name, method in DENSITIES.items():
+        if counts.n >= method.least:
+            # Some mechanisms can be undone by some methods only.
+            with contextlib.suppress(Unsupported):
+                yield name, method.make().fit(counts)
 
 
 def risks(

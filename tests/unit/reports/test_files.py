@@ -21,6 +21,8 @@ from confide.mechanisms import (
     SquareWave,
     TwoSidedGamma,
 )
+from confide.reports.files import Files
+from confide.reports.stamps import Stamp
 
 LATTICE = Lattice(low=0, high=1, size=8)
 LOG = Lattice(low=0.5, high=20, size=5, scale="log")
@@ -145,7 +147,7 @@ def test_stream_sees_every_row_and_the_order(tmp_path: Path) -> None:
             tmp_path / f"{name}.parquet",
             name="pay",
         )
-    files = io.Files.open([tmp_path])
+    files = Files.open([tmp_path])
     assert files.rows == 600_000
     assert files.simulated
     batches = [batch["pay"].indices for batch, _ in files.batches()]
@@ -155,10 +157,10 @@ def test_stream_sees_every_row_and_the_order(tmp_path: Path) -> None:
 
 def test_stream_keeps_columns_apart_in_any_order(tmp_path: Path) -> None:
     pay, age = MECHANISMS[0], MECHANISMS[1]
-    stamp = io.Stamp({"pay": pay, "age": age})
+    stamp = Stamp({"pay": pay, "age": age})
     table = pa.table({"age": [0, 1], "pay": [7, 8]}).replace_schema_metadata(stamp.metadata())
     pq.write_table(table, tmp_path / "a.parquet")
-    ((batch, _),) = io.Files.open([tmp_path / "a.parquet"]).batches()
+    ((batch, _),) = Files.open([tmp_path / "a.parquet"]).batches()
     assert batch["pay"].indices.tolist() == [7, 8]
     assert batch["age"].indices.tolist() == [0, 1]
 
@@ -174,14 +176,14 @@ def test_every_file_is_checked(
         other = SquareWave(LATTICE, epsilon=2.0).privatize([0.5])
         io.write(other, Path(folder) / "b.parquet")
     with pytest.raises(Mismatch, match=r"b\.parquet|sub/a"):
-        io.Files.open([pattern])
+        Files.open([pattern])
 
 
 def test_hidden_files_of_a_folder_are_not_reports(tmp_path: Path) -> None:
     io.write(MECHANISMS[0].privatize([0.5]), tmp_path / "a.parquet")
     (tmp_path / ".a.parquet").write_bytes(b"half")
     (tmp_path / "_SUCCESS").write_bytes(b"")
-    assert len(io.Files.open([tmp_path]).sources) == 1
+    assert len(Files.open([tmp_path]).sources) == 1
 
 
 def test_a_single_answer_is_one_respondent() -> None:

@@ -1,0 +1,66 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from confide.displays import FORMATS
+from confide.errors import InvalidInput, extra
+from confide.files.paths import writable
+
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+InvalidOption = Annotated[
+    str,
+    typer.Option(
+        "--invalid",
+        metavar="refuse|drop",
+        help="Rows that cannot be used: refuse the first one, or drop them and say how many.",
+    ),
+]
+QuestionOption = Annotated[
+    str | None, typer.Option("--question", help="Which question of the survey.", metavar="NAME")
+]
+ReportsArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="FILES",
+        help="Reports (.parquet, .csv) or summaries (.json, .npz); a .toml is the survey.",
+        show_default=False,
+    ),
+]
+LevelOption = Annotated[float, typer.Option("--level", help="Confidence level of intervals.")]
+GroupOption = Annotated[
+    str | None,
+    typer.Option("--group", metavar="NAME", help="One group of a summary made with --by."),
+]
+ByOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        metavar="COLUMN",
+        help="Every group of a public column, or of a summary made with --by; repeat it.",
+    ),
+]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Picture: .png, .svg or .pdf.")
+]
+
+
+def word_or_number(name: str, text: str) -> str | float:
+    """The value of an option that takes either."""
+    if not any(letter.isdigit() for letter in text):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"a word or a number for --{name}", repr(text)) from None
+
+
+def plottable(plot: Path | None, given: list[Path]) -> None:
+    """Refuse what cannot be drawn before anything is computed."""
+    if plot is not None:
+        writable(plot, FORMATS, [path for path in given if path.exists()])
+        extra("matplotlib", "plot")

@@ -1,0 +1,58 @@
+"""The commands: the module of each, and what its help says. A new one is one entry."""
+
+from __future__ import annotations
+
+VERBS = {
+    "demo": (
+        "demo",
+        "Privatize the pay of a made-up company, recover its density, compare with the truth.",
+    ),
+    "privatize": (
+        "privatize",
+        "Turn values into private reports, in random order, with randomness of the system's own.",
+    ),
+    "summarize": (
+        "collect",
+        "Count reports: all that an estimate needs, in a file that no longer grows with them.",
+    ),
+    "merge": ("collect", "Add up summaries of the same questions by the same mechanisms."),
+    "density": (
+        "estimate",
+        "Recover the density of a number, with its mean and quantiles and how sure they are.",
+    ),
+    "shares": ("estimate", "Recover the shares of categories from randomized response."),
+    "compare": (
+        "compare",
+        "Compare two groups of respondents, with an interval for the difference.",
+    ),
+    "regress": (
+        "regress",
+        "Recover the mean of a response given a private answer, and how sure it is.",
+    ),
+    "classify": (
+        "regress",
+        "Tell which of two classes is the more likely one given a private answer.",
+    ),
+    "release": (
+        "release",
+        "Publish a density or a number about raw values, with noise that is paid from a budget.",
+    ),
+    "sample": ("sample", "Release a few synthetic records of a data set, each for epsilon."),
+    "plan": (
+        "plan",
+        "Tell the error to expect before anybody is asked, or what a wanted error takes.",
+    ),
+    "audit": ("audit", "Check that every question of a survey keeps the epsilon that it claims."),
+    "ledger": ("ledger", "What was released about a data set, and what is left to spend."),
+    "design": ("design", "Choose the noise before collecting."),
+}
+"""The verbs in the order of their help: the module of each, and what it does."""
+EXAMPLES = {
+    "privatize": "confide privatize survey.toml values.csv -o reports.parquet",
+    "summarize": "confide summarize survey.toml reports.parquet -o counts.json",
+    "merge": "confide merge a.json b.json -o all.json",
+    "plan": "confide plan --n 5000 --epsilon 1 --low 0 --high 300000",
+    "release": "confide release histogram values.csv --column x --low 0 --high 1 --epsilon 1",
+    "audit": "confide audit survey.toml",
+    "sample": "confide sample records.csv --column x --reference box --low 0 --high 1 --epsilon 1",
+}

@@ -1,0 +1,47 @@
+"""Estimators of densities by name, as commands and plans know them. A new one is one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from confide.estimators.deconvolution import Deconvolution
+from confide.estimators.likelihood import Likelihood
+from confide.foreign import Spectrum
+from confide.summaries import Counts
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to recover a density.
+
+    Parameters
+    ----------
+    make
+        Makes the estimator, whose ``fit(summary)`` gives a density.
+    options
+        Names of its own options.
+    noised
+        Makes the summary that it takes of numbers that somebody else noised, from the numbers,
+        ``noise=``, ``low=`` and ``high=``.
+    bounded
+        Whether that summary needs bounds.
+    least
+        The fewest respondents that it can be asked about.
+    """
+
+    make: Callable[..., Any]
+    options: tuple[str, ...]
+    noised: Callable[..., Any]
+    bounded: bool
+    least: int = 1
+
+
+DENSITIES: dict[str, Method] = {
+    "likelihood": Method(Likelihood, ("smoothing",), Counts.of_noised, bounded=True),
+    "deconvolution": Method(
+        Deconvolution, ("kernel", "bandwidth"), Spectrum.of, bounded=False, least=2
+    ),
+}
+"""Every method, by name; the first is the default."""
