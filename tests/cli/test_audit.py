@@ -30,8 +30,7 @@ COMMAND = ["audit", "survey.toml", "--n", "2000"]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> None:
     Path("survey.toml").write_text(SURVEY)
 
 

@@ -29,8 +29,7 @@ MECHANISM = SquareWave(Lattice(low=0, high=10, size=16), epsilon=1.0)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     Path("survey.toml").write_text(QUESTION)
     Path("values.csv").write_text("pay,rate\n1,0.5\n2,0.25\n")
     write(MECHANISM.privatize([1.0, 2.0, 3.0]), "reports.parquet", name="pay")
@@ -38,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("counts.json").write_text(json.dumps(Counts.of(MECHANISM.privatize([1.0])).to_dict()))
     for suffix in ("parquet", "csv", "json", "npz", "png"):
         Path(f"out.{suffix}").write_bytes(SENTINEL)
-    return tmp_path
+    return here
 
 
 def refused(arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> str:

@@ -46,8 +46,7 @@ N = 4000
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     Path("survey.toml").write_text(TOML)
     generator = np.random.default_rng(1)
     rows = zip(
@@ -59,7 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     lines = [f'{pay:.3f},{age},{smokes},{number},"a ""b"", c"' for pay, age, smokes, number in rows]
     Path("values.csv").write_text("pay,age,smokes,number,text\n" + "\n".join(lines) + "\n")
-    return tmp_path
+    return here
 
 
 def ran(command: str, capsys: pytest.CaptureFixture[str]) -> str:

@@ -15,12 +15,11 @@ from confide.errors import InvalidInput
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     values = np.random.default_rng(1).normal(50, 10, 800)
     rows = [f"{x:.4f},{at}" for at, x in enumerate(values)]
     Path("values.csv").write_text("x,number\n" + "\n".join(rows) + "\n")
-    return tmp_path
+    return here
 
 
 def run(command: str) -> None:

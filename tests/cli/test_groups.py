@@ -35,8 +35,7 @@ N = 3000
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     Path("survey.toml").write_text(TOML)
     survey, generator = Survey.read("survey.toml"), np.random.default_rng(1)
     for name in ("a", "b"):
@@ -52,7 +51,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         }
         keep = ["region", "year", "rate", "weight"]
         pq.write_table(survey.privatize(values, keep=keep), f"{name}.parquet")
-    return tmp_path
+    return here
 
 
 @pytest.fixture

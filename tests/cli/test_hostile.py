@@ -26,12 +26,6 @@ WORDS = cf.RandomizedResponse(["no", "yes"], epsilon=1.0)
 ESCAPE = "\x1b]0;owned\x07\x1b[2J"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def refused(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     assert run(command.split()) == 2
     out, said = capsys.readouterr()

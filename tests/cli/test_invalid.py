@@ -30,10 +30,9 @@ N = 400
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     Path("survey.toml").write_text(SURVEY)
-    return tmp_path
+    return here
 
 
 @pytest.fixture(params=["csv", "parquet"])

@@ -23,12 +23,11 @@ OLD = Path(__file__).parents[1] / "unit" / "ledger" / "ledger-version-2.db"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     for name, mean in (("north", 25_000), ("south", 225_000)):
         Path(name).mkdir()
         write(Path(name) / "values.csv", np.random.default_rng(mean).normal(mean, 5000, 4000))
-    return tmp_path
+    return here
 
 
 def write(path: Path, pay: Any) -> None:

@@ -17,11 +17,10 @@ QUANTILE = "release query ages.csv --what quantile --column age --low 17 --high 
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     ages = np.random.default_rng(1).integers(17, 91, 5000)
     Path("ages.csv").write_text("age\n" + "\n".join(map(str, ages)) + "\n")
-    return tmp_path
+    return here
 
 
 def commands() -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -25,13 +25,12 @@ CURVES = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     generator = np.random.default_rng(1)
     rows = zip(generator.beta(2, 5, 400), generator.uniform(0, 5, 400), strict=True)
     lines = [f"{x:.6f},{y:.6f},{int(x > 0.3)}" for x, y in rows]
     Path("values.csv").write_text("\n".join(["x,y,big", *lines]) + "\n")
-    return tmp_path
+    return here
 
 
 def machine(command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

@@ -18,12 +18,11 @@ TWO = "sample records.csv --column x --column y --reference"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> Path:
     rows = np.random.default_rng(1).normal(0.5, 0.3, size=(300, 2))
     lines = [f"{x:.6f},{y:.6f}" for x, y in rows]
     Path("records.csv").write_text("\n".join(["x,y", *lines]) + "\n")
-    return tmp_path
+    return here
 
 
 def machine(command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

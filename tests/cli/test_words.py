@@ -33,8 +33,7 @@ COUNT = "A count is of a column of 0 and 1: write 1 for those to count, such as 
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def folder(here: Path) -> None:
     Path("survey.toml").write_text(SURVEY)
     generator = np.random.default_rng(1)
     ages = np.clip(generator.normal(45, 16, 1000).round(), 18, 90).astype(int)

@@ -212,7 +212,9 @@ class Source(ABC):
 
     def not_utf8(self) -> InvalidInput:
         """The error that text is in another encoding."""
-        return InvalidInput(f"UTF-8 text in {self.where}", "other bytes", "Save it as CSV UTF-8.")
+        return InvalidInput(
+            f"UTF-8 text in {self.where}", "other bytes", f"Save it as {self.title} UTF-8."
+        )
 
     def damaged(self) -> InvalidInput:
         """The error that a file is not of its format."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms import Numeric, Partition, numeric
 from confide.planning.metrics import Metric, Truth, metrics
@@ -270,6 +270,8 @@ class Scenario:
         """The kind of this name, and what it must know besides an epsilon."""
         kind = numeric()[name]
         given = {"shape": self.shape}
+        if unknown := [key for key in kind.extra if key not in given]:
+            raise Unsupported(f"A plan knows no {unknown[0]}, which {name} noise needs.")
         return kind, {key: given[key] for key in kind.extra}
 
 
