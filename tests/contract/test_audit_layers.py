@@ -17,7 +17,7 @@ from scipy import stats
 from tests.contract import mutants
 from tests.contract.mutants import LATTICE, RIGHT
 
-from confide import Joint, Laplace, Lattice, RandomizedResponse, Survey, audits
+from confide import Cells, Joint, Laplace, Lattice, RandomizedResponse, Survey, audits
 from confide.accounting import Spend
 from confide.audits.fits import chi_square
 from confide.audits.grids import inputs_of, noise_gaps, pmf_of
@@ -342,3 +342,46 @@ def test_a_joint_mechanism_with_a_law_of_its_own_is_read() -> None:
     found = audits.exact(Told({"a": part, "b": part}))
     assert not found.holds
     assert found.certified == pytest.approx(math.log(27))
+
+
+@pytest.mark.parametrize("cells", [3, 5, 7, 10, 100])
+def test_the_grid_is_even_for_any_number_of_cells(cells: int) -> None:
+    partition = Partition(Cells(low=[0], high=[1], shape=[cells]), bound=1.0, epsilon=2.0)
+    assert audits.grid(partition, n=2**12).holds
+    assert audits.grid(Laplace(Lattice(low=0, high=1, size=16), epsilon=1.0), n=10_007).holds
+
+
+def test_parts_that_are_right_do_not_vouch_for_the_whole() -> None:
+    class Bare(Joint):
+        def draw(self, indices: Any, entropy: Any) -> Any:
+            return indices
+
+    axis = Lattice(low=0, high=1, size=8)
+    found = audits.grid(Bare({name: Laplace(axis, epsilon=1.0) for name in ("a", "b")}))
+    assert not found.holds
+
+
+def test_a_release_of_one_s_own_that_nobody_can_try_is_not_vouched_for() -> None:
+    class Raw(Recipe):
+        name = "raw"
+        epsilon = 0.5
+
+        def index(self, values: Any) -> Any:
+            return np.asarray(values, dtype=np.int64)
+
+        def lattices(self, n: int) -> dict[str, Any]:
+            return {}
+
+        def loss(self, n: int) -> float:
+            return 0.5
+
+        def parts(self, prepared: Any = None) -> tuple[Any, ...]:
+            return ()
+
+        def draw(self, prepared: Any, entropy: Any) -> list[int]:
+            return [int(x) for x in prepared]
+
+        def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
+            return {"facts": {}, "answer": None}
+
+    assert not audits.exact(Raw()).looked

@@ -314,6 +314,8 @@ def _gaps(
         # A sampler's randomizer makes the sample; which record it gets does not matter.
         for name, part in subject.inner.items():
             yield from ((f"{name} {where}", gap) for where, gap in _gaps(part, n, indices))
+        if isinstance(subject, Mechanism):
+            yield from _together(subject, n)
     elif isinstance(subject, Mechanism):
         size = subject.law.inputs[0]
         for at in inputs_of(size) if indices is None else indices:
@@ -329,6 +331,17 @@ def _gaps(
         raise InvalidInput(
             "a mechanism, a sampler or the recipe of a release", _checks.shown(subject)
         )
+
+
+def _together(subject: Mechanism, n: int) -> Iterator[tuple[str, float]]:
+    """The draw of a mechanism that is made of others: every report against its own law."""
+    parts = [part for part in subject.inner.values() if isinstance(part, Mechanism)]
+    middle = np.array([part.law.inputs[0] // 2 for part in parts], dtype=np.int32)
+    indices = np.repeat(middle[None], n, axis=0)
+    drawn = np.asarray(subject.draw(indices if len(parts) > 1 else indices[:, 0], Grid()))
+    columns = drawn.reshape(n, -1).T
+    for name, part, at, column in zip(subject.inner, parts, middle, columns, strict=True):
+        yield f"{name} drawn together", apart(column, pmf_of(part, (int(at),)))
 
 
 def _banded(subject: Banded, n: int) -> Iterator[tuple[str, float]]:

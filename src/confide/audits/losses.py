@@ -194,7 +194,7 @@ def release_loss(recipe: Recipe, n: int) -> Finding:
         "exact", repr(recipe), recipe.epsilon,
         holds=bool(loss <= recipe.epsilon and slack <= recipe.delta and trial.holds),
         certified=loss if trial.holds else max(loss, trial.loss),
-        evidence=evidence, unseen=_unseen(trial, n),
+        looked=bool(trial.sets), evidence=evidence, unseen=_unseen(trial, n),
     )  # fmt: skip
 
 

@@ -27,8 +27,12 @@ class Grid(Entropy):
 
     def words(self, n: int, bits: int) -> Words:
         """The same n words at every call."""
-        step = 2**bits // (self._n or n)
+        parts = self._n or n
         at = np.arange(self._start, self._start + n, dtype=np.uint64)
+        if bits <= 32:
+            middles = (2 * at + np.uint64(1)) << np.uint64(bits)
+            return middles // np.uint64(2 * parts)
+        step = 2**bits // parts
         return at * np.uint64(step) + np.uint64(step // 2)
 
 

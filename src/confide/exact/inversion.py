@@ -49,6 +49,9 @@ class Inversion:
         """
         words = entropy.words(n, self.bits)
         if n <= FEW:
+            # What a second word is compared with is made beforehand: making it takes long enough
+            # to be seen from outside.
+            _ = self._ready
             return self._search(words, entropy)
         if words.dtype == np.uint32:
             # The upper half of each word.
@@ -60,6 +63,11 @@ class Inversion:
         if unsure.size:
             outcomes[unsure] = self._search(words[unsure], entropy)
         return outcomes
+
+    @cached_property
+    def _ready(self) -> bool:
+        self.enclosure(2 * self.bits)
+        return True
 
     @cached_property
     def _thresholds(self) -> tuple[Words, Words]:

@@ -185,7 +185,7 @@ def kinds(sources: Sequence[Source], columns: Sequence[str]) -> dict[str, Any]:
     choices = [(WHOLE, pa.int64()), (NUMBER, pa.float64()), ("", pa.string())]
     at = dict.fromkeys(columns, 0)
     for source in sources if columns else ():
-        for batch in source.batches(columns) if source.text else ():
+        for batch in source.batches((), public=columns) if source.text else ():
             for name in columns:
                 cells = batch.column(name)
                 while not _all_match(cells, choices[at[name]][0]):

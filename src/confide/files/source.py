@@ -148,10 +148,14 @@ class Source(ABC):
                     "Rename one of them.",
                 )
 
-    def require(self, columns: Sequence[str]) -> None:
-        """Refuse a file that lacks one of some columns; the names of its folders count too."""
-        for name in columns:
-            if name not in self.names and name not in self.folders:
+    def require(self, columns: Sequence[str], *, public: Sequence[str] = ()) -> None:
+        """Refuse a file that lacks one of some columns.
+
+        Of public columns the names of its folders count too. Private values never come from a path:
+        it is in messages and in the keys of ledgers.
+        """
+        for name in (*columns, *(each for each in public if each not in self.folders)):
+            if name not in self.names:
                 self._explain()
                 raise no_column(self.names, name, self.where)
 
@@ -159,17 +163,29 @@ class Source(ABC):
         """Say why a column may be missing, where the file shows it."""
 
     def batches(
-        self, columns: Sequence[str], *, groups: Sequence[int] | None = None
+        self,
+        columns: Sequence[str],
+        *,
+        public: Sequence[str] = (),
+        groups: Sequence[int] | None = None,
     ) -> Iterator[Any]:
         """Arrow record batches of some columns, in the order of the file.
 
-        Of a file that has parts (see `groups`), some may be asked for by their numbers.
+        Parameters
+        ----------
+        columns
+            Columns in the file.
+        public
+            Columns in the file or in the names of its folders.
+        groups
+            Numbers of the parts that are wanted, of a file that has parts; by default all.
         """
-        self.require(columns)
-        own = self.in_file(columns)
+        self.require(columns, public=public)
+        wanted = list(dict.fromkeys([*columns, *public]))
+        own = self.in_file(wanted)
         with self.told():
             for batch in self._batches(own or self.names[:1], groups):
-                whole = batch if len(own) == len(columns) else self._with_folders(batch, columns)
+                whole = batch if len(own) == len(wanted) else self._with_folders(batch, wanted)
                 yield self._recode(whole) if self.recoded else whole
 
     def _with_folders(self, batch: Any, columns: Sequence[str]) -> Any:

@@ -153,6 +153,10 @@ class Joint(Mechanism):
     @classmethod
     def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
         """The inverse of `made_of`."""
+        if not kinds:
+            raise InvalidInput(
+                "the kinds that may be inside", "none", "Take confide.mechanisms.from_dict."
+            )
         if not isinstance(made["parts"], list):
             raise InvalidInput("a list of parts", _checks.shown(made["parts"]))
         named: dict[str, Mechanism] = {}

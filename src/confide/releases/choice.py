@@ -332,6 +332,10 @@ class Choice(Recipe):
     @classmethod
     def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
         """The inverse of `made_of`."""
+        if not kinds:
+            raise InvalidInput(
+                "the kinds that may be inside", "none", "Take confide.releases.from_dict."
+            )
         if not isinstance(made["candidates"], list):
             raise InvalidInput("a list of candidates", _checks.shown(made["candidates"]))
         for each in made["candidates"]:

@@ -59,7 +59,7 @@ class Layers:
     blocks
         Adjoining blocks from the least score to n.
     bits
-        Size of a word: 64, or smaller in tests.
+        Size of a word: 32, or smaller in tests.
     """
 
     sequences: Sequences

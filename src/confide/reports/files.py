@@ -318,7 +318,7 @@ class Files:
                 raise InvalidInput("a public column", f"the reports in column {name!r}")
         wanted = {name: wanted[name] for name in columns or wanted}
         for source, stamp in zip(sources, stamps, strict=True):
-            source.require([*wanted, *public])
+            source.require(list(wanted), public=public)
             for name, mechanism in wanted.items():
                 if stamp is not None and stamp.made([name], source.where) != mechanism:
                     raise differs([name], source.where)
@@ -340,10 +340,10 @@ class Files:
 
         A batch may be empty, a file may not.
         """
-        columns = list(dict.fromkeys([*self.mechanisms, *self.public]))
+        columns = list(self.mechanisms)
         for source in self.sources:
             first = 0
-            for batch in source.batches(columns):
+            for batch in source.batches(columns, public=self.public):
                 plain, where = source.text, parse.rows_of(source.where, first)
                 reports = {}
                 for name, mechanism in self.mechanisms.items():
@@ -381,10 +381,10 @@ class Files:
         by
             Public columns that make groups.
         """
-        columns = list(dict.fromkeys([*self.mechanisms, *self.public]))
+        columns = list(self.mechanisms)
         for source in self.sources:
             first, plain = 0, source.text
-            for batch in source.batches(columns):
+            for batch in source.batches(columns, public=self.public):
                 where = parse.rows_of(source.where, first)
                 reports, numbers = {}, {}
                 for name, mechanism in self.mechanisms.items():

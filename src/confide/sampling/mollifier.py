@@ -214,7 +214,7 @@ class Mollifier(Banded):
         """
         reference = reference_from_dict(made["reference"])
         name = made["ratio"]
-        ratio = RATIOS[name]() if name in RATIOS else Elsewhere(str(name))
+        ratio = RATIOS[name]() if isinstance(name, str) and name in RATIOS else Elsewhere(str(name))
         others = {key: made[key] for key in ("epsilon", "atoms", "seed")}
         return cls(reference=reference, ratio=ratio, **others)
 
@@ -368,7 +368,11 @@ class FiniteMollifier(Banded):
         """The inverse of `made_of`."""
         columns: dict[str, Axis] = {}
         for each in made["columns"] if isinstance(made["columns"], list) else [None]:
-            if not isinstance(each, Mapping) or each.get("name") in columns:
+            if (
+                not isinstance(each, Mapping)
+                or not isinstance(each.get("name"), str)
+                or each["name"] in columns
+            ):
                 raise InvalidInput("columns with names of their own", _checks.shown(each))
             axis = {key: value for key, value in each.items() if key != "name"}
             words = list(axis) == ["categories"]

@@ -151,7 +151,9 @@ class NaiveSampler(Sampler):
 
     def prepare(self, records: Any) -> npt.NDArray[np.int32]:
         """All that can be worked out, and can fail, before a draw. Private."""
-        return self.mechanism.index(records)
+        indices = self.mechanism.index(records)
+        self.mechanism.gate(indices)
+        return indices
 
     def _content(self, records: Any) -> bytes:
         return content(self.mechanism.index(records))

@@ -50,4 +50,9 @@ def samples(fields: Mapping[str, Any]) -> Samples:
         raise InvalidInput("samples, as their to_dict gives them", "another document")
     _checks.known_keys(fields, keys, "samples")
     made = from_dict(fields["mechanism"])
-    return Samples(fields["numbers"], made, simulated=fields["simulated"])
+    found = Samples(fields["numbers"], made, simulated=fields["simulated"])
+    stated = found.to_dict()
+    for key in ("samples", "spend"):
+        if fields[key] != stated[key]:
+            raise InvalidInput(f"the {key} of these samples", "others", "They were changed since.")
+    return found

@@ -99,7 +99,7 @@ class Job:
         for source in sources:
             if Stamp.read(source.metadata, source.where) is not None:
                 raise already(source.where)
-            source.require(self.columns)
+            source.require(list(self.survey.questions), public=self.keep)
             source.apart(self.keep)
         for source in sources:
             if source.rows == 0:
@@ -197,7 +197,7 @@ class Job:
 
     def _read(self, source: Source) -> Cuts:
         held: list[Any] = []
-        for batch in source.batches(self.columns):
+        for batch in source.batches(list(self.survey.questions), public=self.keep):
             held += [batch] if batch.num_rows else []
             if len(held) == BLOCKS:
                 yield sum(one.num_rows for one in held), (), tuple(held)
@@ -209,7 +209,9 @@ class Job:
         """Private reports of a batch as one Arrow batch, drawn here and now."""
         pa = arrow.arrow()
         source, first, made = batch.source, batch.first, []
-        for values in batch.cells or source.batches(self.columns, groups=batch.groups):
+        for values in batch.cells or source.batches(
+            list(self.survey.questions), public=self.keep, groups=batch.groups
+        ):
             made.append(
                 self.survey.reports(
                     values, keep=self.keep, plain=source.text, where=source.where, first=first

@@ -58,7 +58,7 @@ def coded(
     expected = f"two values in column {column!r}"
     for source in sources:
         first = 0
-        for batch in source.batches([column]):
+        for batch in source.batches((), public=[column]):
             cells = batch.column(0)
             where = parse.rows_of(source.where, first)
             if not _readable(cells.type):

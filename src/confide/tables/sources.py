@@ -122,7 +122,7 @@ def _files(paths: Sequence[Any], columns: Sequence[str], public: Sequence[str]) 
     if len(engines) > 1:
         raise InvalidInput("files that are all Parquet or all CSV", "some of each")
     for source in sources:
-        source.require(columns)
+        source.require([name for name in columns if name not in public], public=public)
         source.apart(public)
         folders = [name for name in columns if name in source.folders]
         _require([*source.names, *folders], columns, source.where)
@@ -138,7 +138,7 @@ def _files(paths: Sequence[Any], columns: Sequence[str], public: Sequence[str]) 
     if engines == {None}:
         # A format that DuckDB does not read: it gets what we read.
         pa = arrow.arrow()
-        batches = [batch for source in sources for batch in source.batches(columns)]
+        batches = [batch for source in sources for batch in source.batches((), public=columns)]
         return Opened(ibis().memtable(pa.Table.from_batches(batches)), (), where)
     if engines == {"csv"}:
         with _told(where):

@@ -104,3 +104,14 @@ def test_reports_are_written_and_read() -> None:
 def test_without_its_line_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(formats.FORMATS, ".jsonl")
     assert run(["privatize", "s.toml", "values.jsonl", "-o", "reports.csv"]) == 2
+
+
+def test_a_folder_never_holds_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    place = Path("pay=5") / "smokes=yes"
+    place.mkdir(parents=True)
+    (place / "a.csv").write_text("other\n1\n2\n")
+    assert run(["privatize", "s.toml", str(place / "a.csv"), "-o", "r.csv"]) == 2
+    assert "a column 'pay'" in capsys.readouterr().err
+    words = ["release", "query", str(place / "a.csv"), "--column", "pay", "--what", "mean"]
+    assert run([*words, "--low", "0", "--high", "9", "--epsilon", "1"]) == 2
+    assert "a column 'pay'" in capsys.readouterr().err
