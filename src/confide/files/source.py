@@ -42,7 +42,7 @@ class Source(ABC):
     stamped: ClassVar[bool] = False
     """Whether the file can say what made its reports, in the metadata of its schema."""
     engine: ClassVar[str | None] = None
-    """What DuckDB calls the format, if it can read it: ``"parquet"`` or ``"csv"``."""
+    """``"parquet"`` or ``"csv"`` where DuckDB can read the files by itself, else None."""
     written: ClassVar[bool] = True
     """Whether files of this format are written too."""
 

@@ -212,9 +212,10 @@ class Mechanism(Private, Channel):
     """A channel that runs on a respondent's device and states what it costs.
 
     A mechanism of one's own is a frozen dataclass (``eq=False``) with a name, a `law`, `spend`,
-    `index`, `draw` and `unbiased`, most of which `Numeric` and `Categorical` have; and one line in
-    `confide.mechanisms.KINDS`. Survey files, summaries, the planner, the scikit-learn interface
-    and the audits then find it by its name.
+    `draw`, `unbiased` and `parts`, below `Numeric` or `Categorical`, which have `index` and the
+    keys of survey files; and one line in `confide.mechanisms.KINDS`. Survey files, summaries, the
+    planner, the scikit-learn interface and the audits then find it by its name. (Where its noise
+    needs more than an epsilon, plans know a ``shape`` only.)
     """
 
     needed: ClassVar[tuple[str, ...]] = ()

@@ -1,4 +1,4 @@
-"""Reports as tables in memory."""
+"""Reports in tables and files: written, read, and checked before any is counted."""
 
 from __future__ import annotations
 

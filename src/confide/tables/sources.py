@@ -135,7 +135,7 @@ def _files(paths: Sequence[Any], columns: Sequence[str], public: Sequence[str]) 
             source.apart(columns)
         hive = {"hive_partitioning": True, "hive_types_autocast": False}
     connection = _duckdb()
-    if engines == {None}:
+    if not engines <= {"parquet", "csv"}:
         # A format that DuckDB does not read: it gets what we read.
         pa = arrow.arrow()
         batches = [batch for source in sources for batch in source.batches((), public=columns)]
