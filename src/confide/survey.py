@@ -22,8 +22,14 @@ class Survey(Questionnaire):
     ----------
     questions
         The questions by name, which is also the name of their column.
-    title
-        For people.
+    wording
+        What respondents read: ``title``, ``intro`` and ``contact``.
+    language
+        The language of the texts that name none.
+    groups
+        Public columns that results are given by, such as a region.
+    closes
+        When collecting ends, fixed beforehand; None for no date.
 
     Notes
     -----

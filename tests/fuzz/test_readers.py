@@ -19,6 +19,7 @@ from confide import reports
 from confide.accounting import Spend
 from confide.errors import InvalidInput
 from confide.mechanisms import Mechanism
+from confide.questions.wording import Wording
 from confide.reports import Reports
 from confide.summaries import Counts, Summaries, files
 
@@ -105,7 +106,10 @@ def mechanisms(draw: st.DrawFn) -> Mechanism:
 @QUICK
 @given(made=st.dictionaries(NAMES, mechanisms(), min_size=1, max_size=3), title=st.text())
 def test_surveys_come_back(tmp_path: Path, made: dict[str, Mechanism], title: str) -> None:
-    survey = cf.Survey({name: cf.Question(one) for name, one in made.items()}, title=title)
+    survey = cf.Survey(
+        {name: cf.Question(one) for name, one in made.items()},
+        wording=Wording.read({"title": title}),
+    )
     path = tmp_path / "survey.json"
     path.write_text(json.dumps(survey.to_dict()))
     again = cf.Survey.read(path)

@@ -16,6 +16,7 @@ from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms import ForcedResponse, Joint, Laplace, SquareWave, TwoSidedGamma
 from confide.questions import Question
+from confide.questions.wording import Wording
 from confide.reports import from_table
 from confide.reports.stamps import Stamp
 from confide.survey import Survey
@@ -124,7 +125,9 @@ def test_spend_adds_up() -> None:
 
 def test_fingerprint_ignores_the_title_only() -> None:
     base = survey(pay=PAY)
-    assert Survey(base.questions, title="x").fingerprint == base.fingerprint
+    titled = Survey(base.questions, wording=Wording.read({"title": "x"}))
+    assert titled.fingerprint == base.fingerprint
+    assert titled.worded != base.worded
     for change in ({"epsilon": 2.0}, {"size": 8}, {"high": 11}, {"missing": 3}):
         assert survey(pay={**PAY, **change}).fingerprint != base.fingerprint
 

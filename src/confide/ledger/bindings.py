@@ -5,9 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import math
-import os
-import secrets
-import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._secrets import SecretFile
 from confide.errors import InvalidInput, Mismatch
-from confide.ledger import locks
 
 Array = npt.NDArray[Any]
 
@@ -113,9 +110,6 @@ ENDING = ".secret"
 """Of the name of a secret file, after that of its ledger."""
 LABEL = "confide-secret-1"
 """First word of a secret file, before the key in hexadecimal digits."""
-SIZE = 32
-"""Bytes of a key, and of a digest."""
-
 Run = Callable[..., list[Any]]
 
 
@@ -225,79 +219,22 @@ class Bindings:
 
     def _read(self) -> Secret | None:
         """The secret, or None where there is no such file."""
-        try:
-            handle = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        except FileNotFoundError:
-            if os.path.lexists(self.path):
-                raise self._unusable("a link that leads nowhere") from None
-            return None
-        except OSError:
-            raise self._unusable("one that cannot be opened") from None
-        try:
-            self._check(os.fstat(handle))
-            text = os.read(handle, 1024)
-        except OSError:
-            raise self._unusable("one that cannot be read") from None
-        finally:
-            os.close(handle)
-        label, _, digits = text.decode("ascii", "replace").partition(" ")
-        try:
-            key = bytes.fromhex(digits.removesuffix("\n"))
-        except ValueError:
-            key = b""
-        if label != LABEL or len(key) != SIZE:
-            raise self._unusable("a damaged one")
-        return Secret(key)
+        key = self._file.read()
+        return None if key is None else Secret(key)
 
     def _made(self) -> Secret:
         """A new secret, on disk before it is returned."""
-        secret = Secret(secrets.token_bytes(SIZE))
-        # Written under another name first: a kill leaves no half of a secret behind.
-        draft = self.path.with_name(self.path.name + ".new")
-        try:
-            draft.unlink(missing_ok=True)
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w") as file:
-                file.write(f"{LABEL} {secret.key.hex()}\n")
-                file.flush()
-                os.fsync(file.fileno())
-                self._check(os.fstat(file.fileno()))
-            os.rename(draft, self.path)
-            locks.settled(self.path.parent)
-        except OSError:
-            raise self._unusable("none, and none can be made") from None
-        return secret
+        return Secret(self._file.make())
 
-    def _check(self, state: os.stat_result) -> None:
-        """Refuse a secret that others may know: with it they can test guesses of the data."""
-        if not stat.S_ISREG(state.st_mode):
-            raise self._unusable("something that is no file")
-        if not hasattr(os, "getuid"):
-            return
-        if state.st_uid not in (os.getuid(), 0, self._owner()):
-            raise self._unusable("one of somebody else")
-        if state.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise self._unusable(
-                "one that others can use",
-                "Take it back with chmod 600, on a mount where that has an effect. If others may "
-                "have read it, move it away",
-            )
-
-    def _owner(self) -> int | None:
-        """Whose ledger it is."""
-        try:
-            return self.path.with_name(self.path.name.removesuffix(ENDING)).stat().st_uid
-        except OSError:
-            return None
-
-    def _unusable(
-        self,
-        got: str,
-        advice: str = "The user who charges the ledger must be able to read it. Or move it away",
-    ) -> InvalidInput:
-        return InvalidInput(
-            f"a secret file at {str(self.path)!r}",
-            got,
-            f"Nothing was charged. {advice}: a new one is made then, and earlier releases can no "
-            "longer be checked.",
+    @property
+    def _file(self) -> SecretFile:
+        # A reader of the secret can test guesses of the data.
+        return SecretFile(
+            self.path,
+            label=LABEL,
+            what="a secret file",
+            advice="Nothing was charged. The user who charges the ledger must be able to read the "
+            "file. Or move it away: a new one is made then, and earlier releases can no longer be "
+            "checked.",
+            beside=self.path.with_name(self.path.name.removesuffix(ENDING)),
         )

@@ -191,13 +191,3 @@ def cut_short(path: Path) -> str:
 def _place(path: Path) -> str:
     folder = path.parent.stat()
     return f"{folder.st_dev}:{folder.st_ino}:{path.name}"
-
-
-def settled(folder: Path) -> None:
-    """Wait until the disk has the names of the files in a folder."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

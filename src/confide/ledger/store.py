@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, final
 
+from confide import _secrets
 from confide.errors import InvalidInput, Mismatch
 from confide.ledger import locks
 
@@ -97,7 +98,7 @@ class File:
             run(f"PRAGMA user_version = {self.version}")
             run("COMMIT")
         os.replace(draft.path, self.path)
-        locks.settled(self.path.parent)
+        _secrets.settle(self.path.parent)
 
     def upgrade(self, version: int, schema: tuple[str, ...], statements: tuple[str, ...]) -> None:
         """Turn a file of an older version into one of this version; whole or not at all.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,13 @@ from confide.files import parse
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism
 from confide.mechanisms.register import KINDS, NUMBERS, WORDS
+from confide.questions.wording import Wording, base
 
 REFUSE = "refuse"
+TEXTS = ("text", "help", "unit")
+"""Texts of a question; each may have a language at its end: text_de."""
+SHOWN = (*TEXTS, "labels")
+"""All keys of a question that respondents read."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +36,13 @@ class Question:
         A public value between the bounds, or a category, that stands for a missing answer; None
         refuses missing answers. That somebody did not answer is private too, so a report is sent
         in any case.
+    wording
+        What respondents read: ``text``, ``help``, ``unit``, and ``labels`` of categories.
     """
 
     mechanism: Mechanism
     missing: float | str | None = None
+    wording: Wording = field(default_factory=Wording, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism) or list(self.mechanism.axes) != [""]:
@@ -105,13 +113,16 @@ class Question:
         fields = {"mechanism": self.mechanism.name, **self.mechanism.asking()}
         if self.missing is not None:
             fields["missing"] = self.missing
-        return fields
+        return fields | self.wording.to_dict()
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Question:
         """The question that some keys of a survey file describe."""
         if not isinstance(fields, Mapping):
             raise InvalidInput("a table of keys", _checks.shown(fields))
+        worded = [key for key in fields if isinstance(key, str) and base(key)[0] in SHOWN]
+        texts = {key: fields[key] for key in worded}
+        fields = {key: value for key, value in fields.items() if key not in texts}
         usual = WORDS if "categories" in fields else NUMBERS
         kind = fields.get("mechanism", usual)
         if kind == Joint.name:
@@ -123,7 +134,8 @@ class Question:
         asked = {name: each for name, each in KINDS.items() if each.needed}
         make = asked[_checks.one_of(tuple(asked), mechanism=kind)]
         own = (*make.needed, *make.optional)
-        _checks.known_keys(fields, (*own, "mechanism", "missing"), f"a {make.name} mechanism")
+        known = (*own, "mechanism", "missing", *SHOWN)
+        _checks.known_keys(fields, known, f"a {make.name} mechanism")
         for key in make.needed:
             if key not in fields:
                 raise InvalidInput(f"the key {key!r}", "none")
@@ -144,4 +156,7 @@ class Question:
                     "Give the category another name.",
                 )
             missing = None
-        return cls(make.asked({key: fields[key] for key in own if key in fields}), missing)
+        mechanism = make.asked({key: fields[key] for key in own if key in fields})
+        axis = next(iter(mechanism.axes.values()))
+        words = axis.labels if isinstance(axis, Categories) else ()
+        return cls(mechanism, missing, wording=Wording.read(texts, words))

@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -20,10 +21,15 @@ from confide.files.paths import load_json, named, readable
 from confide.mechanisms import Mechanism, Reports
 from confide.mechanisms.register import affordable
 from confide.questions.question import Question
+from confide.questions.wording import LANGUAGE, Wording, base
 from confide.reports.stamps import Stamp
 
 PARTS = 64
 """Points outside of quotes in a line of TOML, at most."""
+TEXTS = ("title", "intro", "contact")
+"""Texts of a survey; each may have a language at its end: title_de."""
+KEYS = ("language", "groups", "closes", "questions")
+"""The other keys of a survey file."""
 QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 
 
@@ -38,8 +44,14 @@ class Questionnaire:
     ----------
     questions
         The questions by name, which is also the name of their column.
-    title
-        For people.
+    wording
+        What respondents read: ``title``, ``intro`` and ``contact``.
+    language
+        The language of the texts that name none.
+    groups
+        Public columns that results are given by, such as a region.
+    closes
+        When collecting ends, fixed beforehand; None for no date.
 
     Notes
     -----
@@ -54,7 +66,10 @@ class Questionnaire:
     """
 
     questions: Mapping[str, Question]
-    title: str = field(default="", kw_only=True)
+    wording: Wording = field(default_factory=Wording, kw_only=True)
+    language: str = field(default="en", kw_only=True)
+    groups: tuple[str, ...] = field(default=(), kw_only=True)
+    closes: datetime | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.questions, Mapping) or not self.questions:
@@ -64,11 +79,25 @@ class Questionnaire:
                 raise InvalidInput("questions that have a name", _checks.shown(name))
             if not isinstance(question, Question):
                 raise InvalidInput(f"a Question for {name!r}", _checks.shown(question))
-        if not isinstance(self.title, str):
-            raise InvalidInput("a title that is text", f"title={_checks.shown(self.title)}")
+        if not isinstance(self.language, str) or not LANGUAGE.fullmatch(self.language):
+            raise InvalidInput("a language such as en or pt-BR", _checks.shown(self.language))
+        object.__setattr__(self, "groups", _groups(self.groups, self.questions))
+        object.__setattr__(self, "closes", _moment(self.closes))
         # Nobody must be asked what nobody could read: files of reports keep to the same bounds.
         affordable((question.to_dict() for question in self.questions.values()), "a survey")
         object.__setattr__(self, "questions", dict(self.questions))
+
+    @property
+    def title(self) -> str:
+        """The title, in the survey's own language."""
+        return self.wording.get("title")
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The survey's own language, then the others that it has texts in."""
+        every = [self.wording, *(question.wording for question in self.questions.values())]
+        others = {language for wording in every for language in wording.languages}
+        return (self.language, *sorted(others - {self.language}))
 
     @property
     def mechanisms(self) -> dict[str, Mechanism]:
@@ -83,13 +112,21 @@ class Questionnaire:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A short name of exactly these questions; the title does not matter."""
+        """A short name of exactly these questions; their wording does not matter."""
         parts = {
             name: [question.mechanism.fingerprint, question.missing]
             for name, question in self.questions.items()
         }
-        text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        return _digest(parts)
+
+    @cached_property
+    def worded(self) -> str:
+        """A short name of everything that respondents are shown and promised, questions included.
+
+        Two surveys with the same mechanisms and another text have the same `fingerprint` and
+        another name here: people who were asked something else must not be counted together.
+        """
+        return _digest([self.fingerprint, self.to_dict()])
 
     def privatize(self, table: Any, *, keep: Sequence[str] = (), keep_order: bool = False) -> Any:
         """Private reports of a table's answers, drawn from the operating system's entropy.
@@ -172,15 +209,25 @@ class Questionnaire:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with the keys of a survey file."""
+        fields: dict[str, Any] = {"title": self.title, **self.wording.to_dict()}
+        if self.language != "en":
+            fields["language"] = self.language
+        if self.groups:
+            fields["groups"] = list(self.groups)
+        if self.closes is not None:
+            fields["closes"] = self.closes.isoformat()
         questions = {name: question.to_dict() for name, question in self.questions.items()}
-        return {"title": self.title, "questions": questions}
+        return {**fields, "questions": questions}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The survey that plain values describe; unknown keys are refused."""
         if not isinstance(fields, Mapping):
             raise InvalidInput("a survey", _checks.shown(fields))
-        _checks.known_keys(fields, ("title", "questions"), "a survey")
+        worded = [key for key in fields if isinstance(key, str) and base(key)[0] in TEXTS]
+        texts = {key: fields[key] for key in worded}
+        plain = {key: value for key, value in fields.items() if key not in texts}
+        _checks.known_keys(plain, (*KEYS, *TEXTS), "a survey")
         given = fields.get("questions")
         if not isinstance(given, Mapping) or not given:
             raise InvalidInput("a table [questions.NAME] for at least one question", "none")
@@ -193,7 +240,8 @@ class Questionnaire:
                 raise InvalidInput(
                     f"{error.expected} in question {_checks.shown(name)}", error.got, error.advice
                 ) from None
-        return cls(questions, title=fields.get("title", ""))
+        settings = {key: plain[key] for key in KEYS if key in plain and key != "questions"}
+        return cls(questions, wording=Wording.read(texts), **settings)
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -220,6 +268,46 @@ class Questionnaire:
         except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
             raise InvalidInput(f"TOML in {named(path)}", _fault(error)) from None
         return cls.from_dict(fields)
+
+
+def _digest(parts: Any) -> str:
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _groups(given: Any, questions: Mapping[str, Question]) -> tuple[str, ...]:
+    """Names of public columns, each once and none of them a question."""
+    names = tuple(given) if isinstance(given, list | tuple) else None
+    if names is None or not all(isinstance(name, str) and name.strip() for name in names):
+        raise InvalidInput('groups as a list of columns: ["region"]', _checks.shown(given))
+    for name in names:
+        if name in questions:
+            raise InvalidInput(
+                "groups that are public columns",
+                f"the question {name!r}",
+                "Answers are private: results cannot be grouped by them.",
+            )
+    arrow.unique(list(names), "the groups")
+    return names
+
+
+def _moment(given: Any) -> datetime | None:
+    """A date and time with its offset, in universal time."""
+    if given is None:
+        return None
+    example = "Write it as 2027-01-31T18:00:00Z."
+    if isinstance(given, str):
+        try:
+            given = datetime.fromisoformat(given)
+        except ValueError:
+            raise InvalidInput("closes as a date and a time", repr(given)[:60], example) from None
+    if not isinstance(given, datetime):
+        raise InvalidInput("closes as a date and a time", _checks.shown(given), example)
+    if given.tzinfo is None:
+        raise InvalidInput(
+            "closes with an offset from universal time", f"{given.isoformat()} without", example
+        )
+    return given.astimezone(UTC)
 
 
 def _no_long_keys(text: str, where: str) -> None:

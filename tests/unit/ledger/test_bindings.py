@@ -409,12 +409,13 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from confide.accounting import Spend
-from confide.ledger import Ledger, locks
+from confide import _secrets
+from confide.ledger import Ledger
 path, step = Path(sys.argv[1]), sys.argv[2]
 def die(*_): os._exit(9)
 if step == "synced": os.fsync = die
 if step == "renamed": os.rename = die
-if step == "settled": locks.settled = die
+if step == "settled": _secrets.settle = die
 Ledger(path).charge("a", {}, Spend(0.1), lambda: die() if step == "drawn" else 1, data=b"may")
 """
 

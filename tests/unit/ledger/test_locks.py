@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from confide import Ledger
+from confide import Ledger, _secrets
 from confide.accounting import Spend
 from confide.errors import InvalidInput
 from confide.ledger import locks
@@ -468,13 +468,13 @@ def test_a_new_ledger_is_in_its_folder_before_it_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settled: list[set[str]] = []
-    real = locks.settled
+    real = _secrets.settle
 
     def watched(folder: Path) -> None:
         settled.append({file.name for file in folder.iterdir()})
         real(folder)
 
-    monkeypatch.setattr(locks, "settled", watched)
+    monkeypatch.setattr(_secrets, "settle", watched)
     ledger = Ledger(tmp_path / "ledger.db", epsilon=1.0)
     assert "ledger.db" in settled[0]
     ledger.charge("a", {}, Spend(0.1), lambda: 1, data=b"x")

@@ -1,0 +1,1 @@
+"""Collecting reports over the network: invitations, the service, and a client."""

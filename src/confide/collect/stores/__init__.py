@@ -1,0 +1,1 @@
+"""Where reports are kept: a SQLite file or a PostgreSQL database, by one interface."""

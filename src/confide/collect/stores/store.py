@@ -1,0 +1,102 @@
+"""What every store of reports can do."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confide.collect.wire import Entry
+from confide.errors import ConfideError
+
+
+class Outcome(enum.Enum):
+    """What became of an upload."""
+
+    STORED = "stored"
+    """It is on disk, and its invitation is spent."""
+    SAME = "same"
+    """It was on disk already: the identical upload came again."""
+    USED = "used"
+    """Its invitation or its receipt was used by another upload."""
+    UNKNOWN = "unknown"
+    """The store knows no such invitation."""
+    CLOSED = "closed"
+    """The survey takes no reports any more."""
+    FULL = "full"
+    """The survey takes anybody, and as many as it takes have answered."""
+
+
+class Unavailable(ConfideError):
+    """The store cannot take anything now: the disk is full, or the database does not answer.
+
+    Nothing of the batch was stored, or nobody knows; a device sends the same upload again.
+    """
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a survey has come.
+
+    Parameters
+    ----------
+    closed
+        Whether it has ended.
+    invited, answered
+        How many invitations there are and how many reports, by cell of the public groups.
+    """
+
+    closed: bool
+    invited: Mapping[str, int]
+    answered: Mapping[str, int]
+
+
+class Store(ABC):
+    """Reports and spent invitations, each in a table of its own and with nothing that joins them.
+
+    Methods of one store object are called from one thread at a time. Several processes may have
+    the same store open.
+    """
+
+    @abstractmethod
+    def invite(self, hashes: Sequence[bytes], cells: Mapping[str, int]) -> None:
+        """Admit one report for each hash of an invitation; ``cells`` says how many in each cell."""
+
+    @abstractmethod
+    def put(self, entries: Sequence[Entry]) -> list[Outcome]:
+        """Store a batch in one transaction; what it answers is on disk when it returns.
+
+        Raises
+        ------
+        Unavailable
+            If the batch could not be stored.
+        """
+
+    @abstractmethod
+    def status(self) -> Status:
+        """How many were invited and how many have answered."""
+
+    @abstractmethod
+    def tallies(self) -> Mapping[str, Mapping[str, Mapping[int, int]]]:
+        """How often each report came: cell -> question -> report -> count.
+
+        Counts are kept beside the reports, and a call adds those that came since the last one, so
+        that its cost does not grow with all reports that were ever stored.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the survey: no reports any more, receipts dropped, both tables written anew.
+
+        Afterwards neither order nor any other trace says which invitation sent which report.
+        """
+
+    @abstractmethod
+    def rows(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Cell and reports of every person, in an order that says nothing."""
+
+    @abstractmethod
+    def shut(self) -> None:
+        """Let go of the file or the connection."""
