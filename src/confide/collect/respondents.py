@@ -1,0 +1,170 @@
+"""The service that respondents meet: the page, the survey as data, and one place to send reports."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from confide.collect import static, wire
+from confide.collect.stores.store import Outcome, Unavailable
+from confide.collect.writer import Writer
+
+PATIENCE = 10.0
+"""Seconds that a device has to send an upload, which has a few hundred bytes."""
+AGAIN = "2"
+"""Seconds after which a device should try again when the store is not available."""
+ANSWERS = {
+    Outcome.STORED: (201, "Stored."),
+    Outcome.SAME: (200, "Stored before: this is the same upload."),
+    Outcome.USED: (409, "This invitation was used before."),
+    Outcome.UNKNOWN: (404, "This invitation is not one of this survey."),
+    Outcome.CLOSED: (410, "The survey has ended."),
+    Outcome.FULL: (410, "The survey has as many answers as it takes."),
+}
+
+
+@final
+@dataclass(frozen=True)
+class Desk:
+    """What the service needs to answer a request.
+
+    Parameters
+    ----------
+    reader
+        Reads uploads.
+    writer
+        Stores them.
+    closed
+        Whether the survey has ended.
+    """
+
+    reader: wire.Reader
+    writer: Writer
+    closed: Callable[[], bool]
+
+    async def take(self, request: Request) -> Response:
+        """``POST /reports``: one upload."""
+        try:
+            data = await asyncio.wait_for(_body(request), PATIENCE)
+            if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+                raise wire.Refused(415, "An upload is sent as application/json.")
+            entry = self.reader.read(data)
+        except TimeoutError:
+            return answer(408, "The upload took too long.", close=True)
+        except wire.Refused as error:
+            return answer(error.status, error.reason, close=error.status == 413)
+        if self.closed():
+            return answer(*ANSWERS[Outcome.CLOSED])
+        try:
+            return answer(*ANSWERS[await self.writer.put(entry)])
+        except Unavailable:
+            return answer(503, "The report cannot be stored now. Send it again.", again=True)
+
+    async def survey(self, _: Request) -> Response:
+        """``GET /survey.json``: what a device needs to know."""
+        invited = self.reader.signer is not None
+        fields = wire.described(self.reader.survey, invited=invited)
+        return _json(200, fields | {"closed": self.closed()})
+
+
+def app(desk: Desk) -> ASGIApp:
+    """The respondents' service."""
+    files = static.page("page", "device")
+    routes = [
+        Route("/reports", desk.take, methods=["POST"]),
+        Route("/survey.json", desk.survey, methods=["GET"]),
+        Route("/health", _health, methods=["GET"]),
+        *(Route(path, _served(file), methods=["GET"]) for path, file in files.items()),
+    ]
+    inline = static.import_map_hash(files["/"].data)
+    return Guarded(Starlette(routes=routes), headers(inline))
+
+
+def headers(inline: str | None) -> dict[str, str]:
+    """Headers of every answer: nothing from elsewhere, nothing kept, nothing told to others."""
+    scripts = "'self'" + (f" '{inline}'" if inline else "")
+    policy = {
+        "default-src": "'none'",
+        "script-src": scripts,
+        "style-src": "'self'",
+        "img-src": "'self' blob: data:",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+        "require-trusted-types-for": "'script'",
+    }
+    return {
+        "content-security-policy": "; ".join(f"{key} {value}" for key, value in policy.items()),
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    }
+
+
+@final
+@dataclass(frozen=True)
+class Guarded:
+    """A service whose every answer has the same headers, errors included."""
+
+    inner: ASGIApp
+    headers: Mapping[str, str]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run a request, and add the headers to its answer."""
+        own = [(key.encode(), value.encode()) for key, value in self.headers.items()]
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", ()), *own]}
+            await send(message)
+
+        await self.inner(scope, receive, sent)
+
+
+async def _body(request: Request) -> bytes:
+    """The body of a request, of which no more is read than an upload may have."""
+    data = b""
+    async for part in request.stream():
+        data += part
+        if len(data) > wire.LARGEST:
+            raise wire.Refused(413, f"An upload has at most {wire.LARGEST:,} bytes.")
+    return data
+
+
+def _served(file: static.File) -> Callable[[Request], Any]:
+    async def serve(_: Request) -> Response:
+        return Response(file.data, media_type=file.kind)
+
+    return serve
+
+
+async def _health(_: Request) -> Response:
+    return _json(200, {"ready": True})
+
+
+def answer(status: int, reason: str, *, again: bool = False, close: bool = False) -> Response:
+    """An answer to an upload: a status, and a sentence that says why."""
+    response = _json(status, {"reason": reason})
+    if again:
+        response.headers["retry-after"] = AGAIN
+    if close:
+        response.headers["connection"] = "close"
+    return response
+
+
+def _json(status: int, fields: Mapping[str, Any]) -> Response:
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    return Response(text, status_code=status, media_type="application/json")

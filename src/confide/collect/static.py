@@ -1,0 +1,73 @@
+"""The files of the pages, exactly as they are shipped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import final
+
+from confide.errors import InvalidInput
+
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+}
+"""What is served, by the ending of its name."""
+INLINE = re.compile(rb"<script type=\"importmap\">(.*?)</script>", re.DOTALL)
+
+
+@final
+@dataclass(frozen=True)
+class File:
+    """One file of a page."""
+
+    data: bytes
+    kind: str
+
+    @property
+    def integrity(self) -> str:
+        """Its hash, as browsers write it."""
+        return "sha384-" + base64.b64encode(hashlib.sha384(self.data).digest()).decode()
+
+
+def root() -> Path:
+    """The folder of all pages: in the installed package, or in a checkout beside its source."""
+    here = Path(__file__).resolve()
+    for folder in (here.parent / "web", here.parents[3] / "web"):
+        if (folder / "device" / "device.js").is_file():
+            return folder
+    raise InvalidInput("the files of the pages beside the package", "none", "Install it anew.")
+
+
+@cache
+def page(*folders: str) -> Mapping[str, File]:
+    """All files of some folders below the root, by their path on the server.
+
+    ``index.html`` is the page itself, at ``/``.
+    """
+    found = {}
+    for folder in folders:
+        for path in sorted((root() / folder).rglob("*")):
+            inside = path.relative_to(root() / folder)
+            if path.suffix in KINDS and not ({"test", "node_modules"} & set(inside.parts)):
+                if path.name in ("package.json", "package-lock.json", "tsconfig.json"):
+                    continue
+                name = "" if inside.name == "index.html" else inside.as_posix()
+                found[f"/{name}"] = File(path.read_bytes(), KINDS[path.suffix])
+    return found
+
+
+def import_map_hash(html: bytes) -> str | None:
+    """The hash of the one inline script of a page, its import map; None where it has none."""
+    inline = INLINE.search(html)
+    if inline is None:
+        return None
+    return "sha256-" + base64.b64encode(hashlib.sha256(inline[1]).digest()).decode()
