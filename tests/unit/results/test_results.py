@@ -249,6 +249,20 @@ def test_quick_intervals_are_those_of_fewer_bins_and_say_so() -> None:
     assert two.high - two.low > 1.1 * (one.high - one.low)  # type: ignore[operator]
 
 
+def test_the_interval_of_a_mean_holds_it() -> None:
+    """Near a bound the unbiased mean and that of the density go apart."""
+    mechanism, outside = SURVEY.mechanisms["pay"], 0
+    for seed in range(20):
+        given = counts("pay", [0.0] * 190 + [90.0] * 10, seed)
+        density = Likelihood().fit(given)
+        low, high = density.interval("mean")
+        outside += not low <= density.mean() <= high
+        mean = estimate(SURVEY, Summaries({"pay": given}), intervals=("mean",))["pay"]["mean"]
+        assert (mean.low, mean.high) == (min(low, density.mean()), max(high, density.mean()))
+    assert mechanism.spend.epsilon == 2
+    assert outside
+
+
 def test_reports_that_nobody_can_have_sent_are_marked() -> None:
     mechanism = SURVEY.mechanisms["pay"]
     forged = np.zeros(mechanism.law.outputs[0], dtype=np.int64)
