@@ -1,4 +1,4 @@
-"""The service that respondents meet: the page, the survey as data, and one place to send reports."""
+"""The service for respondents: the page, the survey as data, and one place to send reports."""
 
 from __future__ import annotations
 
