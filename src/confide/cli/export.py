@@ -23,6 +23,9 @@ def export(
     *,
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Reports, .parquet.")],
     store: StoreOption = None,
+    close: Annotated[
+        bool, typer.Option("--close", help="End the survey first: nobody can answer any more.")
+    ] = False,
     before_closing: Annotated[
         bool,
         typer.Option(
@@ -38,13 +41,15 @@ def export(
     writable(to, (".parquet",), [survey])
     found = opened(store_of(survey, store), asked, create=False)
     try:
+        if close:
+            found.close()
         closed = found.status().closed
         if not closed and not before_closing:
             raise InvalidInput(
                 "a survey that is closed",
                 "one that people still answer",
-                "--before-closing exports all the same: the difference of two exports is then the "
-                "reports of those who answered in between.",
+                "--close ends it first. --before-closing exports all the same: the difference of "
+                "two exports is then the reports of those who answered in between.",
             )
         table = exported(found, asked)
     finally:

@@ -31,6 +31,8 @@ TIMEOUT = 20.0
 """Seconds that one request may take."""
 PATIENCE = 60.0
 """Seconds that a client goes on sending, by default."""
+AGAIN = (408, 429, 500, 502, 503, 504)
+"""What a collector, or a proxy in front of it, answers when the upload should be sent again."""
 PAUSES = (0.5, 1, 2, 4, 8)
 """Seconds between attempts; the last one over and over."""
 
@@ -70,7 +72,7 @@ class Client:
 
     @cached_property
     def _parts(self) -> tuple[str, str | None]:
-        url, token = split_link(self.link)
+        url, token = split_link(self.link.strip())
         if token and decoded(token) is None:
             raise InvalidInput("a whole link", "one whose end is not an invitation")
         return url, token or None
@@ -142,7 +144,7 @@ class Client:
     @cached_property
     def _path(self) -> Path:
         # By the link alone: a survey that changed meanwhile must not be answered once more.
-        name = hashlib.sha256(self.link.encode()).hexdigest()[:32]
+        name = hashlib.sha256(self.link.strip().encode()).hexdigest()[:32]
         return (self.folder or _folder()) / f"{name}.json"
 
     def _keep(self, upload: bytes) -> bytes:
@@ -168,7 +170,9 @@ class Client:
             status, reason, wait = _post(url + "reports", upload)
             if status in (200, 201):
                 return
-            if status is not None and status not in (408, 429, 500, 502, 503, 504):
+            if status == 409:
+                reason += " The collector has seen this machine's report, and did not count it."
+            if status is not None and status not in AGAIN:
                 raise wire.Refused(status, reason)
             pause = max(PAUSES[min(attempt, len(PAUSES) - 1)], wait)
             if time.monotonic() + pause > until:

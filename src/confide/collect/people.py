@@ -146,7 +146,7 @@ def _write(to: Path, people: People, links: Sequence[str]) -> None:
         os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", newline=""
     ) as file:
         try:
-            writer = csv.writer(file)
+            writer = csv.writer(file, lineterminator="\n")
             writer.writerow([*people.columns, LINK])
             for row, own in zip(people.rows, links, strict=True):
                 writer.writerow([*(row[name] for name in people.columns), own])
