@@ -11,6 +11,7 @@ from confide.cli import output
 from confide.cli.options import JsonOption
 from confide.collect import People, Signer, key_file, opened
 from confide.collect import invite as invited_all
+from confide.collect.people import check
 from confide.errors import InvalidInput
 from confide.files.paths import counted, writable
 from confide.survey import Survey
@@ -75,6 +76,7 @@ def invite(
         raise InvalidInput("either -n or --people", "both" if n else "neither")
     invited = People.read(people, asked) if people is not None else People.nameless(n or 0)
     writable(to, (".csv",), [path for path in (survey, people) if path is not None])
+    check(invited, asked, url=url, to=to)
     file = key_file(key_of(survey, key))
     signer = Signer(file.read() or file.make(), asked)
     opened_store = opened(store_of(survey, store), asked, create=True)

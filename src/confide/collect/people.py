@@ -13,7 +13,7 @@ from typing import final
 
 from confide import _checks
 from confide._secrets import settle
-from confide.collect.invitations import Signer, cell, decoded, hashed, link
+from confide.collect.invitations import Signer, cell, checked_url, decoded, hashed, link
 from confide.collect.stores.store import Store
 from confide.errors import InvalidInput
 from confide.files.paths import named, readable
@@ -109,14 +109,9 @@ def _columns(columns: Sequence[str], survey: Questionnaire, path: Path) -> None:
             )
 
 
-def invite(
-    people: People, survey: Questionnaire, signer: Signer, store: Store, *, url: str, to: Path
-) -> int:
-    """Make an invitation for every person, and write their links; returns how many.
-
-    The file is on disk before the store knows the invitations. Where the store fails the file is
-    taken away again.
-    """
+def check(people: People, survey: Questionnaire, *, url: str, to: Path) -> None:
+    """Refuse what cannot be carried out, before anything is made."""
+    checked_url(url)
     if survey.groups and not people.columns:
         raise InvalidInput(
             f"a table of people with the groups {', '.join(survey.groups)}",
@@ -129,6 +124,17 @@ def invite(
             f"{named(to)}, which is there",
             "Links cannot be made again.",
         )
+
+
+def invite(
+    people: People, survey: Questionnaire, signer: Signer, store: Store, *, url: str, to: Path
+) -> int:
+    """Make an invitation for every person, and write their links; returns how many.
+
+    The file is on disk before the store knows the invitations. Where the store fails the file is
+    taken away again.
+    """
+    check(people, survey, url=url, to=to)
     groups = [tuple(row[name] for name in survey.groups) for row in people.rows]
     tokens = [signer.mint(own) for own in groups]
     _write(to, people, [link(url, token) for token in tokens])
