@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from confide.collect.client import Client, Unacknowledged
     from confide.collect.collector import Addresses, Collector
-    from confide.collect.export import export
+    from confide.collect.exports import export
     from confide.collect.invitations import Signer, key_file
     from confide.collect.people import People, invite
     from confide.collect.stores import opened
     from confide.collect.stores.store import Store, Unavailable
-    from confide.collect.verify import Verification, verify
+    from confide.collect.verification import Verification, verify
     from confide.collect.wire import Refused
 
 _HOMES = {
@@ -30,12 +30,12 @@ _HOMES = {
     "Store": "stores.store",
     "Unacknowledged": "client",
     "Unavailable": "stores.store",
-    "Verification": "verify",
-    "export": "export",
+    "Verification": "verification",
+    "export": "exports",
     "invite": "people",
     "key_file": "invitations",
     "opened": "stores",
-    "verify": "verify",
+    "verify": "verification",
 }
 """The module of each public name; imported when it is first used."""
 

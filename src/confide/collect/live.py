@@ -18,7 +18,7 @@ from typing import TypeVar, final
 
 import numpy as np
 
-from confide.collect.export import export, parquet
+from confide.collect.exports import export, parquet
 from confide.collect.invitations import uncell
 from confide.collect.stores.store import Status, Store, Tallies
 from confide.errors import ConfideWarning

@@ -13,7 +13,7 @@ from confide.collect import demo, wire
 from confide.collect.client import Client
 from confide.collect.collector import Collector
 from confide.collect.stores import opened
-from confide.collect.verify import verify
+from confide.collect.verification import verify
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
 
