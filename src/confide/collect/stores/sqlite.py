@@ -112,10 +112,10 @@ class SqliteStore(Store):
     random number. The write-ahead log (the file that ends in ``-wal``) does: it has the pages of
     each transaction together, and a transaction is one upload where nobody else sends at that time.
     `tidy` empties it, which a writer does whenever nothing has come for a moment, and otherwise
-    it is used anew after some thousand pages. Inside a page SQLite keeps rows in the order in which
-    they came, so the reports of one page, some ten or twenty, are in the order of their arrival;
-    invitations are not. Copies of the file system (snapshots, backups that copy both files) keep
-    what the log had. `backup` makes a copy without it.
+    it is used anew after some thousand pages. Inside a page of the file, the reports that came
+    since it was last divided, ten or twenty at most, lie in the order of their arrival; the marks
+    of invitations have no order. Copies of the file system (snapshots, backups that copy both
+    files) keep what the log had. `backup` makes a copy without it.
 
     **After closing** the reports have new random names, the file was written anew, sorted by these
     names, and the log is empty. What a disk keeps of blocks that a file has given back is beyond
@@ -251,7 +251,11 @@ class SqliteStore(Store):
     def tidy(self) -> None:
         """Empty the write-ahead log, unless somebody reads it just now."""
         with self._told():
-            self._open().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            run = self._open().execute
+            # Uploads must not wait for those who read.
+            run("PRAGMA busy_timeout = 0")
+            run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            run(f"PRAGMA busy_timeout = {1000 * PATIENCE:.0f}")
 
     def shut(self) -> None:
         """Let go of the file."""
