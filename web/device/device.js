@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * confide's device: an answer becomes a private report, in integers from its index on. The same
  * bytes give the same report as in Python: docs/words.md is the protocol.

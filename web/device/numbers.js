@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * Reading numbers that people type, strictly: what could be read in two ways is refused.
  *

@@ -5,8 +5,8 @@
  * Answers live in this tab's memory until the report is drawn. They are in no request, no storage
  * and no address.
  *
- * @typedef {import("./words.js").Words} Words
  * @typedef {import("./views.js").Scene} Scene
+ * @typedef {import("./upload.js").State} State
  */
 
 import { privatize } from "./device.js";
@@ -17,31 +17,36 @@ import * as words from "./words.js";
 
 /** Of the protocol. */
 const VERSION = 1;
-/** Milliseconds to wait for the survey, before the first question and before the draw. */
-const PATIENCE = 15_000;
-const PATIENCE_BEFORE_DRAW = 4_000;
 
 const main = /** @type {HTMLElement} */ (document.querySelector("main"));
-const top = /** @type {HTMLElement} */ (document.getElementById("languages"));
+const top = /** @type {HTMLElement} */ (document.querySelector("header"));
 
-/** The survey, as the collector describes it. @type {(patience: number) => Promise<Record<string, any>>} */
-async function fetchSurvey(patience) {
-  const signal = AbortSignal.timeout(patience);
+/** The survey, as the collector describes it. @type {(seconds: number) => Promise<any>} */
+async function fetchSurvey(seconds) {
+  const signal = AbortSignal.timeout(1000 * seconds);
   const reply = await fetch("./survey.json", { credentials: "omit", cache: "no-store", signal });
   if (!reply.ok) throw new Error("There is no survey.");
   return reply.json();
 }
 
-/** Show a view. Its heading gets the focus, unless the page has just been opened.
- * @type {(nodes: Node[], moved?: boolean) => void} */
+/** Show a view. Its heading gets the focus, unless the person has not moved on.
+ * @type {(nodes: views.Child[], moved?: boolean) => void} */
 function show(nodes, moved = true) {
-  main.replaceChildren(...nodes);
+  main.replaceChildren(...nodes.filter((node) => node instanceof Node));
   if (!moved) return;
   scrollTo(0, 0);
   main.querySelector("h1")?.focus({ preventScroll: true });
 }
 
 class Page {
+  step = "form";
+  /** @type {State} */
+  state = "sending";
+  /** Why nothing can be answered here, if so: a kind of stop, and a reason. @type {string[]} */
+  stopped = [];
+  /** Tells the view what became of the upload. @type {(state: State) => void} */
+  told = () => {};
+
   /** @param {Scene} scene @param {Kept} kept @param {string | null} token
    * @param {words.Choice[]} offered */
   constructor(scene, kept, token, offered) {
@@ -49,62 +54,69 @@ class Page {
     this.kept = kept;
     this.token = token;
     this.offered = offered;
-    this.step = "form";
-    /** @type {import("./upload.js").State} */
-    this.state = "sending";
-    /** @type {((state: import("./upload.js").State) => void) | null} */
-    this.told = null;
     this.sender = new Sender(kept, (state) => {
       this.state = state;
-      this.told?.(state);
+      this.told(state);
     });
   }
 
-  /** Show the step that was asked for, or the upload, once there is one.
-   * @param {string} step */
+  /** Prepare the questions; the device checks what it is asked to do. */
+  ask() {
+    const { survey } = this.scene;
+    try {
+      this.scene.questions = survey.questions.map(
+        (/** @type {any} */ each, /** @type {number} */ at) => new Question(each, survey.language, at),
+      );
+    } catch (error) {
+      this.stopped = ["device", error instanceof Error ? error.message : ""];
+    }
+  }
+
+  /** Show the step that was asked for, or the upload, once there is one. @param {string} step */
   go(step, moved = true) {
-    const upload = this.kept.read();
+    const { scene, kept } = this;
+    const upload = kept.read();
+    scene.lasting = kept.lasting;
+    if (this.stopped.length) return show(views.stopped(this.stopped, scene), moved);
     if (upload) return this.showUpload(upload.body, moved);
-    if (this.scene.survey.closed) return this.stop("closed", moved);
-    const { language } = this.scene.words;
-    const complete = this.scene.questions.every((each) => "answer" in each.read(language));
+    if (scene.survey.closed) return show(views.stopped(["closed"], scene), moved);
+    const complete = scene.questions.every((question) => "answer" in question.read());
     this.step = step === "review" && complete ? "review" : "form";
-    this.scene.lasting = this.kept.lasting;
     const nodes =
       this.step === "review"
-        ? views.review(this.scene, () => this.draw(), () => history.back())
-        : views.form(this.scene, () => this.check());
+        ? views.review(scene, () => this.draw(), () => history.back())
+        : views.form(scene, () => this.check());
     show(nodes, moved);
   }
 
   /** From the questions to the look at the answers; the browser's back button leads back. */
   check() {
-    history.pushState({ step: "review" }, "");
+    history.pushState("review", "");
     this.go("review");
   }
 
   /** Draw the reports, once; keep them; forget the answers; send. */
   async draw() {
     const { survey } = this.scene;
-    // Nothing should be drawn for a survey that has ended or changed. Who is offline goes on.
-    const now = await fetchSurvey(PATIENCE_BEFORE_DRAW).catch(() => survey);
-    const same = now.survey === survey.survey && now.wording === survey.wording;
+    // Nothing is drawn for a survey that has ended or changed. A device that is offline goes on.
+    const now = await fetchSurvey(4).catch(() => survey);
+    survey.closed = now.closed;
     if (!this.kept.read()) {
-      if (!same) return this.stop("changed_before");
-      if (now.closed) return this.stop("closed");
+      const same = now.survey === survey.survey && now.wording === survey.wording;
+      if (!same) this.stopped = ["outdated"];
+      else if (!now.closed) await this.kept.once(() => this.upload());
     }
-    await this.kept.once(() => this.upload());
-    history.replaceState({ step: "sent" }, "");
+    history.replaceState("sent", "");
     this.go("sent");
   }
 
   /** A new upload: the only place where answers meet randomness. */
   upload() {
-    const { survey, questions, words } = this.scene;
+    const { survey, questions } = this.scene;
     // First, so that it does not depend on how many random words the reports take.
     const receipt = base64url(crypto.getRandomValues(new Uint8Array(16)));
     const reports = questions.map((question) => {
-      const found = question.read(words.language);
+      const found = question.read();
       if (!("answer" in found)) throw new Error("An answer is missing.");
       return [question.name, privatize(question.mechanism, found.answer)];
     });
@@ -122,7 +134,6 @@ class Page {
   showUpload(body, moved) {
     for (const question of this.scene.questions) question.forget();
     this.step = "sent";
-    this.scene.lasting = this.kept.lasting;
     const { nodes, told } = views.sent(this.scene, body, () => this.sender.now());
     this.told = told;
     told(this.state);
@@ -130,38 +141,30 @@ class Page {
     this.sender.now();
   }
 
+  /** Language, title and switch, which are around every view. */
+  dress() {
+    document.title = views.title(this.scene).text;
+    if (this.offered.length < 2) return;
+    const offered = this.offered.map(({ language }) => language);
+    top.replaceChildren(views.languages(offered, (language) => this.speak(language)));
+  }
+
   /** @param {string} language */
   async speak(language) {
     const choice = this.offered.find((each) => each.language === language);
-    if (!choice || language === this.scene.words.language) return;
-    const before = this.scene.words.language;
-    this.scene.words = await words.load(choice);
+    if (!choice) return;
+    const before = words.language;
+    await words.speak(choice);
     words.remember(language);
-    for (const question of this.scene.questions) question.translate(before, this.scene.words);
+    for (const question of this.scene.questions) question.translate(before);
     this.dress();
     /** @type {HTMLElement | null} */ (top.querySelector("[aria-pressed=true]"))?.focus();
     this.go(this.step, false);
   }
 
-  /** Language, title and switch, which are around every view. */
-  dress() {
-    const spoken = this.scene.words;
-    document.documentElement.lang = spoken.language;
-    document.title = views.title(this.scene).text;
-    if (this.offered.length < 2) return;
-    const offered = this.offered.map(({ language }) => language);
-    const pick = (/** @type {string} */ language) => this.speak(language);
-    top.replaceChildren(views.languages(offered, spoken, words.named, pick));
-  }
-
-  /** @param {string} kind */
-  stop(kind, moved = true) {
-    show(views.stopped(this.scene.words, kind, this.scene), moved);
-  }
-
   /** Whatever may happen around the page: other tabs, the way back, the network. */
   listen() {
-    addEventListener("popstate", () => this.go(history.state?.step ?? "form"));
+    addEventListener("popstate", () => this.go(history.state));
     addEventListener("hashchange", () => {
       if (this.token !== null && location.hash.slice(1) !== this.token) location.reload();
     });
@@ -182,37 +185,25 @@ class Page {
 
 /** Open the page, or say why there is nothing to answer. */
 async function open() {
-  let spoken = await words.load(words.browsers());
-  document.documentElement.lang = spoken.language;
-  const stop = (/** @type {string} */ kind, /** @type {Scene | null} */ scene = null, reason = "") =>
-    show(views.stopped(spoken, kind, scene, reason), false);
-  if (!isSecureContext) return stop("insecure");
-  const survey = await fetchSurvey(PATIENCE).catch(() => null);
-  if (!survey) return stop("load");
-  if (survey.confide !== "survey" || survey.version !== VERSION) return stop("version");
+  await words.speak(words.preferred(words.choices(["en", ...navigator.languages])));
+  if (!isSecureContext) return show(views.stopped(["insecure"]), false);
+  const survey = await fetchSurvey(15).catch(() => null);
+  if (!survey) return show(views.stopped(["load"]), false);
+  if (survey.confide !== "survey" || survey.version !== VERSION)
+    return show(views.stopped(["version"]), false);
 
-  const offered = words.choices(/** @type {any} */ (survey));
-  const choice = words.preferred(offered);
-  if (choice.language !== spoken.language) spoken = await words.load(choice);
-  /** @type {Scene} */
-  const scene = { words: spoken, survey, questions: [], groups: [], lasting: true };
+  const offered = words.choices(survey.languages);
+  await words.speak(words.preferred(offered));
   const token = survey.invited ? location.hash.slice(1) : null;
-  const page = new Page(scene, await Kept.of(/** @type {any} */ (survey), token), token, offered);
-  page.dress();
-  if (token === "") return stop("uninvited", scene);
   const groups = token === null ? [] : groupsIn(token);
-  const whole = groups && (token === null || groups.length === survey.groups.length);
-  if (!whole) return stop("torn", scene);
-  scene.groups = groups;
-  try {
-    scene.questions = survey.questions.map(
-      (/** @type {any} */ fields, /** @type {number} */ at) => new Question(fields, survey.language, at),
-    );
-  } catch (error) {
-    return stop("device", scene, error instanceof Error ? error.message : "");
-  }
+  const scene = { survey, questions: [], groups: groups ?? [], lasting: true };
+  const page = new Page(scene, await Kept.of(survey, token), token, offered);
+  if (token === "") page.stopped = ["uninvited"];
+  else if (!groups || (token && groups.length !== survey.groups.length)) page.stopped = ["torn"];
+  else page.ask();
+  page.dress();
   page.listen();
-  history.replaceState(null, "");
+  history.replaceState("form", "");
   page.go("form", false);
 }
 

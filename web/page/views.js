@@ -3,398 +3,359 @@
  * What is on the screen at each step, as nodes. Texts become text nodes, never HTML.
  *
  * @typedef {import("./questions.js").Question} Question
- * @typedef {import("./words.js").Words} Words
  * @typedef {import("./upload.js").State} State
  * @typedef {Node | string | null | undefined | false} Child
  *
- * @typedef {object} Scene what views are made of
- * @property {Words} words
+ * @typedef {object} Scene
  * @property {Record<string, any>} survey
  * @property {Question[]} questions
  * @property {string[]} groups of the person, as the invitation has them
  * @property {boolean} lasting whether this browser lets the page store something
  */
 
-import { textOf, up } from "./words.js";
+import { bound, date, language, named, number, say, textOf } from "./words.js";
 
 /** From here on the odds change by a factor of twenty thousand and more. */
 const WEAK = 10;
 /** Parts of the scale that have a name. */
-const PARTS = { half: 1 / 2, third: 1 / 3, quarter: 1 / 4, fifth: 1 / 5, tenth: 1 / 10 };
-const SVG = "http://www.w3.org/2000/svg";
+const PARTS = { half: 1 / 2, third: 1 / 3, quarter: 1 / 4 };
 
-/** An element. Keys that begin with "on" listen; false and null leave an attribute out.
- * @type {<T extends keyof HTMLElementTagNameMap>(tag: T, keys?: Record<string, any> | null,
- *   ...children: Child[]) => HTMLElementTagNameMap[T]} */
-export function el(tag, keys, ...children) {
+/** An element, as "tag.class". An object sets attributes, and listeners where it has functions.
+ * @type {(kind: string, ...parts: (Child | Record<string, any>)[]) => HTMLElement} */
+function h(kind, ...parts) {
+  const [tag, ...classes] = kind.split(".");
   const made = document.createElement(tag);
-  for (const [key, value] of Object.entries(keys ?? {})) {
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (value !== false && value !== null) made.setAttribute(key, value === true ? "" : value);
+  made.classList.add(...classes);
+  for (const part of parts) {
+    if (part instanceof Node || typeof part === "string") made.append(part);
+    else
+      for (const [key, value] of Object.entries(part || {}))
+        if (typeof value === "function") made.addEventListener(key, value);
+        else if (value !== false) made.setAttribute(key, value);
   }
-  made.append(...children.filter((child) => child instanceof Node || typeof child === "string"));
   return made;
 }
 
-/** The heading of a view, which gets the focus when the view appears.
- * @type {(text: string, keys?: Record<string, any>) => HTMLElement} */
-const heading = (text, keys) => el("h1", { tabindex: "-1", ...keys }, text);
+/** @type {(...parts: (Child | Record<string, any>)[]) => HTMLInputElement} */
+const input = (...parts) =>
+  /** @type {HTMLInputElement} */ (h("input", { autocomplete: "off" }, ...parts));
 
-/** The language of a text, where it is not the page's.
- * @type {(spoken: string, words: Words) => string | false} */
-const lang = (spoken, words) => spoken !== words.language && spoken;
+/** An element with a text of the survey, which may be in another language than the page.
+ * @type {(kind: string, text: import("./words.js").Text, keys?: object) => HTMLElement} */
+const spoken = (kind, text, keys = {}) =>
+  h(kind, keys, { lang: text.language !== language && text.language }, text.text ?? "");
 
-/** A text of the survey. @type {(scene: Scene, key: string) => { text: any, language: string }} */
-const own = ({ survey, words }, key) => textOf(survey, key, words.language, survey.language);
+/** The heading of a view gets the focus. @type {(text: string, keys?: object) => HTMLElement} */
+const heading = (text, keys = {}) => h("h1", { tabindex: -1, ...keys }, text);
 
-/** The survey's title. @type {(scene: Scene) => { text: string, language: string }} */
+/** @type {(title: string, ...parts: Child[]) => HTMLElement} */
+const card = (title, ...parts) => h("section.card", h("h2", title), ...parts);
+
+/** @type {(head: string[], rows: [Child, Child][]) => HTMLElement} */
+const table = (head, rows) =>
+  h("table",
+    h("thead", h("tr", ...head.map((text) => h("th", { scope: "col" }, text)))),
+    h("tbody", ...rows.map(([name, text]) => h("tr", h("th", { scope: "row" }, name), h("td", text)))));
+
+/** @type {(kind: string, items: Child[]) => HTMLElement} */
+const list = (kind, items) => h(kind, ...items.filter(Boolean).map((item) => h("li", item)));
+
+/** @type {(key: string, click: () => void, keys?: object) => HTMLElement} */
+const button = (key, click, keys = {}) => h("button", { type: "button", click, ...keys }, say(key));
+
+/** @type {(scene: Scene, key: string) => import("./words.js").Text} */
+const own = ({ survey }, key) => textOf(survey, key, survey.language);
+
+/** @type {(scene: Scene) => import("./words.js").Text} */
 export function title(scene) {
-  const { text, language } = own(scene, "title");
-  return text ? { text, language } : { text: scene.words.say("untitled"), language: scene.words.language };
+  const found = own(scene, "title");
+  return found.text ? found : { text: say("untitled"), language };
 }
 
 /** Whom to ask. @type {(scene: Scene) => Child} */
 function contact(scene) {
-  const { text, language } = own(scene, "contact");
+  const found = own(scene, "contact");
+  const { text } = found;
   if (!text) return null;
-  const target = /^https:\/\/\S+$/.test(text) ? text : /^\S+@\S+\.\S+$/.test(text) && `mailto:${text}`;
-  const shown = target ? el("a", { href: target, rel: "noreferrer" }, text) : text;
-  return el("p", { class: "quiet" }, `${scene.words.say("contact")} `, el("span", { lang: lang(language, scene.words) }, shown));
+  const href = /^https:\/\/\S+$/.test(text) ? text : /^\S+@\S+\.\S+$/.test(text) && `mailto:${text}`;
+  return h("p.quiet", say("contact"), " ", spoken(href ? "a" : "span", found, { href, rel: "noreferrer" }));
 }
 
-/** The switch of languages. @type {(offered: string[], words: Words, named: (l: string) => string,
- *   pick: (language: string) => void) => HTMLElement} */
-export function languages(offered, words, named, pick) {
-  const buttons = offered.map((language) =>
-    el("button", {
-      type: "button",
-      lang: language,
-      "aria-pressed": String(language === words.language),
-      onclick: () => pick(language),
-    }, named(language)),
-  );
-  return el("div", { role: "group", "aria-label": words.say("languages") }, ...buttons);
+/** The switch of languages. @type {(offered: string[], pick: (each: string) => void) => Node} */
+export const languages = (offered, pick) =>
+  h("div", { role: "group", "aria-label": say("languages") },
+    ...offered.map((each) =>
+      h("button", { type: "button", lang: each, "aria-pressed": `${each === language}`, click: () => pick(each) }, named(each))));
+
+/** @type {(scene: Scene) => HTMLElement} */
+function whoSeesWhat({ survey }) {
+  const owner = survey.invited ? "sees_owner" : "sees_owner_open";
+  return card(say("who_title"), h("p", say("process")), table([say("who"), say("sees")], [
+    [say("who_you"), say("sees_you")],
+    [say("who_owner"), say(owner)],
+    [say("who_intruder"), say("sees_intruder")],
+    [say("who_reader"), say("sees_reader")],
+  ]));
 }
 
 /** @type {(scene: Scene) => HTMLElement} */
-function whoSeesWhat({ words, survey }) {
-  const rows = ["you", "owner", "intruder", "reader"].map((who) => {
-    const key = who === "owner" && !survey.invited ? "sees_owner_open" : `sees_${who}`;
-    return el("tr", null, el("th", { scope: "row" }, words.say(`who_${who}`)), el("td", null, words.say(key)));
-  });
-  const head = el("tr", null,
-    el("th", { scope: "col" }, words.say("who")),
-    el("th", { scope: "col" }, words.say("sees")));
-  return el("section", { class: "card", "aria-labelledby": "who" },
-    el("h2", { id: "who" }, words.say("who_title")),
-    el("p", null, words.say("process")),
-    el("table", null, el("thead", null, head), el("tbody", null, ...rows)));
+function notHidden({ survey, groups }) {
+  const facts = groups.map((value, at) => `${survey.groups[at]}: ${value}`).join(", ");
+  return card(say("open_title"), list("ul", [
+    say(survey.invited ? "open_part" : "open_part_open"),
+    facts && say("open_groups", { groups: facts }),
+    say("open_address"),
+    say("open_again"),
+    say("open_page"),
+  ]));
 }
 
-/** @type {(scene: Scene) => HTMLElement} */
-function notHidden({ words, survey, groups }) {
-  const named = groups.map((value, at) => `${survey.groups[at]}: ${value}`).join(", ");
-  const items = [
-    words.say(survey.invited ? "open_part" : "open_part_open"),
-    named && words.say("open_groups", { groups: named }),
-    words.say("open_address"),
-    words.say("open_again"),
-    words.say("open_page"),
-  ];
-  return el("section", { class: "card", "aria-labelledby": "open" },
-    el("h2", { id: "open" }, words.say("open_title")),
-    el("ul", null, ...items.map((item) => item && el("li", null, item))));
-}
+/** What an epsilon means. @type {(key: string, epsilon: number, n?: number) => string} */
+const meaning = (key, epsilon, n = 1) =>
+  say(key, { n, factor: bound(Math.exp(epsilon)), epsilon: bound(epsilon) }) +
+  (epsilon >= WEAK ? ` ${say("weak")}` : "");
 
-/** What a spend means. @type {(key: string, epsilon: number, words: Words, n?: number) => string} */
-function bound(key, epsilon, words, n = 1) {
-  const values = { factor: words.number(up(Math.exp(epsilon))), epsilon: words.number(up(epsilon)), n };
-  return words.say(key, values) + (epsilon >= WEAK ? ` ${words.say("weak")}` : "");
-}
-
-/** @type {(scene: Scene) => HTMLElement | null} */
-function allTogether({ words, questions }) {
-  if (questions.length < 2) return null;
+/** @type {(scene: Scene) => Child} */
+function allTogether({ questions }) {
   const sum = questions.reduce((total, { epsilon }) => total + epsilon, 0);
-  return el("section", { class: "card", "aria-labelledby": "sum" },
-    el("h2", { id: "sum" }, words.say("sum_title")),
-    el("p", null, bound("sum", sum, words, questions.length)));
+  return questions.length > 1 && card(say("sum_title"), h("p", meaning("sum", sum, questions.length)));
 }
 
-/** A hundred people, of whom so many. @type {(count: number, caption: string) => HTMLElement} */
-function people(count, caption) {
-  const dot = (/** @type {number} */ at) => `M${6 * (at % 20) + 0.7} ${6 * Math.floor(at / 20) + 3}a2.3 2.3 0 1 0 4.6 0a2.3 2.3 0 1 0-4.6 0`;
-  const path = (/** @type {string} */ kind, /** @type {number} */ first, /** @type {number} */ end) => {
-    const made = document.createElementNS(SVG, "path");
-    made.setAttribute("class", kind);
-    made.setAttribute("d", Array.from({ length: end - first }, (_, k) => dot(first + k)).join(""));
+/** A hundred people, some of them in color. @type {(some: number, caption: string) => Node} */
+function people(some, caption) {
+  const svg = (/** @type {string} */ tag, /** @type {Record<string, string>} */ keys) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const key in keys) made.setAttribute(key, keys[key]);
     return made;
   };
-  const picture = document.createElementNS(SVG, "svg");
-  picture.setAttribute("viewBox", "0 0 120 30");
-  picture.setAttribute("aria-hidden", "true");
-  picture.append(path("some", 0, count), path("rest", count, 100));
-  return el("figure", null, picture, el("figcaption", null, caption));
+  const dots = Array.from({ length: 100 }, (_, at) =>
+    `M${6 * (at % 20) + 0.7} ${6 * Math.floor(at / 20) + 3}a2.3 2.3 0 1 0 4.6 0a2.3 2.3 0 1 0-4.6 0`);
+  const picture = svg("svg", { viewBox: "0 0 120 30", "aria-hidden": "true" });
+  picture.append(
+    svg("path", { class: "some", d: dots.slice(0, some).join("") }),
+    svg("path", { class: "rest", d: dots.slice(some).join("") }));
+  return h("figure", picture, h("figcaption", caption));
 }
 
-/** Odds of a question, from its law. @type {(question: Question, words: Words) => HTMLElement} */
-function protection({ mechanism, categories, epsilon }, words) {
+/** Odds of a question, from its law. @type {(question: Question) => HTMLElement} */
+function protection({ mechanism, categories, epsilon }) {
   const odds = mechanism.odds();
   const [same, other] = [odds.same, odds.other].map((share) => Math.round(100 * share));
   const share = odds.window / odds.outputs;
-  const near = Object.entries(PARTS).find(([, part]) => Math.abs(part - share) < 0.02);
-  const part = near ? words.say(`part_${near[0]}`) : words.say("part_percent", { n: Math.round(100 * share) });
-  const kind = categories ? "words" : "number";
-  return el("details", null,
-    el("summary", null, words.say("protection")),
-    el("p", null, words.say(`odds_${kind}`, { same, other, part })),
-    el("div", { class: "people" },
-      people(same, words.say("people_same", { n: same })),
-      people(other, words.say("people_other", { n: other }))),
-    el("p", null, words.say("odds_so")),
-    el("p", { class: "quiet" }, bound("bound", epsilon, words)));
+  const name = Object.entries(PARTS).find(([, part]) => Math.abs(part - share) < 0.02)?.[0];
+  const part = say(name ? `part_${name}` : "part_percent", { n: Math.round(100 * share) });
+  return h("details",
+    h("summary", say("protection")),
+    h("p", say(categories ? "odds_words" : "odds_number", { same, other, part })),
+    h("div.people", people(same, say("people_same", { n: same })), people(other, say("people_other", { n: other }))),
+    same < 95 && h("p", say("odds_so")),
+    h("p.quiet", meaning("bound", epsilon)));
 }
 
-/** @type {(question: Question, words: Words) => HTMLElement} */
-function numberEntry(question, words) {
-  const { id, draft, missing, low, high } = question;
-  const unit = question.text("unit", words.language);
-  const echo = el("p", { class: "echo", id: `${id}-echo` });
-  const input = el("input", {
+/** @type {(question: Question) => Node[]} */
+function numberEntry(question) {
+  const { id, missing, bounds: { low, high } } = question;
+  const show = () => {
+    const found = question.read();
+    const legible = "answer" in found && !question.skipped;
+    echo.textContent = legible ? say("reads", { answer: question.shown(found.answer) }) : "";
+    field.disabled = question.skipped;
+  };
+  const echo = h("p.echo");
+  const field = input({
     id,
-    type: "text",
     // The number pads of phones have no minus.
     inputmode: low < 0 ? "text" : "decimal",
-    autocomplete: "off",
-    spellcheck: "false",
-    "aria-describedby": `${id}-help ${id}-bounds ${id}-unit ${id}-error`,
-    oninput: () => {
-      draft.typed = input.value;
+    "aria-describedby": ["help", "bounds", "unit", "error"].map((part) => `${id}-${part}`).join(" "),
+    input() {
+      question.typed = field.value;
       show();
     },
   });
-  const show = () => {
-    const found = question.read(words.language);
-    const legible = "answer" in found && !draft.skipped;
-    echo.textContent = legible ? words.say("reads", { answer: question.shown(found.answer, words) }) : "";
-    input.disabled = draft.skipped;
-  };
-  const skip = el("input", {
+  const skip = input({
     type: "checkbox",
-    id: `${id}-skip`,
-    checked: draft.skipped,
-    onchange: () => {
-      draft.skipped = skip.checked;
+    checked: question.skipped,
+    change() {
+      question.skipped = skip.checked;
       show();
     },
   });
-  input.value = draft.typed;
+  field.value = question.typed;
   show();
-  const bounds = words.say("bounds", { low: words.number(low), high: words.number(high) });
-  return el("div", null,
-    el("p", { class: "quiet", id: `${id}-bounds` }, bounds),
-    el("p", { class: "error", id: `${id}-error` }),
-    el("div", { class: "entry" }, input, el("span", { id: `${id}-unit`, lang: lang(unit.language, words) }, unit.text ?? "")),
+  return [
+    h("p.quiet", { id: `${id}-bounds` }, say("bounds", { low: number(low), high: number(high) })),
+    h("p.error", { id: `${id}-error` }),
+    h("div.entry", field, spoken("span", question.text("unit"), { id: `${id}-unit` })),
     echo,
-    missing !== null && el("label", { class: "choice" }, skip, el("span", null, words.say("skip", { answer: question.shown(missing, words) }))));
+    ...(missing === null ? [] : [h("label.choice", skip, h("span", say("skip", { answer: question.shown(missing) })))]),
+  ];
 }
 
-/** @type {(question: Question, words: Words) => HTMLElement} */
-function wordEntry(question, words) {
-  const { id, draft, missing } = question;
-  const radio = (/** @type {string} */ category, /** @type {boolean} */ skipped, /** @type {string} */ text, /** @type {string} */ spoken) =>
-    el("label", { class: "choice", lang: lang(spoken, words) },
-      el("input", {
+/** @type {(question: Question) => Node[]} */
+function wordEntry(question) {
+  const { id, categories = [], missing } = question;
+  const radio = (/** @type {string} */ category, /** @type {Node} */ label, /** @type {boolean} */ skipped) =>
+    h("label.choice",
+      input({
         type: "radio",
         name: id,
-        autocomplete: "off",
-        checked: skipped ? draft.skipped : draft.typed === category && !draft.skipped,
-        onchange: () => Object.assign(draft, { typed: skipped ? "" : category, skipped }),
+        checked: question.skipped === skipped && question.typed === category,
+        change: () => Object.assign(question, { typed: category, skipped }),
       }),
-      el("span", null, text));
-  const given = (question.categories ?? []).map((category) => {
-    const { text, language } = question.label(category, words.language);
-    return radio(category, false, text, language);
-  });
-  given[0].firstElementChild?.setAttribute("id", id);
-  return el("div", null,
-    el("p", { class: "error", id: `${id}-error` }),
-    ...given,
-    missing !== null && radio("", true, words.say("skip", { answer: question.shown(missing, words) }), words.language));
+      label);
+  const offered = categories.map((each) => radio(each, spoken("span", question.label(each)), false));
+  if (missing !== null) offered.push(radio("", h("span", say("skip", { answer: question.shown(missing) })), true));
+  offered[0].firstElementChild?.setAttribute("id", id);
+  return [h("p.error", { id: `${id}-error` }), ...offered];
 }
 
-/** @type {(question: Question, scene: Scene, at: number) => HTMLElement} */
-function asked(question, { words, questions }, at) {
+/** @type {(question: Question, at: number, all: Question[]) => HTMLElement} */
+function asked(question, at, all) {
   const { id, categories } = question;
-  const { text, language } = question.asked(words.language);
-  const help = question.text("help", words.language);
-  const step = questions.length > 1 && el("p", { class: "step" }, words.say("step", { n: at + 1, all: questions.length }));
-  const hint = el("p", { class: "help", id: `${id}-help`, lang: lang(help.language, words) }, help.text ?? "");
-  const spoken = { lang: lang(language, words) };
-  const body = categories
-    ? el("fieldset", { "aria-describedby": `${id}-help ${id}-error` },
-        el("legend", null, el("h2", spoken, text)), hint, wordEntry(question, words))
-    : el("div", null, el("h2", spoken, el("label", { for: id }, text)), hint, numberEntry(question, words));
-  return el("div", { class: "card question", id: `${id}-card` }, step, body, protection(question, words));
+  const help = spoken("p.help", question.text("help"), { id: `${id}-help` });
+  return h("div.card", { id: `${id}-card` },
+    all.length > 1 && h("p.quiet.step", say("step", { n: at + 1, all: all.length })),
+    categories
+      ? h("fieldset", { "aria-describedby": `${id}-help ${id}-error` },
+          h("legend", spoken("h2", question.asked)), help, ...wordEntry(question))
+      : h("div", h("h2", spoken("label", question.asked, { for: id })), help, ...numberEntry(question)),
+    protection(question));
 }
 
-/** All questions. `done` is called when every answer can be read.
- * @type {(scene: Scene, done: () => void) => Node[]} */
+/** All questions; `done` is called when every answer can be read.
+ * @type {(scene: Scene, done: () => void) => Child[]} */
 export function form(scene, done) {
-  const { words, survey, questions } = scene;
-  const name = title(scene);
+  const { survey, questions } = scene;
   const intro = own(scene, "intro");
-  const summary = el("div", { class: "summary", role: "alert", tabindex: "-1", hidden: true });
-  const check = (/** @type {Event} */ event) => {
+  const summary = h("div.summary", { role: "alert", tabindex: -1, hidden: true });
+  const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
-    const wrong = questions.flatMap((question) => {
-      const found = question.read(words.language);
-      const message = "wrong" in found ? words.say(found.wrong, { example: words.number(1234.5) }) : "";
-      mark(question.id, message);
-      return message ? [{ question, message }] : [];
-    });
+    const wrong = questions.filter(mark);
     summary.hidden = !wrong.length;
     if (!wrong.length) return done();
-    // The address ends in the invitation, so these are no links to #fields.
-    const jumps = wrong.map(({ question, message }) =>
-      el("li", null, el("button", { type: "button", class: "link", onclick: () => document.getElementById(question.id)?.focus() },
-        `${question.asked(words.language).text} – ${message}`)));
-    summary.replaceChildren(el("h2", null, words.say("wrong_title")), el("ul", null, ...jumps));
+    // No links to #fields: the address ends in the invitation.
+    const jumps = wrong.map(({ id, asked }) =>
+      h("button.link", { type: "button", click: () => byId(id)?.focus() }, `${asked.text} – ${byId(`${id}-error`)?.textContent}`));
+    summary.replaceChildren(h("h2", say("wrong_title")), list("ul", jumps));
     summary.focus();
   };
   return [
-    heading(name.text, { lang: lang(name.language, words) }),
-    intro.text && el("p", { class: "intro", lang: lang(intro.language, words) }, intro.text),
-    survey.closes && el("p", { class: "quiet" }, words.say("closes", { date: words.date(survey.closes) })),
+    spoken("h1", title(scene), { tabindex: -1 }),
+    intro.text && spoken("p.intro", intro),
+    survey.closes && h("p.quiet", say("closes", { date: date(survey.closes) })),
     contact(scene),
     whoSeesWhat(scene),
-    el("form", { novalidate: true, autocomplete: "off", onsubmit: check },
+    h("form", { novalidate: true, submit },
       summary,
-      ...questions.map((question, at) => asked(question, scene, at)),
+      ...questions.map(asked),
       allTogether(scene),
       notHidden(scene),
-      el("p", null, words.say("not_yet")),
-      el("button", { class: "main" }, words.say("review"))),
-  ].filter((node) => node instanceof Node);
+      h("p", say("not_yet")),
+      h("button.main", say("review"))),
+  ];
 }
 
-/** @type {(id: string, message: string) => void} */
-function mark(id, message) {
-  const error = document.getElementById(`${id}-error`);
-  if (error) error.textContent = message;
-  document.getElementById(`${id}-card`)?.classList.toggle("wrong", Boolean(message));
-  const field = document.getElementById(id);
-  if (message) field?.setAttribute("aria-invalid", "true");
-  else field?.removeAttribute("aria-invalid");
+/** @type {(id: string) => HTMLElement | null} */
+const byId = (id) => document.getElementById(id);
+
+/** Say beside a question what is wrong, if anything is. @type {(question: Question) => boolean} */
+function mark(question) {
+  const found = question.read();
+  const wrong = "wrong" in found;
+  const error = /** @type {HTMLElement} */ (byId(`${question.id}-error`));
+  error.textContent = wrong ? say(found.wrong, { example: number(1234.5) }) : "";
+  byId(`${question.id}-card`)?.classList.toggle("wrong", wrong);
+  byId(question.id)?.setAttribute("aria-invalid", `${wrong}`);
+  return wrong;
 }
 
 /** What was read, before anything is drawn.
- * @type {(scene: Scene, send: () => void, back: () => void) => Node[]} */
-export function review(scene, send, back) {
-  const { words, questions, lasting } = scene;
+ * @type {(scene: Scene, send: () => void, back: () => void) => Child[]} */
+export function review({ questions, lasting }, send, back) {
   const rows = questions.flatMap((question) => {
-    const found = question.read(words.language);
+    const found = question.read();
     if (!("answer" in found)) return [];
-    const { answer } = found;
-    const { text, language } = question.asked(words.language);
-    const key = question.draft.skipped ? "skipped" : question.categories ? "chosen" : "entered";
-    return [
-      el("dt", { lang: lang(language, words) }, text),
-      el("dd", null, el("strong", null, words.say(key, { answer: question.shown(answer, words) })), beyond(question, answer, words)),
-    ];
+    const key = question.skipped ? "skipped" : question.categories ? "chosen" : "entered";
+    const text = say(key, { answer: question.shown(found.answer) });
+    return [spoken("dt", question.asked), h("dd", h("strong", text), beyond(question, found.answer))];
   });
-  const button = el("button", { type: "button", class: "main", onclick: () => {
-    button.disabled = true; // of two clicks one counts
+  const sending = button("send", () => {
+    sending.setAttribute("disabled", ""); // of two clicks one counts
     send();
-  } }, words.say("send"));
+  }, { class: "main" });
   return [
-    heading(words.say("review_title")),
-    el("p", null, words.say("review_text")),
-    el("dl", { class: "card" }, ...rows),
-    el("h2", null, words.say("then_title")),
-    el("ol", null, ...["then_draw", "then_forget", "then_send"].map((key) => el("li", null, words.say(key)))),
-    el("p", null, words.say("then_final")),
-    ...(lasting ? [] : [el("p", { class: "warning" }, words.say("memory_before"))]),
-    el("div", { class: "buttons" }, button,
-      el("button", { type: "button", onclick: back }, words.say("back"))),
+    heading(say("review_title")),
+    h("p", say("review_text")),
+    h("dl.card", ...rows),
+    h("h2", say("then_title")),
+    list("ol", [say("then_draw"), say("then_forget"), say("then_send")]),
+    h("p", say("then_final")),
+    !lasting && h("p.warning", say("memory_before")),
+    h("div.buttons", sending, button("back", back)),
   ];
 }
 
 /** What an answer beyond the bounds counts as.
- * @type {(question: Question, answer: number | string, words: Words) => Child} */
-function beyond(question, answer, words) {
-  if (typeof answer === "string" || (question.low <= answer && answer <= question.high)) return null;
-  const [key, limit] = answer < question.low ? ["below", question.low] : ["above", question.high];
-  return el("p", { class: "quiet" }, words.say(`${key}_counts`, { limit: question.shown(Number(limit), words) }));
+ * @type {(question: Question, answer: number | string) => Child} */
+function beyond(question, answer) {
+  const { low, high } = question.bounds;
+  if (typeof answer === "string" || (low <= answer && answer <= high)) return null;
+  const limit = question.shown(answer < low ? low : high);
+  return h("p.quiet", say(answer < low ? "below_counts" : "above_counts", { limit }));
 }
 
-/** The upload, and what became of it. `told` changes the words on top when there is news.
+/** The upload, and what became of it; `told` says so when there is news.
  * @type {(scene: Scene, body: string, now: () => void) =>
- *   { nodes: Node[], told: (state: State) => void }} */
+ *   { nodes: Child[], told: (state: State) => void }} */
 export function sent(scene, body, now) {
-  const { words, questions, lasting } = scene;
-  const text = el("p");
-  const top = heading("");
-  const panel = el("div", { class: "panel", role: "status" }, top, text);
-  const again = el("button", { type: "button", hidden: true, onclick: now }, words.say("send_now"));
-  const reload = el("button", { type: "button", hidden: true, onclick: () => location.reload() }, words.say("reload"));
-  const warning = el("p", { class: "warning", hidden: true }, words.say("memory_after"));
-  const left = el("h2", { id: "left" });
   const { reports } = JSON.parse(body);
-  const rows = questions.map((question) => {
-    const { text, language } = question.asked(words.language);
+  const [top, text, left] = [heading(""), h("p"), h("h2")];
+  const panel = h("div.panel", { role: "status" }, top, text);
+  const warning = h("p.warning", say("memory_after"));
+  const again = button("send_now", now);
+  const reload = button("reload", () => location.reload());
+  const rows = scene.questions.map((question) => {
     const report = reports[question.name];
-    const values = { report: words.number(report), last: words.number(question.mechanism.outputs - 1) };
-    const category = question.categories?.[report];
-    const reads = category === undefined
-      ? words.say("report_number", values)
-      : words.say("report_word", { ...values, word: question.label(category, words.language).text });
-    return el("tr", null, el("th", { scope: "row", lang: lang(language, words) }, text), el("td", null, reads));
+    const word = question.categories && question.shown(question.categories[report]);
+    const values = { report: number(report), last: number(question.mechanism.outputs - 1) };
+    const reads = word ? say("report_word", { ...values, word }) : say("report_number", values);
+    return /** @type {[Child, Child]} */ ([spoken("span", question.asked), reads]);
   });
-  const parts = ["reports", "receipt", "invitation", "survey"].map((key) => el("li", null, words.say(`part_of_${key}`)));
-  /** @type {(state: State) => void} */
-  const told = (state) => {
-    // Said once, and not at every attempt: screen readers read what changes.
-    const key = state === "sending" && panel.dataset.state === "waiting" ? "waiting" : state;
-    panel.dataset.state = key;
-    set(top, words.say(`${key}_title`));
-    set(text, words.say(`${key}_text`));
-    set(left, words.say(key === "sending" || key === "waiting" ? "leaving" : "left"));
-    again.hidden = key !== "waiting";
-    reload.hidden = key !== "changed";
-    warning.hidden = lasting || (key !== "sending" && key !== "waiting");
+  const told = (/** @type {State} */ state) => {
+    // Attempts are not announced one by one: screen readers read whatever changes.
+    if (state === "sending" && panel.dataset.state === "waiting") return;
+    if (panel.dataset.state === state) return;
+    panel.dataset.state = state;
+    const pending = state === "sending" || state === "waiting";
+    top.textContent = say(`${state}_title`);
+    text.textContent = say(`${state}_text`);
+    left.textContent = say(pending ? "leaving" : "left");
+    warning.hidden = scene.lasting || !pending;
+    again.hidden = state !== "waiting";
+    reload.hidden = state !== "changed";
   };
+  const parts = ["part_reports", "part_receipt", "part_invitation", "part_survey"];
   const nodes = [
     panel,
     warning,
-    el("div", { class: "buttons" }, again, reload),
-    el("section", { class: "card", "aria-labelledby": "left" },
+    again,
+    reload,
+    h("section.card",
       left,
-      el("pre", { id: "body" }, body),
-      el("table", null, el("thead", null, el("tr", null,
-        el("th", { scope: "col" }, words.say("question")), el("th", { scope: "col" }, words.say("report")))),
-        el("tbody", null, ...rows)),
-      el("details", null, el("summary", null, words.say("parts")), el("ul", null, ...parts))),
+      h("pre", body),
+      table([say("question"), say("report")], rows),
+      h("details", h("summary", say("parts")), list("ul", parts.map((key) => say(key))))),
     contact(scene),
-  ].filter((node) => node instanceof Node);
+  ];
   return { nodes, told };
 }
 
-/** @type {(node: HTMLElement, text: string) => void} */
-function set(node, text) {
-  if (node.textContent !== text) node.textContent = text;
-}
-
-/** Why there is nothing to answer here.
- * @type {(words: Words, kind: string, scene?: Scene | null, reason?: string) => Node[]} */
-export function stopped(words, kind, scene, reason) {
-  const button = ["load", "changed_before"].includes(kind) &&
-    el("button", { type: "button", onclick: () => location.reload() }, words.say("reload"));
-  return [
-    heading(words.say(`${kind}_title`)),
-    el("p", null, words.say(`${kind}_text`)),
-    reason && el("p", { class: "quiet", lang: "en" }, reason),
-    button,
-    scene && contact(scene),
-  ].filter((node) => node instanceof Node);
-}
+/** Why there is nothing to answer here: a kind of stop, and a reason in English, if there is one.
+ * @type {(why: string[], scene?: Scene) => Child[]} */
+export const stopped = ([kind, reason], scene) => [
+  heading(say(`${kind}_title`)),
+  h("p", say(`${kind}_text`)),
+  reason && h("p.quiet", { lang: "en" }, reason),
+  ["load", "outdated"].includes(kind) && button("reload", () => location.reload()),
+  scene && contact(scene),
+];

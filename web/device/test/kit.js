@@ -22,21 +22,8 @@ export const lines = (text) =>
  * @returns {Generator<string>}
  */
 export function* faults(device, kit) {
-  for (const { why, bits, spec, draws } of kit.draws) {
-    const where = `${spec.mechanism}, epsilon ${spec.epsilon}, ${why}`;
-    try {
-      const mechanism = device.mechanism(spec, { bits });
-      for (const [hex, index, report, words] of draws) {
-        const tape = new Tape(unhex(hex));
-        const found = mechanism.draw(index, tape);
-        const read = (tape.read * 8) / bits;
-        if (found !== report || read !== words) {
-          yield `${where}: ${hex} at ${index} gave ${found} after ${read} words, not ${report} after ${words}`;
-        }
-      }
-    } catch (error) {
-      yield `${where}: ${error}`;
-    }
+  for (const { why, spec } of kit.refused) {
+    if (!isRefused(() => device.mechanism(spec))) yield `not refused: ${why}`;
   }
   for (const { lattice, values, indices } of kit.indices) {
     const mechanism = device.mechanism(numeric(lattice));
@@ -47,8 +34,22 @@ export function* faults(device, kit) {
       }
     }
   }
-  for (const { why, spec } of kit.refused) {
-    if (!isRefused(() => device.mechanism(spec))) yield `not refused: ${why}`;
+  for (const { why, bits, spec, draws } of kit.draws) {
+    const where = `${spec.mechanism}, epsilon ${spec.epsilon}, ${why}`;
+    try {
+      const mechanism = device.mechanism(spec, { bits });
+      for (const [hex, index, report, words] of draws) {
+        const tape = new Tape(unhex(hex));
+        const found = mechanism.draw(index, tape);
+        const read = (tape.read * 8) / bits;
+        if (found !== report || read !== words) {
+          const right = `${report} after ${words} words`;
+          yield `${where}: ${hex} at ${index} gave ${found} after ${read} words, not ${right}`;
+        }
+      }
+    } catch (error) {
+      yield `${where}: ${error}`;
+    }
   }
 }
 

@@ -6,9 +6,12 @@ from pathlib import Path
 
 from confide import _checks
 from confide.collect.stores.identity import Identity
+from confide.collect.stores.postgres import SCHEMES, PostgresStore
 from confide.collect.stores.sqlite import SqliteStore
 from confide.collect.stores.store import Store
 from confide.questions import Questionnaire
+
+__all__ = ["Store", "opened"]
 
 
 def opened(
@@ -19,7 +22,9 @@ def opened(
     Parameters
     ----------
     address
-        The path of a file.
+        The path of a file, or a PostgreSQL database: ``postgresql://user@host/database``. A
+        database can hold several stores, of which one is named after a ``#``:
+        ``postgresql://user@host/database#staff``.
     survey
         The survey. A store that was made for another one, or for another wording, is refused.
     create
@@ -43,4 +48,7 @@ def opened(
     """
     if cap is not None:
         cap = _checks.integer(1, cap=cap)
-    return SqliteStore(Path(address), Identity.of(survey, cap), create=create)
+    identity = Identity.of(survey, cap)
+    if str(address).startswith(SCHEMES):
+        return PostgresStore(str(address), identity, create=create)
+    return SqliteStore(Path(address), identity, create=create)
