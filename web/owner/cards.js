@@ -121,7 +121,7 @@ export class Card {
     this.legend.hidden = true;
     picture.update([{ name: "all", look: "all", edges: curve.edges[0], masses: curve.masses }], marks, told);
     const rows = result.quantities.map((one) => [capital(one.name), format(one.estimate ?? 0), range(one, format)]);
-    this.tabled(asked.text, ["", "Estimate", `${percentage(level)} interval`], rows);
+    this.tabled(asked.text, ["Quantity", "Estimate", `${percentage(level)} interval`], rows);
   }
 
   /** @param {Result} result @param {BarPicture} picture @param {number} level */
@@ -130,7 +130,7 @@ export class Card {
     const bars = result.quantities.map((one) => this.bar(one, "", "all"));
     picture.update(bars, `Estimated shares. ${bars.map((bar) => `${bar.name}: ${bar.text}`).join("; ")}.`);
     const rows = result.quantities.map((one) => [this.label(one.name), percent(one.estimate ?? 0), range(one, percent)]);
-    this.tabled(this.asked.text, ["", "Share", `${percentage(level)} interval`], rows);
+    this.tabled(this.asked.text, ["Answer", "Share", `${percentage(level)} interval`], rows);
   }
 
   /** @param {Grouped[]} groups @param {Grouped[]} known @param {string} by @param {number} level */
