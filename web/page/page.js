@@ -4,9 +4,7 @@
  *
  * Answers live in this tab's memory until the report is drawn. They are in no request, no storage
  * and no address.
- *
- * @typedef {import("./views.js").Scene} Scene
- * @typedef {import("./upload.js").State} State
+ * @import { Child, Choice, Scene, State } from "./types.d.ts"
  */
 
 import { privatize } from "./device.js";
@@ -30,7 +28,7 @@ async function fetchSurvey(seconds) {
 }
 
 /** Show a view. Its heading gets the focus, unless the person has not moved on.
- * @type {(nodes: views.Child[], moved?: boolean) => void} */
+ * @type {(nodes: Child[], moved?: boolean) => void} */
 function show(nodes, moved = true) {
   main.replaceChildren(...nodes.filter((node) => node instanceof Node));
   if (!moved) return;
@@ -48,7 +46,7 @@ class Page {
   told = () => {};
 
   /** @param {Scene} scene @param {Kept} kept @param {string | null} token
-   * @param {words.Choice[]} offered */
+   * @param {Choice[]} offered */
   constructor(scene, kept, token, offered) {
     this.scene = scene;
     this.kept = kept;
@@ -118,7 +116,7 @@ class Page {
     const reports = questions.map((question) => {
       const found = question.read();
       if (!("answer" in found)) throw new Error("An answer is missing.");
-      return [question.name, privatize(question.mechanism, found.answer)];
+      return [question.fields.name, privatize(question.mechanism, found.answer)];
     });
     return JSON.stringify({
       version: VERSION,
@@ -155,7 +153,7 @@ class Page {
     if (!choice) return;
     const before = words.language;
     await words.speak(choice);
-    words.remember(language);
+    words.chosen(language);
     for (const question of this.scene.questions) question.translate(before);
     this.dress();
     /** @type {HTMLElement | null} */ (top.querySelector("[aria-pressed=true]"))?.focus();

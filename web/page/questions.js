@@ -6,26 +6,23 @@ import { parseNumber } from "./numbers.js";
 import { language, number, textOf } from "./words.js";
 
 export class Question {
-  /** What was entered: a number as it was typed, or a category. It is in this tab's memory only. */
+  /** A number as it was typed, or a category. It is in this tab's memory only. */
   typed = "";
   /** Whether the person would rather not answer. */
   skipped = false;
 
-  /** @param {Record<string, any>} fields of survey.json @param {string} own the survey's language
-   * @param {number} at */
+  /** @param {any} fields of survey.json @param {string} own language @param {number} at */
   constructor(fields, own, at) {
     this.fields = fields;
     this.own = own;
     this.id = `q${at + 1}`;
-    /** @type {string} */
-    this.name = fields.name;
     this.mechanism = mechanism(fields.mechanism);
     /** @type {number} */
     this.epsilon = fields.mechanism.epsilon;
     /** @type {string[] | undefined} */
     this.categories = fields.mechanism.categories;
     /** @type {{ low: number, high: number }} */
-    this.bounds = fields.mechanism.lattice ?? { low: -Infinity, high: Infinity };
+    this.bounds = fields.mechanism.lattice ?? {};
     /** @type {number | string | null} */
     this.missing = fields.missing;
   }
@@ -38,13 +35,13 @@ export class Question {
   /** What is asked; a question without a text is asked by its name. */
   get asked() {
     const found = this.text("text");
-    return found.text ? found : { text: this.name, language: this.own };
+    return found.text ? found : this.text("name");
   }
 
   /** What stands for a category. @param {string} category */
   label(category) {
     const { text, language } = this.text("labels");
-    return { text: text?.[this.categories?.indexOf(category) ?? -1] ?? category, language };
+    return { text: text?.[this.mechanism.index(category)] ?? category, language };
   }
 
   /** An answer as people read it. @param {number | string} answer @returns {string} */
@@ -57,21 +54,21 @@ export class Question {
   /** The answer that was entered, or the key of a sentence that says what is wrong with it.
    * @returns {{ answer: number | string } | { wrong: string }} */
   read() {
+    const { typed, categories } = this;
     if (this.skipped && this.missing !== null) return { answer: this.missing };
-    if (this.categories)
-      return this.categories.includes(this.typed) ? { answer: this.typed } : { wrong: "wrong_choice" };
-    const found = parseNumber(this.typed, language);
+    if (categories) return categories.includes(typed) ? { answer: typed } : { wrong: "wrong_choice" };
+    const found = parseNumber(typed, language);
     return "value" in found ? { answer: found.value } : { wrong: `wrong_${found.reason}` };
   }
 
-  /** Keep the number that was entered in another language, where 1.234 may be another number.
+  /** Keep the number that was typed in another language, where 1.234 may be another number.
    * @param {string} before */
   translate(before) {
     const found = parseNumber(this.typed, before);
     if (this.categories || !("value" in found)) return;
     this.typed = number(found.value, { useGrouping: false });
-    const again = this.read();
-    if (!("answer" in again && again.answer === found.value)) this.typed = "";
+    const again = parseNumber(this.typed, language);
+    if (!("value" in again && again.value === found.value)) this.typed = "";
   }
 
   forget() {
