@@ -101,7 +101,7 @@ def test_anybody(survey: Path, here: Path, capsys: pytest.CaptureFixture[str]) -
 def test_the_demo_starts_and_moves(here: Path) -> None:
     from urllib.request import Request, urlopen
 
-    from tests.unit.collect.conftest import free_port
+    from tests.unit.collect.running import free_port
 
     with served("--demo", "--owner-port", str(free_port())) as found:
         assert found["invitation"].startswith(found["page"])

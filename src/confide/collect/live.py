@@ -58,6 +58,8 @@ class Latest:
         Whether it is the last word: the survey has ended, and intervals are the full ones.
     quick
         Whether intervals are the quick ones.
+    whole
+        Whether groups are as new as the rest; they are estimated after it.
     estimating
         Whether another one is being made.
     fault
@@ -69,6 +71,7 @@ class Latest:
     reports: int = 0
     final: bool = False
     quick: bool = True
+    whole: bool = True
     estimating: bool = False
     fault: str = ""
 
@@ -163,7 +166,7 @@ class Live:
             if last.final != status.closed:
                 self._latest = replace(last, number=last.number + 1, final=status.closed)
             return
-        same = last.number > 0 and reports == last.reports
+        same = last.number > 0 and reports == last.reports and last.whole
         calm = same and now > self._finished + QUIET and self._took < SHORT
         if same and not calm and not status.closed:
             return
@@ -173,29 +176,40 @@ class Live:
     async def _estimated(self, status: Status, quick: bool) -> None:
         began = time.monotonic()
         try:
-            tallies = await self._with_store(self._store.tallies)
             cells = {*status.invited, *status.answered}
-            summaries = summarized(self.survey, tallies, cells)
-            text = await asyncio.get_running_loop().run_in_executor(
-                self._process(), _estimate, self.survey, summaries, self._level, quick
+            summaries = await self._with_store(
+                lambda: summarized(self.survey, self._store.tallies(), cells)
             )
+            if quick and summaries.by:
+                # Everybody first, who is soon done; the groups stay as they were.
+                together = Summaries({name: summaries[name] for name in summaries})
+                await self._made(status, together, quick, before=self._latest.results)
+            await self._made(status, summaries, quick)
         except Exception as error:  # whatever happened, the service goes on and says so
             self._drop()
             self._latest = replace(self._latest, fault=_fault(error))
             self._due = time.monotonic() + PAUSE
         else:
-            self._latest = Latest(
-                number=self._latest.number + 1,
-                results=text,
-                reports=sum(status.answered.values()),
-                final=status.closed and not quick,
-                quick=quick,
-            )
             self._finished = time.monotonic()
             self._took = self._finished - began
             self._due = self._finished + self._took
         finally:
             self._task = None
+
+    async def _made(
+        self, status: Status, summaries: Summaries, quick: bool, before: str | None = None
+    ) -> None:
+        """Make an estimate and publish it; with the groups of one before, where that is given."""
+        job = (self.survey, summaries, self._level, quick, before)
+        text = await asyncio.get_running_loop().run_in_executor(self._process(), _estimate, *job)
+        self._latest = Latest(
+            number=self._latest.number + 1,
+            results=text,
+            reports=sum(status.answered.values()),
+            final=status.closed and not quick,
+            quick=quick,
+            whole=before is None,
+        )
 
     def _process(self) -> Executor:
         if self._pool is None:
@@ -252,10 +266,17 @@ def _counts(mechanism: Mechanism, reports: Mapping[int, int]) -> Counts:
     return Counts(mechanism, counts)
 
 
-def _estimate(survey: Questionnaire, summaries: Summaries, level: float, quick: bool) -> str:
+def _estimate(
+    survey: Questionnaire, summaries: Summaries, level: float, quick: bool, before: str | None
+) -> str:
     """Results as JSON text; runs in a process of its own."""
-    results = estimate(survey, summaries, level=level, quick=quick)
-    return json.dumps(results.to_dict(), separators=(",", ":"))
+    few = ("mean", "median") if quick else None
+    fields = estimate(survey, summaries, level=level, quick=quick, group_intervals=few).to_dict()
+    if before:
+        groups = {one["question"]: one["groups"] for one in json.loads(before)["questions"]}
+        for one in fields["questions"]:
+            one["groups"] = groups[one["question"]]
+    return json.dumps(fields, separators=(",", ":"))
 
 
 def _settle() -> None:
