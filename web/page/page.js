@@ -1,4 +1,3 @@
-// @ts-check
 /**
  * The page on which somebody answers a survey: questions, a look at the answers, one upload.
  *
@@ -16,8 +15,8 @@ import * as words from "./words.js";
 /** Of the protocol. */
 const VERSION = 1;
 
-const main = /** @type {HTMLElement} */ (document.querySelector("main"));
-const top = /** @type {HTMLElement} */ (document.querySelector("header"));
+/** @type {(selector: string) => HTMLElement} */
+const element = (selector) => /** @type {any} */ (document.querySelector(selector));
 
 /** The survey, as the collector describes it. @type {(seconds: number) => Promise<any>} */
 async function fetchSurvey(seconds) {
@@ -29,20 +28,20 @@ async function fetchSurvey(seconds) {
 
 /** Show a view. Its heading gets the focus, unless the person has not moved on.
  * @type {(nodes: Child[], moved?: boolean) => void} */
-function show(nodes, moved = true) {
-  main.replaceChildren(...nodes.filter((node) => node instanceof Node));
+function show(nodes, moved = false) {
+  element("main").replaceChildren(...nodes.filter((node) => node instanceof Node));
   if (!moved) return;
   scrollTo(0, 0);
-  main.querySelector("h1")?.focus({ preventScroll: true });
+  element("h1").focus({ preventScroll: true });
 }
 
 class Page {
   step = "form";
-  /** @type {State} */
-  state = "sending";
   /** Why nothing can be answered here, if so: a kind of stop, and a reason. @type {string[]} */
   stopped = [];
-  /** Tells the view what became of the upload. @type {(state: State) => void} */
+  /** What became of the upload, and how to say it. @type {State} */
+  state = "sending";
+  /** @type {(state: State) => void} */
   told = () => {};
 
   /** @param {Scene} scene @param {Kept} kept @param {string | null} token
@@ -52,22 +51,7 @@ class Page {
     this.kept = kept;
     this.token = token;
     this.offered = offered;
-    this.sender = new Sender(kept, (state) => {
-      this.state = state;
-      this.told(state);
-    });
-  }
-
-  /** Prepare the questions; the device checks what it is asked to do. */
-  ask() {
-    const { survey } = this.scene;
-    try {
-      this.scene.questions = survey.questions.map(
-        (/** @type {any} */ each, /** @type {number} */ at) => new Question(each, survey.language, at),
-      );
-    } catch (error) {
-      this.stopped = ["device", error instanceof Error ? error.message : ""];
-    }
+    this.sender = new Sender(kept, (state) => this.told((this.state = state)));
   }
 
   /** Show the step that was asked for, or the upload, once there is one. @param {string} step */
@@ -79,18 +63,13 @@ class Page {
     if (upload) return this.showUpload(upload.body, moved);
     if (scene.survey.closed) return show(views.stopped(["closed"], scene), moved);
     const complete = scene.questions.every((question) => "answer" in question.read());
-    this.step = step === "review" && complete ? "review" : "form";
-    const nodes =
-      this.step === "review"
-        ? views.review(scene, () => this.draw(), () => history.back())
-        : views.form(scene, () => this.check());
-    show(nodes, moved);
-  }
-
-  /** From the questions to the look at the answers; the browser's back button leads back. */
-  check() {
-    history.pushState("review", "");
-    this.go("review");
+    this.step = step === "review" && complete ? step : "form";
+    const review = () => {
+      history.pushState("review", ""); // the browser's back button leads back to the questions
+      this.go("review");
+    };
+    if (this.step === "form") show(views.form(scene, review), moved);
+    else show(views.review(scene, () => this.draw(), () => history.back()), moved);
   }
 
   /** Draw the reports, once; keep them; forget the answers; send. */
@@ -100,8 +79,7 @@ class Page {
     const now = await fetchSurvey(4).catch(() => survey);
     survey.closed = now.closed;
     if (!this.kept.read()) {
-      const same = now.survey === survey.survey && now.wording === survey.wording;
-      if (!same) this.stopped = ["outdated"];
+      if (now.wording !== survey.wording) this.stopped = ["outdated"];
       else if (!now.closed) await this.kept.once(() => this.upload());
     }
     history.replaceState("sent", "");
@@ -139,24 +117,20 @@ class Page {
     this.sender.now();
   }
 
-  /** Language, title and switch, which are around every view. */
+  /** Title and switch of languages, which are around every view. */
   dress() {
     document.title = views.title(this.scene).text;
-    if (this.offered.length < 2) return;
-    const offered = this.offered.map(({ language }) => language);
-    top.replaceChildren(views.languages(offered, (language) => this.speak(language)));
+    if (this.offered.length > 1)
+      element("header").replaceChildren(views.languages(this.offered, (choice) => this.speak(choice)));
   }
 
-  /** @param {string} language */
-  async speak(language) {
-    const choice = this.offered.find((each) => each.language === language);
-    if (!choice) return;
+  /** @param {Choice} choice */
+  async speak(choice) {
     const before = words.language;
     await words.speak(choice);
-    words.chosen(language);
     for (const question of this.scene.questions) question.translate(before);
     this.dress();
-    /** @type {HTMLElement | null} */ (top.querySelector("[aria-pressed=true]"))?.focus();
+    element("[aria-pressed=true]").focus();
     this.go(this.step, false);
   }
 
@@ -166,9 +140,7 @@ class Page {
     addEventListener("hashchange", () => {
       if (this.token !== null && location.hash.slice(1) !== this.token) location.reload();
     });
-    addEventListener("pageshow", (event) => {
-      if (event.persisted) this.go(this.step, false);
-    });
+    addEventListener("pageshow", ({ persisted }) => persisted && this.go(this.step, false));
     addEventListener("storage", () => {
       if (this.step !== "sent" && this.kept.read()) this.go("sent");
       else this.sender.now();
@@ -184,21 +156,28 @@ class Page {
 /** Open the page, or say why there is nothing to answer. */
 async function open() {
   await words.speak(words.preferred(words.choices(["en", ...navigator.languages])));
-  if (!isSecureContext) return show(views.stopped(["insecure"]), false);
+  if (!isSecureContext) return show(views.stopped(["insecure"]));
   const survey = await fetchSurvey(15).catch(() => null);
-  if (!survey) return show(views.stopped(["load"]), false);
-  if (survey.confide !== "survey" || survey.version !== VERSION)
-    return show(views.stopped(["version"]), false);
+  if (!survey) return show(views.stopped(["load"]));
+  if (survey.confide !== "survey" || survey.version !== VERSION) return show(views.stopped(["version"]));
 
   const offered = words.choices(survey.languages);
-  await words.speak(words.preferred(offered));
+  const choice = words.preferred(offered);
+  if (choice.language !== words.language) await words.speak(choice);
   const token = survey.invited ? location.hash.slice(1) : null;
   const groups = token === null ? [] : groupsIn(token);
+  /** @type {Scene} */
   const scene = { survey, questions: [], groups: groups ?? [], lasting: true };
   const page = new Page(scene, await Kept.of(survey, token), token, offered);
   if (token === "") page.stopped = ["uninvited"];
   else if (!groups || (token && groups.length !== survey.groups.length)) page.stopped = ["torn"];
-  else page.ask();
+  else
+    try {
+      for (const each of survey.questions)
+        scene.questions.push(new Question(each, survey.language, scene.questions.length));
+    } catch (error) {
+      page.stopped = ["device", String(error)]; // the device checks what it is asked to do
+    }
   page.dress();
   page.listen();
   history.replaceState("form", "");

@@ -1,5 +1,5 @@
-// @ts-check
-/** A question as the page asks it: its texts, its mechanism, and what was entered so far. */
+/** A question as the page asks it: its texts, its mechanism, and what was entered so far.
+ * @import { Fields } from "./types.d.ts" */
 
 import { mechanism } from "./device.js";
 import { parseNumber } from "./numbers.js";
@@ -11,19 +11,15 @@ export class Question {
   /** Whether the person would rather not answer. */
   skipped = false;
 
-  /** @param {any} fields of survey.json @param {string} own language @param {number} at */
+  /** @param {Fields} fields @param {string} own the survey's language @param {number} at */
   constructor(fields, own, at) {
     this.fields = fields;
     this.own = own;
     this.id = `q${at + 1}`;
     this.mechanism = mechanism(fields.mechanism);
-    /** @type {number} */
     this.epsilon = fields.mechanism.epsilon;
-    /** @type {string[] | undefined} */
     this.categories = fields.mechanism.categories;
-    /** @type {{ low: number, high: number }} */
-    this.bounds = fields.mechanism.lattice ?? {};
-    /** @type {number | string | null} */
+    this.bounds = fields.mechanism.lattice;
     this.missing = fields.missing;
   }
 
@@ -49,6 +45,12 @@ export class Question {
     if (typeof answer === "string") return this.label(answer).text;
     const { text: unit } = this.text("unit");
     return unit ? `${number(answer)}\u00a0${unit}` : number(answer);
+  }
+
+  /** Numbers beyond the bounds count as the bounds. @param {number | string} answer */
+  counted(answer) {
+    if (typeof answer === "string") return answer;
+    return Math.min(Math.max(answer, this.bounds.low), this.bounds.high);
   }
 
   /** The answer that was entered, or the key of a sentence that says what is wrong with it.

@@ -10,6 +10,8 @@ export type Keys = Record<string, any>;
 export type Text = { text: any; language: string };
 /** A language, and the file of its sentences. */
 export type Choice = { language: string; file: string };
+/** The part of a question in which an answer is entered. */
+export type Entry = (question: Question) => Child[];
 
 /** What views are made of. */
 export interface Scene {
@@ -20,6 +22,19 @@ export interface Scene {
   groups: string[];
   /** Whether this browser lets the page store something. */
   lasting: boolean;
+}
+
+/** A question of survey.json, with texts by key and language. */
+export interface Fields extends Record<string, any> {
+  name: string;
+  missing: number | string | null;
+  mechanism: {
+    epsilon: number;
+    /** Of a question of words. */
+    categories?: string[];
+    /** Of a question of numbers. */
+    lattice: { low: number; high: number };
+  };
 }
 
 /** What is kept on the device: what is sent, as it is sent, and whether it was acknowledged. */

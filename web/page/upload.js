@@ -1,11 +1,8 @@
-// @ts-check
 /** One upload a person: drawn once, kept before it is sent, sent until it is acknowledged.
  * @import { State, Upload } from "./types.d.ts" */
 
-/** Seconds between attempts, at first and at most. */
-const [FIRST, LONGEST] = [0.5, 30];
-/** Seconds that an attempt may take, and that a server may ask for. */
-const [PATIENCE, MOST_ASKED] = [20, 600];
+/** Seconds between attempts, at first and at most; of an attempt; that a server may ask for. */
+const [FIRST, LONGEST, PATIENCE, MOST_ASKED] = [0.5, 30, 20, 600];
 
 /** Answers that end the sending; any other one is followed by another attempt.
  * @type {Record<number, State>} */
@@ -14,8 +11,6 @@ const FINAL = {
   413: "changed", 415: "changed", 422: "changed",
 };
 
-const RECEIVED = { state: FINAL[200], after: 0 };
-
 /** Bytes as text. @type {(bytes: Uint8Array) => string} */
 export const base64url = (bytes) =>
   btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (each) => ({ "+": "-", "/": "_" })[each] ?? "");
@@ -23,13 +18,13 @@ export const base64url = (bytes) =>
 /** The public groups that an invitation names; null where the text is no whole invitation. Only the
  * collector can tell whether it is genuine. @type {(token: string) => string[] | null} */
 export function groupsIn(token) {
-  if (!/^[\w-]{44,2000}$/.test(token)) return null;
   try {
     const text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (each) => each.charCodeAt(0));
     // After a version, 16 random bytes and a signature of 16.
     const facts = new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(33));
-    return bytes[0] === 1 ? (facts ? JSON.parse(facts).g : []) : null;
+    if (bytes[0] !== 1 || bytes.length < 33) return null;
+    return facts ? JSON.parse(facts).g : [];
   } catch {
     return null;
   }
@@ -39,14 +34,15 @@ export function groupsIn(token) {
  * @type {(name: string, work: () => void) => Promise<void>} */
 async function alone(name, work) {
   let begun = false;
+  const begin = () => {
+    begun = true;
+    work();
+  };
   try {
-    await navigator.locks.request(name, () => {
-      begun = true;
-      work();
-    });
+    await navigator.locks.request(name, begin);
   } catch (error) {
     if (begun) throw error;
-    work();
+    begin();
   }
 }
 
@@ -61,7 +57,7 @@ export class Kept {
   /** @param {string} key */
   constructor(key) {
     this.key = key;
-    this.#store(`${key}/try`, "");
+    this.#store(`${key}/try`);
     if (this.lasting) localStorage.removeItem(`${key}/try`);
   }
 
@@ -71,16 +67,14 @@ export class Kept {
     return new Kept(`confide/${survey}/${wording}/${base64url(new Uint8Array(hash))}`);
   }
 
-  /** @param {string} key @param {string} text */
-  #store(key, text) {
+  #store(key = this.key) {
     try {
-      localStorage.setItem(key, text);
+      localStorage.setItem(key, JSON.stringify(this.memory));
     } catch {
       this.lasting = false; // storage is blocked or full
     }
   }
 
-  /** @returns {Upload | null} */
   read() {
     try {
       this.memory = JSON.parse(localStorage.getItem(this.key) ?? "null") ?? this.memory;
@@ -93,11 +87,10 @@ export class Kept {
   /** @param {Upload} upload */
   write(upload) {
     this.memory = upload;
-    this.#store(this.key, JSON.stringify(upload));
+    this.#store();
   }
 
-  /** Draw an upload, unless one is kept; keep it before anybody sees it.
-   * @param {() => string} draw */
+  /** Draw an upload, unless one is kept; keep it before it is sent. @param {() => string} draw */
   once(draw) {
     return alone(this.key, () => {
       if (!this.read()) this.write({ body: draw(), received: false });
@@ -108,9 +101,9 @@ export class Kept {
 /** Sends what is kept, until the collector has answered. */
 export class Sender {
   delay = FIRST;
-  busy = false;
-  over = false;
   timer = 0;
+  /** Whether it is being sent, or was answered. */
+  busy = false;
 
   /** @param {Kept} kept @param {(state: State) => void} told */
   constructor(kept, told) {
@@ -118,20 +111,19 @@ export class Sender {
     this.told = told;
   }
 
-  /** Send now, unless it is being sent or was answered. */
   async now() {
     const upload = this.kept.read();
-    if (this.busy || this.over || !upload) return;
+    if (this.busy || !upload) return;
     this.busy = true;
     clearTimeout(this.timer);
-    if (!upload.received) this.told("sending");
-    const { state, after } = upload.received ? RECEIVED : await attempt(upload.body);
-    this.busy = false;
+    if (upload.received) return this.told("received");
+    this.told("sending");
+    const { state, after } = await attempt(upload.body);
     // Only this is over for good: a refused upload is sent again after a reload.
     if (state === "received") this.kept.write({ ...upload, received: true });
     this.told(state ?? "waiting");
-    this.over = state !== undefined;
-    if (this.over) return;
+    if (state) return;
+    this.busy = false;
     this.timer = window.setTimeout(() => this.now(), 1000 * Math.max(this.delay, after));
     this.delay = Math.min(2 * this.delay, LONGEST);
   }

@@ -1,14 +1,8 @@
-// @ts-check
 /** What is on the screen at each step, as nodes. Texts become text nodes, never HTML.
- * @import { Child, Keys, Scene, State, Text } from "./types.d.ts"
+ * @import { Child, Choice, Entry, Keys, Scene, State, Text } from "./types.d.ts"
  * @import { Question } from "./questions.js" */
 
 import { bound, date, language, named, number, say, textOf } from "./words.js";
-
-/** From here on the odds change by a factor of twenty thousand and more. */
-const WEAK = 10;
-/** Parts of the scale that have a name. */
-const PARTS = { half: 1 / 2, third: 1 / 3, quarter: 1 / 4 };
 
 /** An element, "tag.class". @type {(kind: string, ...parts: (Child | Keys)[]) => HTMLElement} */
 function h(kind, ...parts) {
@@ -42,12 +36,6 @@ const card = (key, ...parts) => h("section.card", h("h2", say(key)), ...parts);
 /** @type {(kind: string, items: Child[]) => Node} */
 const list = (kind, items) => h(kind, ...items.map((item) => item && h("li", item)));
 
-/** @type {(head: string[], rows: Child[][]) => Node} */
-const table = (head, rows) =>
-  h("table",
-    h("thead", h("tr", ...head.map((key) => h("th", { scope: "col" }, say(key))))),
-    h("tbody", ...rows.map(([name, text]) => h("tr", h("th", { scope: "row" }, name), h("td", text)))));
-
 /** @type {(key: string, click: () => void, kind?: string) => HTMLElement} */
 const button = (key, click, kind = "button") => h(kind, { type: "button", click }, say(key));
 
@@ -64,19 +52,21 @@ export function title(scene) {
 function contact(scene) {
   const found = own(scene, "contact");
   const { text = "" } = found;
-  const href = /^https:\/\/\S+$/.test(text) ? text : /^\S+@\S+\.\S+$/.test(text) && `mailto:${text}`;
+  const href = /^\S+@\S+\.\S+$/.test(text) && `mailto:${text}`;
   return text && h("p.quiet", say("contact"), " ", spoken(href ? "a" : "span", found, { href }));
 }
 
-/** The switch of languages. @type {(offered: string[], pick: (each: string) => void) => Node} */
+/** The switch of languages. @type {(offered: Choice[], pick: (each: Choice) => void) => Node} */
 export const languages = (offered, pick) =>
-  h("div", { role: "group", "aria-label": say("languages") }, ...offered.map((each) =>
-    h("button", { lang: each, "aria-pressed": `${each === language}`, click: () => pick(each) }, named(each))));
+  h("div", { role: "group", "aria-label": say("languages") }, ...offered.map((each) => {
+    const { language: lang } = each;
+    return h("button", { lang, "aria-pressed": lang === language || "false", click: () => pick(each) }, named(lang));
+  }));
 
 /** What an epsilon means. @type {(key: string, epsilon: number, n?: number) => string} */
 const meaning = (key, epsilon, n = 1) =>
   say(key, { n, factor: bound(Math.exp(epsilon)), epsilon: bound(epsilon) }) +
-  (epsilon >= WEAK ? ` ${say("weak")}` : "");
+  (epsilon >= 10 ? ` ${say("weak")}` : "");
 
 /** A hundred people, some of them in color. @type {(some: number, key: string) => Node} */
 function people(some, key) {
@@ -93,8 +83,7 @@ function protection({ mechanism, categories, epsilon }) {
   const odds = mechanism.odds();
   const shares = [odds.same, odds.other, odds.window / odds.outputs];
   const [same, other, n] = shares.map((share) => Math.round(100 * share));
-  const name = Object.entries(PARTS).find(([, part]) => Math.abs(100 * part - n) < 2)?.[0];
-  const part = say(`part_${name ?? "percent"}`, { n });
+  const part = say(n === 33 || n === 34 ? "part_third" : "part_percent", { n });
   return h("details",
     p("protection", {}, "summary"),
     p(categories ? "odds_words" : "odds_number", { same, other, part }),
@@ -111,7 +100,7 @@ const skipping = (question, keys) =>
   question.missing !== null &&
   h("label.choice", input(keys), p("skip", { answer: question.shown(question.missing) }, "span"));
 
-/** @type {(question: Question) => Child[]} */
+/** @type {Entry} */
 function numberEntry(question) {
   const { id, bounds: { low, high } } = question;
   const echo = h("p.quiet.echo");
@@ -145,7 +134,7 @@ function numberEntry(question) {
   ];
 }
 
-/** @type {(question: Question) => Child[]} */
+/** @type {Entry} */
 function wordEntry(question) {
   const { id, categories = [] } = question;
   const radio = (/** @type {string} */ typed, skipped = false) => ({
@@ -197,7 +186,7 @@ export function form(scene, done) {
   const { invited, closes } = survey;
   const facts = groups.map((value, at) => `${survey.groups[at]}: ${value}`).join(", ");
   const sum = questions.reduce((total, { epsilon }) => total + epsilon, 0);
-  const summary = h("div.summary", { role: "alert", tabindex: -1, hidden: true });
+  const summary = h("div.card.summary", { role: "alert", tabindex: -1, hidden: true });
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     const wrong = questions.filter(isWrong);
@@ -215,12 +204,8 @@ export function form(scene, done) {
     spoken("p.intro", own(scene, "intro")),
     closes && p("closes", { date: date(closes) }, "p.quiet"),
     contact(scene),
-    card("who_title", p("process"), table(["who", "sees"], [
-      [say("who_you"), say("sees_you")],
-      [say("who_owner"), say(invited ? "sees_owner" : "sees_owner_open")],
-      [say("who_intruder"), say("sees_intruder")],
-      [say("who_reader"), say("sees_reader")],
-    ])),
+    card("who_title", p("process"), h("table", ...["you", invited ? "owner" : "anybody", "intruder", "reader"].map((who) =>
+      h("tr", h("th", { scope: "row" }, say(`who_${who}`)), p(`sees_${who}`, {}, "td"))))),
     h("form", { novalidate: true, submit },
       summary,
       ...questions.map(asked),
@@ -243,13 +228,14 @@ export function review({ questions, lasting }, send, back) {
   const rows = questions.flatMap((question) => {
     const found = question.read();
     if (!("answer" in found)) return [];
-    const { low, high } = question.bounds;
-    const limit = typeof found.answer === "number" && Math.min(Math.max(found.answer, low), high);
-    const beyond = typeof limit === "number" && limit !== found.answer && // what it counts as
-      p(limit === low ? "below_counts" : "above_counts", { limit: question.shown(limit) }, "p.quiet");
     const key = question.skipped ? "skipped" : question.categories ? "chosen" : "entered";
-    const answer = p(key, { answer: question.shown(found.answer) }, "strong");
-    return [spoken("dt", question.asked), h("dd", answer, beyond)];
+    const limit = question.counted(found.answer);
+    return [
+      spoken("dt", question.asked),
+      h("dd",
+        p(key, { answer: question.shown(found.answer) }, "strong"),
+        limit !== found.answer && p("beyond", { limit: question.shown(limit) }, "p.quiet")),
+    ];
   });
   const sending = button("send", () => {
     sending.setAttribute("disabled", ""); // of two clicks one counts
@@ -273,13 +259,6 @@ export function review({ questions, lasting }, send, back) {
 export function sent(scene, body, now) {
   const [top, text, below, left] = [heading(""), h("div"), h("div"), h("h2")];
   const panel = h("div.panel", { role: "status" }, top, text);
-  const rows = scene.questions.map((question) => {
-    const report = JSON.parse(body).reports[question.fields.name];
-    const word = question.categories?.[report];
-    const values = { report: number(report), last: number(question.mechanism.outputs - 1) };
-    const reads = word ? say("report_word", { ...values, word: question.shown(word) }) : say("report_number", values);
-    return [spoken("span", question.asked), reads];
-  });
   const told = (/** @type {State} */ state) => {
     const before = panel.dataset.state;
     // Attempts are not announced one by one: screen readers read whatever changes.
@@ -299,11 +278,7 @@ export function sent(scene, body, now) {
   const nodes = [
     panel,
     below,
-    h("section.card",
-      left,
-      h("pre", body),
-      table(["question", "report"], rows),
-      h("details", p("parts", {}, "summary"), list("ul", parts))),
+    h("section.card", left, h("pre", body), list("ul", parts)),
     contact(scene),
   ];
   return { nodes, told };

@@ -1,13 +1,11 @@
-// @ts-check
 /** The page's language: its sentences, the survey's texts, numbers and dates.
- * @import { Choice, Text } from "./types.d.ts" */
+ * @import { Choice, Keys, Text } from "./types.d.ts" */
 
 /** Around a survey in a language that the page does not have. */
 const FALLBACK = "en";
-const KEY = "confide/language";
 
-/** The hash of every file, from index.html. A new file of texts is found once `make web` has
- * written its hash. @type {Record<string, string>} */
+/** The hash of every file, from index.html: `make web` puts new texts there, and they are offered.
+ * @type {Keys} */
 const HASHES = JSON.parse(document.querySelector("[type=importmap]")?.textContent ?? "").integrity;
 
 /** @type {(language: string) => string} */
@@ -15,34 +13,22 @@ const base = (language) => language.split("-")[0];
 
 /** Those of some languages that the page has. @type {(languages: readonly string[]) => Choice[]} */
 export function choices(languages) {
-  const found = languages.flatMap((language) =>
-    [language, base(language)]
-      .map((name) => ({ language, file: `./texts/${name}.json` }))
-      .filter(({ file }) => file in HASHES)
-      .slice(0, 1));
+  const found = languages.flatMap((language) => {
+    const files = [language, base(language)].map((name) => `./texts/${name}.json`);
+    const file = files.find((each) => each in HASHES);
+    return file ? [{ language, file }] : [];
+  });
   return found.length ? found : choices([FALLBACK]);
 }
 
-/** What was chosen in this tab, else what the browser asks for, else the first.
- * @type {(offered: Choice[]) => Choice} */
+/** What the browser asks for, else the first. @type {(offered: Choice[]) => Choice} */
 export function preferred(offered) {
-  for (const wanted of [chosen(), ...navigator.languages])
+  for (const wanted of navigator.languages)
     for (const same of [String, base]) {
       const found = offered.find(({ language }) => same(language) === same(wanted));
       if (found) return found;
     }
   return offered[0];
-}
-
-/** The language that was chosen in this tab; another one, if it is given.
- * @type {(language?: string) => string} */
-export function chosen(language) {
-  try {
-    if (language) sessionStorage.setItem(KEY, language);
-    return sessionStorage.getItem(KEY) ?? "";
-  } catch {
-    return ""; // storage is blocked
-  }
 }
 
 /** What the page speaks now. */
@@ -58,20 +44,17 @@ export async function speak(choice) {
 }
 
 /** A sentence of the page, with values in place of {names}.
- * @type {(key: string, values?: Record<string, string | number>) => string} */
+ * @type {(key: string, values?: Keys) => string} */
 export const say = (key, values = {}) =>
-  sentences[key].replace(/\{(\w+)\}/g, (_, name) => String(values[name]));
+  sentences[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
-/** @type {(value: number, options?: Intl.NumberFormatOptions) => string} */
+/** @type {(value: number, options?: object) => string} */
 export const number = (value, options) =>
   value.toLocaleString(language, { maximumFractionDigits: 20, ...options });
 
-/** Three digits, rounded up: a bound must not look smaller than it is.
- * @type {(value: number) => string} */
-export function bound(value) {
-  const unit = 10 ** (Math.floor(Math.log10(value)) - 2);
-  return number(Number((Math.ceil(value / unit - 1e-9) * unit).toPrecision(3)));
-}
+/** A bound must not look smaller than it is; 0.1 + 0.2 is 0.3. @type {(value: number) => string} */
+export const bound = (value) =>
+  number(Number(value.toPrecision(12)), { maximumSignificantDigits: 3, roundingMode: "ceil" });
 
 /** @type {(moment: string) => string} */
 export const date = (moment) =>
@@ -82,7 +65,7 @@ export const named = (language) =>
   new Intl.DisplayNames([language], { type: "language" }).of(language);
 
 /** A text of the survey or of a question: translated, or in the survey's own language.
- * @type {(fields: Record<string, any>, key: string, own: string) => Text} */
+ * @type {(fields: Keys, key: string, own: string) => Text} */
 export function textOf(fields, key, own) {
   const translated = language !== own && fields[`${key}_${language}`];
   return translated ? { text: translated, language } : { text: fields[key], language: own };

@@ -26,6 +26,9 @@ APPLICATION = int.from_bytes(b"cnfs")
 """In the head of the file; ledgers have another one."""
 VERSION = 1
 """Of the tables."""
+MAGIC, HEAD = b"SQLite format 3\x00", 100
+"""How a file of SQLite begins, and the length of its head, in which these are numbers of ours."""
+VERSION_AT, APPLICATION_AT = slice(60, 64), slice(68, 72)
 SCHEMA = (
     """CREATE TABLE survey (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -446,7 +449,27 @@ class SqliteStore(Store):
                 "one that others can use",
                 "Take it back with chmod 600.",
             )
+        self._check_head()
         return True
+
+    def _check_head(self) -> None:
+        """Refuse what is no store of this version, before SQLite writes anything to it."""
+        try:
+            with self._path.open("rb") as file:
+                head = file.read(HEAD)
+        except OSError:
+            raise InvalidInput(f"a store at {self._name}", "one that cannot be read") from None
+        if len(head) < HEAD or not head.startswith(MAGIC):
+            raise self._damaged()
+        if int.from_bytes(head[APPLICATION_AT]) != APPLICATION:
+            raise InvalidInput(f"a store at {self._name}", "an SQLite file of something else")
+        version = int.from_bytes(head[VERSION_AT])
+        if version != VERSION:
+            raise InvalidInput(
+                f"a store of version {VERSION} at {self._name}",
+                f"version {version}",
+                f"{'A newer' if version > VERSION else 'An older'} confide made it.",
+            )
 
     @property
     def _draft(self) -> str:
@@ -463,16 +486,7 @@ class SqliteStore(Store):
         return self._path.lstat().st_nlink > 1
 
     def _own(self, run: Run) -> None:
-        """Refuse what is no store of this version: a trigger, say, would change what is stored."""
-        if run("PRAGMA application_id") != [(APPLICATION,)]:
-            raise InvalidInput(f"a store at {self._name}", "an SQLite file of something else")
-        ((version,),) = run("PRAGMA user_version")
-        if version != VERSION:
-            raise InvalidInput(
-                f"a store of version {VERSION} at {self._name}",
-                f"version {version}",
-                f"{'A newer' if version > VERSION else 'An older'} confide made it.",
-            )
+        """Refuse other tables and so on: a trigger, say, would change what is stored."""
         tables = run("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
         if sorted(tables) != sorted((table,) for table in SCHEMA):
             raise InvalidInput(
