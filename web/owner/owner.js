@@ -133,8 +133,9 @@ function meter(host, share, name) {
 
 /** How long the survey still runs, and who has not answered. @type {(state: State) => string} */
 function deadline({ closed, closes, now, rate, waiting }) {
-  const parts = rate === null ? [] : [`${percent(rate)} response rate`];
-  if (waiting) parts.push(`${whole(waiting)} have not answered${closed ? "" : " yet"}`);
+  // Rounded down: all have answered when all have.
+  const parts = rate === null ? [] : [`${percent(Math.floor(1000 * rate + 1e-9) / 1000)} response rate`];
+  if (waiting) parts.push(`${whole(waiting)} ${waiting === 1 ? "has" : "have"} not answered${closed ? "" : " yet"}`);
   if (closed) parts.push("the survey has ended");
   else if (closes) {
     const minutes = Math.floor((Date.parse(closes) - Date.parse(now)) / 60_000);
@@ -165,8 +166,8 @@ function pulse(state, latest) {
   by("pulse").textContent = !latest.number ? "The first estimate is being made"
     : newer > 0 ? `Estimated from ${whole(latest.reports)} reports, ${whole(newer)} newer on their way`
       : `Estimated from all ${whole(latest.reports)} reports`;
-  by("caution").textContent = latest.fault || (final ? "" : "Results move until the survey closes. Whoever stops when they look right will be wrong more often than the intervals say: decide the end beforehand."
-    + (latest.quick && latest.number ? " Intervals get their full precision at the end." : ""));
+  by("caution").textContent = latest.fault || (final ? "" : "Results change until the survey closes. Fix the end beforehand: stopping when a result looks good makes the intervals miss more often than they say."
+    + (latest.quick && latest.number ? " While reports come in, intervals are made quickly and may be wider than they will be in the end." : ""));
 }
 
 /** Buttons that choose whom to compare. @param {State} state */
@@ -247,7 +248,7 @@ by("export").addEventListener("click", () => perform("export", async () => {
   const early = !state?.closed;
   if (early && !await confirmed(
     "Export before the end?",
-    "The difference between this export and a later one is the noisy reports of those who answered in between. If that is one person, it is that person's report, with the group it came from. Epsilon still protects the answer, but nobody else hides it.",
+    "This export and a later one differ by the noisy reports of those who answered in between. If that is one person, both together give that person's report away, with its groups. The noise still protects the answer, but the report is no longer one among many.",
     "export", "Export anyway",
   )) return "";
   const blob = await api.reports(early);

@@ -264,14 +264,18 @@ export class DensityPicture extends Picture {
       inner.push(node("text", { class: "told", x: room ? high + 10 : low - 10, y: middle + 4.5, "text-anchor": room ? "start" : "end" }, mark.text));
     });
     inner.push(node("line", { class: "axis", x1: 0, x2: width, y1: bottom, y2: bottom }));
-    places.forEach((at, number) => {
-      const last = number === places.length - 1;
-      const text = `${format(at)}${last && axis.unit ? ` ${axis.unit}` : ""}`;
-      const here = x(place(at));
-      const anchor = here < 24 ? "start" : here > width - 4 * text.length ? "end" : "middle";
+    // From right to left, so that the last one keeps its unit and none runs into the next.
+    let free = Infinity;
+    for (const at of [...places].reverse()) {
+      const text = `${format(at)}${free === Infinity && axis.unit ? ` ${axis.unit}` : ""}`;
+      const here = x(place(at)), wide = 7.5 * text.length;
+      const anchor = here < wide / 2 ? "start" : here > width - wide / 2 ? "end" : "middle";
+      const left = here - wide * { start: 0, middle: 0.5, end: 1 }[anchor];
       inner.push(node("line", { class: "axis", x1: here, x2: here, y1: bottom, y2: bottom + 5 }));
+      if (left + wide + 8 > free) continue;
       inner.push(node("text", { class: "tick", x: here, y: bottom + 19, "text-anchor": anchor }, text));
-    });
+      free = left;
+    }
     if (this.pointed !== null && series.length === 1) {
       const here = x(this.pointed);
       const value = valuer(axis)(this.pointed);

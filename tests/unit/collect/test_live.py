@@ -150,11 +150,11 @@ def test_one_at_a_time_and_always_the_last_finished_one(collected: Any) -> None:
         await settled()
         collected.add(10, seed=3)
         for _ in range(5):
-            # Time goes on, reports come in, and nothing else is begun.
+            # Reports come in, and nothing else is begun.
             assert (await live.latest()).number == 0
         assert len(slow.jobs) == 1
-        slow.may.release(2)
-        done = await until(live, lambda one: one.number == 2)
+        slow.may.release()
+        done = await until(live, lambda one: one.number == 1)
         # Those of the store when it was begun.
         assert done.reports == 100
 
@@ -182,6 +182,7 @@ def test_everybody_comes_first_and_groups_stay_until_theirs_are_there(
         assert (question["n"], question["groups"]) == (150, before)
         slow.may.release()
         whole = await until(live, lambda one: one.number == 4)
+        await settled()
         (north,) = json.loads(whole.results)["questions"][0]["groups"][0]["of"]
         assert (whole.whole, north["n"]) == (True, 150)
 
@@ -217,14 +218,41 @@ def test_the_next_one_waits_as_long_as_the_last_one_took(collected: Any, clock: 
         await live.latest()
         await settled()
         clock.now += 4
-        slow.may.release(2)
-        await until(live, lambda one: one.number == 2)
+        slow.may.release()
+        await until(live, lambda one: one.number == 1)
         await settled()
         collected.add(10, seed=3)
         clock.now += 3.9
         assert not (await live.latest()).estimating
         clock.now += 0.2
         assert (await live.latest()).estimating
+
+    stage(collected, play)
+
+
+def test_groups_wait_longer_than_everybody(collected: Any, clock: Clock) -> None:
+    collected.add(100)
+
+    async def play(live: Live, slow: Slow) -> None:
+        async def made(number: int, seconds: float) -> Latest:
+            await until(live, lambda one: one.estimating)
+            await settled()
+            clock.now += seconds
+            slow.may.release()
+            found = await until(live, lambda one: one.number == number)
+            await settled()
+            return found
+
+        assert not (await made(1, 1)).whole
+        clock.now += 1
+        assert (await made(2, 10)).whole
+        # From now on groups are not due for 30 seconds, and everybody is every two.
+        for number in range(3, 12):
+            collected.add(10, seed=number)
+            clock.now += 1.1
+            assert not (await made(number, 1)).whole
+        clock.now += 29
+        assert (await made(12, 10)).whole
 
     stage(collected, play)
 
