@@ -63,8 +63,10 @@ export class Kept {
 
   /** @param {{ survey: string, wording: string }} survey @param {string | null} token */
   static async of({ survey, wording }, token) {
-    const hash = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token ?? "open"));
-    return new Kept(`confide/${survey}/${wording}/${base64url(new Uint8Array(hash))}`);
+    // By the invitation alone: a changed survey must not draw again.
+    const name = new TextEncoder().encode(token ?? survey + wording);
+    const hash = await crypto.subtle.digest("SHA-256", name);
+    return new Kept(`confide/${base64url(new Uint8Array(hash))}`);
   }
 
   #store(key = this.key) {
@@ -119,7 +121,7 @@ export class Sender {
     if (upload.received) return this.told("received");
     this.told("sending");
     const { state, after } = await attempt(upload.body);
-    // Only this is over for good: a refused upload is sent again after a reload.
+    // A refused upload is sent again after a reload.
     if (state === "received") this.kept.write({ ...upload, received: true });
     this.told(state ?? "waiting");
     if (state) return;
