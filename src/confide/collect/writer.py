@@ -57,6 +57,7 @@ class Writer:
         self._inbox: queue.SimpleQueue[_Wish | None] = queue.SimpleQueue()
         self._door = threading.Lock()
         self._ended = False
+        self._trouble = ""
         self._thread = threading.Thread(target=self._run, name="confide writer", daemon=True)
         self._thread.start()
 
@@ -122,16 +123,23 @@ class Writer:
         except Exception as error:
             LOG.error("Tidying the store failed: %s.", type(error).__name__)
 
+    def _complain(self, trouble: str) -> None:
+        """Log what is wrong when it begins, and when it ends, but not for every batch."""
+        if trouble != self._trouble:
+            LOG.error("%s", trouble or "Reports are stored again.")
+            self._trouble = trouble
+
     def _store(self, batch: list[_Wish]) -> None:
         answers: list[Outcome | Unavailable]
         try:
             answers = [*self.store.put([wish.entry for wish in batch])]
+            self._complain("")
         except Unavailable as error:
-            LOG.error("%s", error)
+            self._complain(str(error))
             answers = [error] * len(batch)
         except Exception as error:
             # The thread must live, every waiting device is told, and a message may quote a report.
-            LOG.error("Storing reports failed: %s.", type(error).__name__)
+            self._complain(f"Storing reports failed: {type(error).__name__}.")
             answers = [Unavailable("The store failed.")] * len(batch)
         self.batches += 1
         self.uploads += len(batch)
