@@ -14,7 +14,7 @@ export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
 NAME ?=
 
-.PHONY: demo test test-spark test-browser test-lowest test-newest lint web web-check bench evidence fuzz docs upgrade clean
+.PHONY: demo test test-spark test-browser test-lowest test-newest lint web web-check bench evidence fuzz docs upgrade clean screenshots
 
 demo: .venv/ready
 	$(BIN)/confide demo
@@ -34,6 +34,10 @@ test-browser: .venv/browser web-check
 # Writes the hashes of the page's files into its index.html, after any of them has changed.
 web: .venv/ready
 	$(BIN)/python -m web.integrity
+
+# Pictures of the pages, taken of the demo as it runs.
+screenshots: .venv/browser
+	$(BIN)/python docs/screenshots.py
 
 web-check: web/node_modules/ready
 	cd web && npm run --silent check
