@@ -684,7 +684,9 @@ def test_the_page_names_every_verb_and_key(
         "audit": ["audit survey.toml --n 1000"],
         "demo": ["demo --n 2000"],
     }
-    assert set(commands) == {
+    # Those of the collector need a service: tests/cli/test_collect.py.
+    collector = {"serve", "invite", "export", "answer", "verify"}
+    assert set(commands) | collector == {
         command.callback.__name__ for command in program(*VERBS).registered_commands
     }
     counts = Counts.of(RandomizedResponse(["no", "yes"], epsilon=2.0).privatize(["no"] * 50))
