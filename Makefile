@@ -16,7 +16,7 @@ export OMP_NUM_THREADS = 1
 unexport PYTHONDONTWRITEBYTECODE
 NAME ?=
 
-.PHONY: demo test test-spark test-lowest test-newest lint bench evidence fuzz docs upgrade clean
+.PHONY: demo test test-spark test-browser test-lowest test-newest lint web-check bench evidence fuzz docs upgrade clean
 
 demo: .venv/ready
 	$(BIN)/confide demo
@@ -26,6 +26,15 @@ test: .venv/ready lint
 
 test-spark: .venv-spark/ready
 	$(SPARK)/python -m pytest tests/spark
+
+# The device in JavaScript in Chromium, after its types and its tests in Node.
+test-browser: .venv/browser web-check
+	@for name in $${CHROMIUM:-chromium chromium-browser google-chrome}; do command -v $$name > /dev/null && exit; done; \
+		test "$$(id -u)" != 0 || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; }
+	$(BIN)/python -m pytest tests/browser
+
+web-check: web/node_modules/ready
+	cd web && npm run --silent check
 
 # The oldest release of everything that pyproject.toml allows, and the newest Python.
 test-lowest: .venv-lowest/ready
@@ -59,6 +68,14 @@ docs: .venv-docs/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e '.[all]'
 	touch $@
 
+.venv/browser: .venv/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group browser
+	touch $@
+
+web/node_modules/ready: web/package.json web/package-lock.json
+	cd web && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
 .venv-spark/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-spark
 	$(SPARK)/python -m pip install --quiet --disable-pip-version-check --upgrade pip -c constraints.txt
@@ -89,11 +106,11 @@ upgrade:
 	rm -rf .venv .venv-spark
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --group dev -e '.[all]'
+	$(BIN)/python -m pip install --quiet --group dev --group browser -e '.[all]'
 	$(BIN)/python -m pip list --format=freeze --exclude-editable | grep -v '^setuptools==' > constraints.txt
 	touch .venv/ready
 	$(MAKE) .venv-spark/ready
 	$(SPARK)/python -m pip list --format=freeze --exclude-editable | grep -v '^setuptools==' | LC_ALL=C sort -uf - constraints.txt -o constraints.txt
 
 clean:
-	rm -rf .venv .venv-spark .venv-docs .venv-lowest .venv-newest site build dist .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-spark .venv-docs .venv-lowest .venv-newest web/node_modules site build dist .mypy_cache .ruff_cache .import_linter_cache

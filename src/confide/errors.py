@@ -12,6 +12,8 @@
     │       ├── BadType            its type cannot hold what is wanted
     │       └── BadRows            some of its cells cannot be used
     ├── Unsupported      the method cannot do this; the message names the one that can
+    ├── Refused          a collector cannot take an upload; it has the HTTP status that says so
+    ├── Unavailable      a store of reports cannot be used now, but perhaps later
     └── MissingExtra     an optional dependency is not installed (also an ImportError)
     ConfideWarning       the result is valid, under conditions that are worth a look
     ├── Implausible      counts that no values could have given; the command line refuses them

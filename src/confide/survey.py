@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from confide import tables
 from confide.questions import Questionnaire
 from confide.summaries import Summaries
 from confide.tables.jobs import Paths, Progress
 from confide.tables.pairs import Pair
+
+if TYPE_CHECKING:
+    from confide.results import Results
 
 __all__ = ["Survey"]
 
@@ -72,6 +76,18 @@ class Survey(Questionnaire):
             invalid=invalid,
             progress=progress,
         )
+
+    def estimate(
+        self, summaries: Summaries, *, level: float = 0.95, least: int | None = None
+    ) -> Results:
+        """Estimate every question, for all respondents and for each public group.
+
+        The parameters are those of `confide.results.estimate`.
+        """
+        # Estimators need scipy, which counting does without.
+        from confide.results import estimate
+
+        return estimate(self, summaries, level=level, least=least)
 
     def pair(
         self,

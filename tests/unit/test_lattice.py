@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from confide.errors import InvalidInput
-from confide.lattice import Categories, Lattice
+from confide.lattice import LN2, SQRT2, Categories, Lattice, portable_log
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 3000), st.floats(-2e6, 2e6))
@@ -24,6 +26,42 @@ def test_log_cells_have_equal_ratios() -> None:
     np.testing.assert_allclose(lattice.centers, [5.5, 55, 550])
     np.testing.assert_allclose(lattice.position([0, 1, 2]), lattice.centers)
     assert lattice.index([5, 50, 500]).tolist() == [0, 1, 2]
+
+
+def plain_log(number: float) -> float:
+    """The steps of docs/porting.md, one number at a time."""
+    exponent = 0
+    while number >= SQRT2:
+        number /= 2
+        exponent += 1
+    s = (number - 1) / (number + 1)
+    series = 0.0
+    for odd in range(23, 0, -2):
+        series = series * (s * s) + 1 / odd
+    return exponent * LN2 + 2 * s * series
+
+
+@pytest.mark.parametrize("most", [1e-9, 0.3, 0.7, 12, 690])
+def test_the_portable_logarithm(most: float) -> None:
+    numbers = np.exp(np.random.default_rng(1).uniform(0, most, 2000))
+    found = portable_log(numbers)
+    right = np.array([math.log(number) for number in numbers])
+    assert (np.abs(found - right) <= 4 * np.spacing(right)).all()
+    assert found.tolist() == [plain_log(number) for number in numbers.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "size"), [(1, 1000, 3), (0.01, 1e6, 1024), (1e-149, 1e149, 64), (3, 3.1, 4096)]
+)
+def test_log_cells_are_those_of_the_portable_logarithm(low: float, high: float, size: int) -> None:
+    lattice = Lattice(low=low, high=high, size=size, scale="log")
+    edges = lattice.edges
+    random = np.exp(np.random.default_rng(1).uniform(math.log(low), math.log(high), 5000))
+    beside = [np.nextafter(edges, way) for way in (-np.inf, np.inf)]
+    values = np.clip(np.concatenate([edges, *beside, random]), low, high)
+    whole = plain_log(high / low)
+    cells = [math.trunc(min(plain_log(v / low) / whole * size, size - 1)) for v in values.tolist()]
+    assert lattice.index(values).tolist() == cells
 
 
 def test_index_does_not_depend_on_the_batch() -> None:

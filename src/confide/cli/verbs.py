@@ -7,6 +7,20 @@ VERBS = {
         "demo",
         "Privatize the pay of a made-up company, recover its density, compare with the truth.",
     ),
+    "serve": (
+        "serve",
+        "Serve a survey: a page on which people answer, and a dashboard on which you watch.",
+    ),
+    "invite": ("invite", "Make one invitation for each person, and write their links into a file."),
+    "export": ("export", "Write the reports of a survey into a file, in random order."),
+    "answer": (
+        "answer",
+        "Answer a survey on the terminal: noise is added here, and only noisy reports are sent.",
+    ),
+    "verify": (
+        "answer",
+        "Compare every file that a collector serves with this package, and its survey with a file.",
+    ),
     "privatize": (
         "privatize",
         "Turn values into private reports, in random order, with randomness of the system's own.",
@@ -48,6 +62,11 @@ VERBS = {
 }
 """The verbs in the order of their help: the module of each, and what it does."""
 EXAMPLES = {
+    "serve": "confide serve survey.toml",
+    "invite": "confide invite survey.toml -n 500 --url https://survey.example.org -o links.csv",
+    "export": "confide export survey.toml -o reports.parquet",
+    "answer": "confide answer https://survey.example.org/#...",
+    "verify": "confide verify https://survey.example.org survey.toml",
     "privatize": "confide privatize survey.toml values.csv -o reports.parquet",
     "summarize": "confide summarize survey.toml reports.parquet -o counts.json",
     "merge": "confide merge a.json b.json -o all.json",

@@ -9,7 +9,7 @@ import hmac
 import json
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -198,8 +198,3 @@ def split_link(text: str) -> tuple[str, str]:
     """The address and the token of a link."""
     url, _, token = text.partition("#")
     return checked_url(url), token
-
-
-def groups_of(row: Mapping[str, Any], survey: Questionnaire) -> tuple[str, ...]:
-    """The groups of a person in a table of people."""
-    return tuple(str(row[name]) for name in survey.groups)

@@ -1,4 +1,4 @@
-"""The service that respondents meet: the page, the survey as data, and one place to send reports."""
+"""The service for respondents: the page, the survey as data, and one place to send reports."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def app(desk: Desk) -> ASGIApp:
         Route("/reports", desk.take, methods=["POST"]),
         Route("/survey.json", desk.survey, methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
-        *(Route(path, _served(file), methods=["GET"]) for path, file in files.items()),
+        *(Route(path, served(file), methods=["GET"]) for path, file in files.items()),
     ]
     inline = static.import_map_hash(files["/"].data)
     return Guarded(Starlette(routes=routes), headers(inline))
@@ -144,7 +144,9 @@ async def _body(request: Request) -> bytes:
     return data
 
 
-def _served(file: static.File) -> Callable[[Request], Any]:
+def served(file: static.File) -> Callable[[Request], Any]:
+    """An endpoint that answers with a file."""
+
     async def serve(_: Request) -> Response:
         return Response(file.data, media_type=file.kind)
 

@@ -10,10 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from confide import _checks
 from confide.collect.invitations import Invitation, Signer
-from confide.errors import ConfideError, InvalidInput
+from confide.errors import ConfideError, InvalidInput, Mismatch
 from confide.files.paths import load_json
-from confide.questions import Questionnaire
+from confide.mechanisms import register
+from confide.questions import Question, Questionnaire
+from confide.questions.question import SHOWN, labels_of
+from confide.questions.questionnaire import TEXTS
+from confide.questions.wording import Wording, base
 
 VERSION = 1
 """Of the protocol; a device and a collector of two versions refuse each other."""
@@ -100,6 +105,47 @@ def described(survey: Questionnaire, *, invited: bool = True) -> dict[str, Any]:
             for name, question in survey.questions.items()
         ],
     }
+
+
+def survey_of(fields: Any) -> Questionnaire:
+    """The survey that `described` wrote, checked against the names that it gives itself.
+
+    A device trusts nothing that it is sent: mechanisms whose stated weights are not those of their
+    epsilon are refused, and so are names that do not fit the rest.
+    """
+    if not isinstance(fields, Mapping) or fields.get("confide") != "survey":
+        raise InvalidInput("a survey of a confide collector", "something else")
+    if fields.get("version") != VERSION:
+        raise InvalidInput(
+            f"version {VERSION} of the protocol",
+            f"version {_checks.shown(fields.get('version'))}",
+            "Install the release of confide that the collector runs.",
+        )
+    questions = {}
+    given = fields.get("questions")
+    for each in given if isinstance(given, list) else ():
+        if not isinstance(each, Mapping) or not isinstance(each.get("name"), str):
+            raise InvalidInput("questions with a name", _checks.shown(each))
+        mechanism = register.from_dict(each.get("mechanism"))  # type: ignore[arg-type]
+        words = {key: each[key] for key in each if base(key)[0] in SHOWN}
+        questions[each["name"]] = Question(
+            mechanism, each.get("missing"), wording=Wording.read(words, labels_of(mechanism))
+        )
+    texts = {key: fields[key] for key in fields if base(key)[0] in TEXTS}
+    survey = Questionnaire(
+        questions,
+        wording=Wording.read(texts),
+        language=fields.get("language", "en"),
+        groups=fields.get("groups", ()),
+        closes=fields.get("closes"),
+    )
+    if (survey.fingerprint, survey.worded) != (fields.get("survey"), fields.get("wording")):
+        raise Mismatch(
+            "a survey that has the names it gives itself",
+            "another one",
+            "Nothing was drawn. The collector runs another release of confide, or was changed.",
+        )
+    return survey
 
 
 def body(

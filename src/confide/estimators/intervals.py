@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from scipy.special import chdtri, stdtrit
 from confide import _checks
 from confide._types import Floats
 from confide.errors import InvalidInput
-from confide.estimators.profile import NODES, Profile, bins_for
+from confide.estimators.profile import MOST_BINS, NODES, Profile, bins_for
 from confide.lattice import Lattice
 from confide.mechanisms.laws import Law
 from confide.summaries import Counts
@@ -174,6 +174,7 @@ def _cross(
 
 
 WINDOW = 64
+QUICK = 48
 KEPT = 4096
 MOST = 1e8
 """Respondents at most in a test: beyond, doubles cannot tell likelihoods apart."""
@@ -196,6 +197,10 @@ class Intervals:
     size
         Cells inside which values are taken to be spread evenly: at most so many, by default those
         of the lattice up to 1024. Fewer give narrower intervals, at the price of that assumption.
+    bins
+        Bins that reports are gathered into, at most; by default so many that they lose little.
+        Fewer make intervals of quantiles wider and sooner there. They cover as the others do: the
+        law of binned reports is exact.
 
     Notes
     -----
@@ -225,6 +230,7 @@ class Intervals:
 
     counts: Counts
     size: int = NODES
+    bins: int = MOST_BINS
     _kept: dict[tuple[str, float, float], list[float]] = field(
         init=False, repr=False, default_factory=dict
     )
@@ -244,9 +250,18 @@ class Intervals:
         assert isinstance(lattice, Lattice)
         return lattice
 
+    def quick(self) -> Intervals:
+        """Intervals that take a third of the time or less, and are wider where n is large.
+
+        With 48 bins of reports in place of 96 to 320 the quartiles of a square wave on 1,024 cells
+        take half a second. Their intervals are hardly wider up to 50,000 respondents at epsilon 1,
+        twice as wide with 5,000 at epsilon 4, four times with a million.
+        """
+        return replace(self, bins=QUICK)
+
     @cached_property
     def _profile(self) -> Profile:
-        bins = bins_for(self.counts.effective_n)
+        bins = min(bins_for(self.counts.effective_n), self.bins)
         return Profile(self.counts.mechanism.law, nodes=self.size, bins=bins)
 
     def _binned(self, profile: Profile) -> Floats:
@@ -371,7 +386,7 @@ class Intervals:
 
     @cached_property
     def _window(self) -> tuple[Profile, Floats]:
-        bins = 2 * bins_for(self.counts.effective_n) // 3
+        bins = 2 * min(bins_for(self.counts.effective_n), self.bins) // 3
         profile = Profile(self.counts.mechanism.law, nodes=WINDOW, bins=bins)
         return profile, self._binned(profile)
 

@@ -157,6 +157,10 @@ class Question:
                 )
             missing = None
         mechanism = make.asked({key: fields[key] for key in own if key in fields})
-        axis = next(iter(mechanism.axes.values()))
-        words = axis.labels if isinstance(axis, Categories) else ()
-        return cls(mechanism, missing, wording=Wording.read(texts, words))
+        return cls(mechanism, missing, wording=Wording.read(texts, labels_of(mechanism)))
+
+
+def labels_of(mechanism: Mechanism) -> tuple[str, ...]:
+    """The categories of a question of words; none of a question that is a number."""
+    axis = next(iter(mechanism.axes.values()))
+    return axis.labels if isinstance(axis, Categories) else ()

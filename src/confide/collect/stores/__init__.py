@@ -1,1 +1,54 @@
 """Where reports are kept: a SQLite file or a PostgreSQL database, by one interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from confide import _checks
+from confide.collect.stores.identity import Identity
+from confide.collect.stores.postgres import SCHEMES, PostgresStore
+from confide.collect.stores.sqlite import SqliteStore
+from confide.collect.stores.store import Store
+from confide.questions import Questionnaire
+
+__all__ = ["Store", "opened"]
+
+
+def opened(
+    address: str | Path, survey: Questionnaire, *, create: bool, cap: int | None = None
+) -> Store:
+    """The store of a survey.
+
+    Parameters
+    ----------
+    address
+        The path of a file, or a PostgreSQL database: ``postgresql://user@host/database``. A
+        database can hold several stores, of which one is named after a ``#``:
+        ``postgresql://user@host/database#staff``.
+    survey
+        The survey. A store that was made for another one, or for another wording, is refused.
+    create
+        Make the store if there is none.
+    cap
+        For a survey that takes anybody, without invitations: how many it takes at most. A store
+        keeps the one it was made with.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> survey = Questionnaire.from_dict(
+    ...     {"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = opened(f"{folder.name}/answers.db", survey, create=True)
+    >>> store.invite([bytes(32)], {"": 1})
+    >>> store.status()
+    Status(closed=False, invited={'': 1}, answered={})
+    >>> store.shut()
+    >>> folder.cleanup()
+    """
+    if cap is not None:
+        cap = _checks.integer(1, cap=cap)
+    identity = Identity.of(survey, cap)
+    if str(address).startswith(SCHEMES):
+        return PostgresStore(str(address), identity, create=create)
+    return SqliteStore(Path(address), identity, create=create)

@@ -11,6 +11,9 @@ from typing import Any
 from confide.collect.wire import Entry
 from confide.errors import ConfideError
 
+Tallies = Mapping[str, Mapping[str, Mapping[int, int]]]
+"""How often each report came: cell -> question -> report -> count."""
+
 
 class Outcome(enum.Enum):
     """What became of an upload."""
@@ -60,9 +63,17 @@ class Store(ABC):
     the same store open.
     """
 
+    @property
+    @abstractmethod
+    def cap(self) -> int | None:
+        """How many a survey takes that takes anybody; None where invitations are needed."""
+
     @abstractmethod
     def invite(self, hashes: Sequence[bytes], cells: Mapping[str, int]) -> None:
-        """Admit one report for each hash of an invitation; ``cells`` says how many in each cell."""
+        """Admit one report for each hash of an invitation; ``cells`` says how many in each cell.
+
+        All of them are admitted or none.
+        """
 
     @abstractmethod
     def put(self, entries: Sequence[Entry]) -> list[Outcome]:
@@ -79,7 +90,7 @@ class Store(ABC):
         """How many were invited and how many have answered."""
 
     @abstractmethod
-    def tallies(self) -> Mapping[str, Mapping[str, Mapping[int, int]]]:
+    def tallies(self) -> Tallies:
         """How often each report came: cell -> question -> report -> count.
 
         Counts are kept beside the reports, and a call adds those that came since the last one, so
@@ -96,6 +107,10 @@ class Store(ABC):
     @abstractmethod
     def rows(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Cell and reports of every person, in an order that says nothing."""
+
+    @abstractmethod
+    def tidy(self) -> None:
+        """Wipe what the last uploads left beside the tables. A writer calls it when it has time."""
 
     @abstractmethod
     def shut(self) -> None:

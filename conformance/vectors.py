@@ -1,0 +1,224 @@
+"""The vectors: draws from given bytes, cells of given values, and specifications to refuse.
+
+Every line of a file is a JSON object of its own. The reports are made by confide's mechanisms, and
+the bytes by SHAKE-256 of a public text, so that the files can be made again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from confide.exact.enclosures import exp_floor
+from confide.exact.noise import ONE, laplace_parameter
+from confide.lattice import MAX_SIZE, Lattice
+from confide.mechanisms import Laplace, Mechanism, RandomizedResponse, SquareWave
+from conformance.tapes import drawn, public_bytes, split, with_bits, written
+
+FOLDER = Path(__file__).parent
+SEED = "confide conformance 1"
+SPARE = 64
+"""Bytes behind the words that are placed; what is not read is not written down."""
+
+
+def unit(size: int) -> Lattice:
+    return Lattice(low=0, high=1, size=size)
+
+
+def labels(size: int) -> list[str]:
+    return [f"word {at}" for at in range(size)]
+
+
+MECHANISMS: list[Mechanism] = [
+    SquareWave(Lattice(low=0, high=300_000, size=1024), epsilon=1.0),
+    SquareWave(Lattice(low=1, high=1e6, size=1024, scale="log"), epsilon=4.0),
+    SquareWave(unit(64), epsilon=0.1),
+    SquareWave(unit(8), epsilon=1.0),
+    SquareWave(unit(2), epsilon=3.0),
+    SquareWave(Lattice(low=-40, high=40, size=33), epsilon=20.0),
+    SquareWave(unit(16), epsilon=100.0),
+    Laplace(unit(256), epsilon=1.0),
+    Laplace(Lattice(low=0.5, high=90, size=1024, scale="log"), epsilon=0.1),
+    Laplace(unit(8), epsilon=0.5),
+    Laplace(unit(2), epsilon=0.3),
+    Laplace(unit(16), epsilon=30.0),
+    Laplace(unit(3), epsilon=100.0),
+    RandomizedResponse(["no", "yes"], epsilon=1.0),
+    RandomizedResponse(["nein", "vielleicht", "ja, übermäßig", "日本", "weiß nicht"], epsilon=0.7),
+    RandomizedResponse(labels(3), epsilon=25.0),
+    RandomizedResponse(labels(30), epsilon=2.0),
+    RandomizedResponse(labels(12), epsilon=100.0),
+]
+
+
+def draws() -> Iterator[dict[str, Any]]:
+    """Bytes, an index, the report, and how many words were read for it."""
+    for at, mechanism in enumerate(MECHANISMS):
+        for why, bits, starts in placed(mechanism, f"{SEED}/{at}"):
+            made, size = with_bits(mechanism, bits), mechanism.law.inputs[0]
+            seed = f"{SEED}/{at}/{why}"
+            fill = public_bytes(seed, SPARE * len(starts))
+            indices = (0, size - 1, *np.frombuffer(public_bytes(f"{seed}/i", 800), "<u4") % size)
+            rows = []
+            for row, start in enumerate(starts):
+                tape = written(start, bits) + fill[SPARE * row : SPARE * (row + 1)]
+                index = int(indices[row % len(indices)])
+                report, read = drawn(made, index, tape)
+                rows.append([tape[:read].hex(), index, report, read * 8 // bits])
+            yield {"why": why, "bits": bits, "spec": mechanism.to_dict(), "draws": rows}
+
+
+def placed(mechanism: Mechanism, seed: str) -> Iterator[tuple[str, int, list[list[int]]]]:
+    """Kinds of tapes: why, bits of a word, and the first words of each tape."""
+    yield "random words", 32, [[]] * 60
+    enclosure = mechanism.sampler.enclosure  # type: ignore[attr-defined]
+    for words, most, why in ((1, 16, "first"), (2, 8, "second"), (3, 4, "third")):
+        lower, upper = enclosure(32 * words)
+        starts = []
+        for k in chosen(mechanism, len(lower), most, f"{seed}/{words}"):
+            for number in sorted({lower[k] - 1, lower[k], upper[k], upper[k] + 1}):
+                if 0 <= number < 2 ** (32 * words):
+                    starts.append(split(number, 32, words))
+        yield f"{why} word at and beside thresholds", 32, starts
+    top = 2**32 - 1
+    yield "smallest and largest words", 32, [[0], [0, 0], *([top] * n for n in (1, 2, 3, 4, 5))]
+    yield "words of 16 bits", 16, [[], *([0xFFFF] * n for n in (1, 2)), *[[]] * 30]
+    # All 256 words where that is cheap, so that every threshold is met.
+    every = range(0, 256, 1 if len(lower) < 64 else 5)
+    yield "words of 8 bits", 8, [*([n] for n in every), [255, 255], [255, 255, 255]]
+
+
+def chosen(mechanism: Mechanism, thresholds: int, most: int, seed: str) -> list[int]:
+    """Thresholds to look at: the ends, where near and far reports meet, and others."""
+    middle = mechanism.to_dict().get("reach", thresholds // 4) * 2
+    random = np.frombuffer(public_bytes(f"{seed}/k", 4 * most), "<u4") % thresholds
+    first = [0, thresholds - 1, middle, middle + 1]
+    found = dict.fromkeys(k for k in (*first, *random.tolist()) if k < thresholds)
+    return list(found)[:most]
+
+
+LATTICES = [
+    Lattice(low=0, high=300_000, size=1024),
+    Lattice(low=-5.5, high=7.25, size=10),
+    Lattice(low=0.1, high=0.7, size=3),
+    Lattice(low=-1e150, high=1e150, size=7),
+    Lattice(low=0, high=1, size=2**16),
+    Lattice(low=1, high=1000, size=3, scale="log"),
+    Lattice(low=0.01, high=1e6, size=1024, scale="log"),
+    Lattice(low=1e-149, high=1e149, size=64, scale="log"),
+    Lattice(low=3, high=3.1, size=4096, scale="log"),
+    Lattice(low=0.7, high=1.1, size=100, scale="log"),
+]
+
+
+def indices() -> Iterator[dict[str, Any]]:
+    """Values and their cells: at edges, one float beside them, anywhere, and beyond the bounds."""
+    for at, lattice in enumerate(LATTICES):
+        some = sorted({lattice.size * k // 80 for k in range(81)})
+        edges = [place(lattice, Fraction(k, lattice.size)) for k in some]
+        random = np.frombuffer(public_bytes(f"{SEED}/values/{at}", 160), "<u4").tolist()
+        values = [
+            *edges,
+            *(math.nextafter(edge, -math.inf) for edge in edges),
+            *(math.nextafter(edge, math.inf) for edge in edges),
+            *(place(lattice, Fraction(word, 2**32)) for word in random),
+            *(0.0, -0.0, -1e308, 1e308, 5e-324, lattice.low, lattice.high),
+        ]
+        cells = lattice.index(values).tolist()
+        yield {"lattice": lattice.to_dict(), "values": values, "indices": cells}
+
+
+def place(lattice: Lattice, share: Fraction) -> float:
+    """The value at a share of the way from low to high, the same float on every machine."""
+    low, high = lattice.low, lattice.high
+    if lattice.scale == "linear":
+        return float(Fraction(low) + share * (Fraction(high) - Fraction(low)))
+    with localcontext(prec=50):
+        part = Decimal(share.numerator) / Decimal(share.denominator)
+        return float(Decimal(low) * (part * (Decimal(high) / Decimal(low)).ln()).exp())
+
+
+def refused() -> Iterator[dict[str, Any]]:
+    """Specifications that no device may draw for, above all noise that is weaker than declared."""
+    wave, laplace, response = (MECHANISMS[at].to_dict() for at in (0, 7, 14))
+    near, far = map(int, wave["weights"])
+    p = int(laplace["p"].partition("/")[0])
+    cells = wave["lattice"]
+    yield from (
+        {"why": why, "spec": spec}
+        for why, spec in [
+            ("near weight one too large", {**wave, "weights": [str(near + 1), str(far)]}),
+            ("far weight one too small", {**wave, "weights": [str(near), str(far - 1)]}),
+            ("weights of twice the epsilon", {**wave, "weights": ["8124046753", "1099511627"]}),
+            ("weights the wrong way round", {**wave, "weights": [str(far), str(near)]}),
+            ("weights of another epsilon", {**wave, "epsilon": 0.99}),
+            *((f"epsilon {x} by its float or its decimals, the larger", between(wave, x))
+              for x in (0.1, 0.3)),
+            ("words with a weight too large",
+             {**response, "weights": [str(2 * far + far // 50), str(far)]}),
+            ("p one too small", {**laplace, "p": f"{p - 1}/{ONE}"}),
+            ("p of a lattice with one cell fewer",
+             {**laplace, "p": f"{laplace_parameter(1.0, 254)}/{ONE}"}),
+            ("p of another epsilon", {**laplace, "epsilon": 0.999}),
+            ("p of the float, which is above a tenth",
+             {**Laplace(unit(2), epsilon=0.1).to_dict(),
+              "p": f"{laplace_parameter(Fraction(0.1), 1)}/{ONE}"}),
+            ("p of 1", {**laplace, "p": f"{ONE}/{ONE}"}),
+            ("p of 0", {**laplace, "p": f"0/{ONE}"}),
+            ("p over another denominator", {**laplace, "p": "1/2"}),
+            ("p as a number", {**laplace, "p": 0.999}),
+            *((f"weights {x!r}", {**wave, "weights": x})
+              for x in ([], ["2"], ["2", "1", "1"], ["-2", "-3"], ["2", "0"], ["2.5", "1"],
+                        [2988799921536, far], ["0x2b7e1516", "268435456"], None, "2,1")),
+            ("equal weights", {**wave, "weights": [str(far), str(far)]}),
+            ("weights that are too long to check", {**wave, "weights": ["1" * 65, "1" * 65]}),
+            *((f"epsilon {x!r}", {**wave, "epsilon": x})
+              for x in (0, -1, 101, "1", None, True, [1])),
+            *((f"reach {x!r}", {**wave, "reach": x}) for x in (-1, 1.5, "262", None, True, 1025)),
+            *((f"{key} {x!r}", {**wave, "lattice": {**cells, key: x}})
+              for key, x in [("low", None), ("low", "0"), ("low", 300_000), ("low", 1e6),
+                             ("low", -2e150), ("high", 1e151), ("high", True), ("size", 1),
+                             ("size", MAX_SIZE + 1), ("size", 10.5), ("size", "1024"),
+                             ("scale", "logarithmic"), ("scale", None), ("scale", "log"),
+                             ("shape", 1)]),
+            ("no lattice", {**wave, "lattice": None}),
+            ("lattice without a scale of its own",
+             {**wave, "lattice": {"low": 0, "high": 1, "size": 1024, "kind": "linear"}}),
+            ("another key", {**wave, "version": 2}),
+            ("no epsilon", {key: x for key, x in wave.items() if key != "epsilon"}),
+            *((f"mechanism {x!r}", {**wave, "mechanism": x})
+              for x in ("laplace", "square wave", "constructor", "__proto__", "", None, 3)),
+            *((f"categories {x!r}", {**response, "categories": x})
+              for x in ([], ["one"], ["a", "a"], ["a", ""], ["a", 1], ["a", None], "ab", None)),
+            ("nothing", {}),
+            ("a list", []),
+            ("null", None),
+        ]
+    )  # fmt: skip
+
+
+def between(spec: dict[str, Any], epsilon: float) -> dict[str, Any]:
+    """Weights that keep the larger of the float and the decimals of an epsilon, not the smaller."""
+    far = 10**30
+    near = exp_floor(max(Fraction(epsilon), Fraction(repr(epsilon))), far)
+    return {**spec, "epsilon": epsilon, "weights": [str(near), str(far)]}
+
+
+FILES: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
+    "draws.jsonl": draws,
+    "indices.jsonl": indices,
+    "refused.jsonl": refused,
+}
+
+
+def text(name: str) -> str:
+    """The content of a file."""
+    lines = [json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in FILES[name]()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,163 @@
+"""`confide answer` and `confide verify`: respondents who distrust the page."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from confide.accounting import odds, rounded_up
+from confide.cli import output
+from confide.cli.options import JsonOption
+from confide.cli.parsing import harmless
+from confide.collect import Client
+from confide.collect import verify as verified
+from confide.errors import InvalidInput
+from confide.lattice import Categories
+from confide.questions import Question
+from confide.survey import Survey
+
+
+def answer(
+    link: Annotated[str, typer.Argument(metavar="LINK", help="The link of your invitation.")],
+    *,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Answer a question without being asked; repeat it. Shells keep what is typed in a "
+            "history file.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a survey on the terminal: noise is added here, and only noisy reports are sent."""
+    client = Client(link)
+    before = client.drawn() is not None
+    answers: dict[str, Any] = {}
+    if not before:
+        survey = client.survey
+        answers = _set(given or [], survey.questions)
+        if not as_json:
+            output.say(
+                survey.title or "A survey",
+                f"Your answers stay on this machine. Noise is added here: the reports that are "
+                f"sent change anybody's odds about you by a factor of at most "
+                f"{odds(survey.spend.epsilon)} (epsilon {rounded_up(survey.spend.epsilon, 4)}).",
+            )
+        for name, question in survey.questions.items():
+            if name not in answers:
+                answers[name] = _ask(name, question)
+    receipt = client.answer(answers)
+    sent = json.loads(client.drawn() or b"{}")
+    if as_json:
+        output.machine({"receipt": receipt, "drawn_before": before, "sent": sent["reports"]})
+        return
+    output.table(
+        "What left this machine",
+        ("question", "report"),
+        [(name, f"{report:,}") for name, report in sent["reports"].items()],
+    )
+    if before:
+        output.say("It was drawn by an earlier run; nothing was drawn anew.")
+    output.say(f"The collector has it. Receipt: {receipt}")
+
+
+def _set(given: list[str], questions: Any) -> dict[str, Any]:
+    if given:
+        print("Warning: a shell may keep answers that are typed after --set.", file=sys.stderr)
+    answers: dict[str, Any] = {}
+    for each in given:
+        name, sign, value = each.partition("=")
+        if not sign or name not in questions:
+            raise InvalidInput(
+                f"--set NAME=VALUE with a question among {', '.join(questions)}", "another"
+            )
+        if name in answers:
+            raise InvalidInput("each question once", f"{name!r} twice")
+        answers[name] = _read(value, name, questions[name])
+    return answers
+
+
+def _ask(name: str, question: Question) -> Any:
+    """Ask on the terminal until there is an answer that the question takes."""
+    if not sys.stdin.isatty():
+        raise InvalidInput(
+            f"an answer to {name!r}", "none", "Without a terminal, give --set NAME=VALUE."
+        )
+    axis = question.axis
+    text = harmless(question.wording.get("text") or name)
+    if isinstance(axis, Categories):
+        labels = question.wording.labels.get("", axis.labels)
+        output.say("", text, *(f"  {at}  {harmless(label)}" for at, label in enumerate(labels, 1)))
+        hint = f"1-{axis.size}"
+    else:
+        unit = question.wording.get("unit")
+        hint = f"{axis.low:,g} to {axis.high:,g}{' ' + harmless(unit) if unit else ''}"
+        output.say("", text)
+    if help_text := question.wording.get("help"):
+        output.say(harmless(help_text))
+    if question.missing is not None:
+        hint += f"; empty counts as {question.missing}"
+    while True:
+        typed = typer.prompt(f"[{hint}]", default="", show_default=False).strip()
+        if not typed and question.missing is not None:
+            return None
+        if isinstance(axis, Categories) and typed.isdigit() and 1 <= int(typed) <= axis.size:
+            return axis.labels[int(typed) - 1]
+        try:
+            return _read(typed, name, question)
+        except InvalidInput as error:
+            output.say(str(error))
+
+
+def _read(typed: str, name: str, question: Question) -> Any:
+    """What was typed, as a value of the question."""
+    axis = question.axis
+    if isinstance(axis, Categories):
+        if typed not in axis.labels:
+            raise InvalidInput(f"one of {', '.join(axis.labels)} for {name!r}", "another word")
+        return typed
+    try:
+        value = float(typed)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or "_" in typed:
+        raise InvalidInput(
+            f"a number for {name!r}, such as {axis.high:g}",
+            "something else",
+            "Write it with a decimal point and without other separators.",
+        )
+    return value
+
+
+def verify(
+    url: Annotated[str, typer.Argument(metavar="URL", help="The address of the page.")],
+    survey: Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey as published.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Compare every file that a collector serves with this package, and its survey with a file."""
+    asked = Survey.read(survey)
+    found = verified(url, asked)
+    if as_json:
+        output.machine(found.to_dict())
+    else:
+        rows = [(path, "the same" if same else "DIFFERS") for path, same in found.files.items()]
+        rows += [
+            ("mechanisms of the survey", "the same" if found.mechanisms else "DIFFER"),
+            ("wording of the survey", "the same" if found.wording else "DIFFERS"),
+        ]
+        output.table(f"Served by {url}", ("file", "compared with this package"), rows, words=2)
+        output.say(
+            "Everything served here is as it should be. A collector can serve something else to "
+            "somebody else: check again from other places."
+            if found.holds
+            else "Do not answer on this page: it is not the one that this release of confide ships."
+        )
+    if not found.holds:
+        raise typer.Exit(1)

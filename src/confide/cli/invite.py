@@ -1,0 +1,102 @@
+"""`confide invite`: one link for each person who may answer a survey."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from confide.cli import output
+from confide.cli.options import JsonOption
+from confide.collect import People, Signer, key_file, opened
+from confide.collect import invite as invited_all
+from confide.collect.people import check
+from confide.errors import InvalidInput
+from confide.files.paths import counted, writable
+from confide.survey import Survey
+
+SurveyArgument = Annotated[
+    Path, typer.Argument(metavar="SURVEY", help="The survey, .toml or .json.")
+]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="STORE",
+        help="A file, or postgresql://...; by default SURVEY.reports beside the survey.",
+    ),
+]
+KeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--key", metavar="FILE", help="The signing key; by default SURVEY.key beside the survey."
+    ),
+]
+
+
+def store_of(survey: Path, store: str | None) -> str:
+    """The address of a survey's store."""
+    return str(survey.with_suffix(".reports")) if store is None else store
+
+
+def key_of(survey: Path, key: Path | None) -> Path:
+    """The file of a survey's signing key."""
+    return survey.with_suffix(".key") if key is None else key
+
+
+def invite(
+    survey: SurveyArgument,
+    *,
+    to: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The links, a new .csv file.")
+    ],
+    url: Annotated[
+        str,
+        typer.Option(metavar="URL", help="Where respondents will find the page: https://..."),
+    ],
+    n: Annotated[
+        int | None, typer.Option("-n", min=1, help="How many people, if nothing is known of them.")
+    ] = None,
+    people: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A CSV file with a row for each person and a column for each group of the survey. "
+            "Its columns are copied beside the links.",
+        ),
+    ] = None,
+    store: StoreOption = None,
+    key: KeyOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make one invitation for each person, and write their links into a file."""
+    asked = Survey.read(survey)
+    if (n is None) == (people is None):
+        raise InvalidInput("either -n or --people", "both" if n else "neither")
+    invited = People.read(people, asked) if people is not None else People.nameless(n or 0)
+    writable(to, (".csv",), [path for path in (survey, people) if path is not None])
+    check(invited, asked, url=url, to=to)
+    file = key_file(key_of(survey, key))
+    signer = Signer(file.read() or file.make(), asked)
+    opened_store = opened(store_of(survey, store), asked, create=True)
+    try:
+        made = invited_all(invited, asked, signer, opened_store, url=url, to=to)
+    finally:
+        opened_store.shut()
+    if as_json:
+        output.machine({"n": made, "output": str(to), "key": str(file.path)})
+        return
+    # An address of a database may have a password in it.
+    where = "" if store is None else " --store ..."
+    output.say(
+        f"{counted(made, 'invitation')} in {to}, which only you can read. Each link admits one "
+        "answer.",
+        f"Keep {file.path}: without it no invitation can be checked.",
+        f"Next: confide serve {survey}{where}",
+    )
+    if asked.groups:
+        output.say(
+            "The groups of a person are in the link and beside the report. A group of few people "
+            "tells who they are."
+        )

@@ -1,0 +1,235 @@
+"""A respondent's device in Python: for scripts, and for people who distrust the page."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import secrets
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+from confide import _checks
+from confide.collect import wire
+from confide.collect.invitations import decoded, split_link
+from confide.errors import ConfideError, InvalidInput
+from confide.files.paths import load_json
+from confide.questions import Questionnaire
+
+LONGEST = 4 * 2**20
+"""Bytes of an answer that a client reads, at most."""
+TIMEOUT = 20.0
+"""Seconds that one request may take."""
+PATIENCE = 60.0
+"""Seconds that a client goes on sending, by default."""
+AGAIN = (408, 429, 500, 502, 503, 504)
+"""What a collector, or a proxy in front of it, answers when the upload should be sent again."""
+PAUSES = (0.5, 1, 2, 4, 8)
+"""Seconds between attempts; the last one over and over."""
+
+
+class Unacknowledged(ConfideError):
+    """The collector has not said that it has the report.
+
+    It is kept on this machine: to answer again sends the same one and draws nothing.
+    """
+
+
+@final
+@dataclass(frozen=True)
+class Client:
+    """Answers a survey: draws each report once, and sends it until the collector has it.
+
+    Parameters
+    ----------
+    link
+        The link of an invitation, or the plain address of a survey that takes anybody.
+    folder
+        Where the upload is kept, so that a second run sends the same one. It holds the noisy
+        reports and the invitation, never an answer. By default a folder of the user's own.
+    patience
+        Seconds to go on trying while the collector does not answer.
+
+    Notes
+    -----
+    Formal guarantee: as stated by the survey's mechanisms. The collector's survey is checked
+    first: a mechanism whose noise is weaker than its epsilon is refused. Each run for one link on
+    one machine sends the same reports, so that nothing is spent twice.
+    """
+
+    link: str
+    folder: Path | None = field(default=None, kw_only=True)
+    patience: float = field(default=PATIENCE, kw_only=True)
+
+    @cached_property
+    def _parts(self) -> tuple[str, str | None]:
+        url, token = split_link(self.link.strip())
+        if token and decoded(token) is None:
+            raise InvalidInput("a whole link", "one whose end is not an invitation")
+        return url, token or None
+
+    @cached_property
+    def _served(self) -> Mapping[str, Any]:
+        url, _ = self._parts
+        fields = load_json(fetch(url + "survey.json"), "the survey of the collector")
+        if not isinstance(fields, Mapping):
+            raise InvalidInput("a survey of a confide collector", "something else")
+        return fields
+
+    @cached_property
+    def survey(self) -> Questionnaire:
+        """The survey, as the collector describes it."""
+        return wire.survey_of(self._served)
+
+    def answer(self, answers: Mapping[str, Any]) -> str:
+        """Draw a report of each answer, send them, and return the receipt.
+
+        Parameters
+        ----------
+        answers
+            A number or a word for each question. A question that is left out, or None, gets the
+            public value that the survey names for missing answers, where it names one.
+
+        Returns
+        -------
+        str
+            The receipt: it names the upload, and no one but this machine knows it.
+
+        Raises
+        ------
+        Refused
+            If the collector does not take the report: the invitation was used, or the survey has
+            ended.
+        Unacknowledged
+            If the collector did not answer in time; the same call sends the same report again.
+        """
+        upload = self.drawn() or self._draw(answers)
+        self._send(upload)
+        return str(json.loads(upload)["receipt"])
+
+    def drawn(self) -> bytes | None:
+        """The upload that was drawn on this machine for this link, or None."""
+        with contextlib.suppress(FileNotFoundError):
+            return self._path.read_bytes()
+        return None
+
+    def _draw(self, answers: Mapping[str, Any]) -> bytes:
+        url, token = self._parts
+        survey = self.survey
+        if self._served.get("closed"):
+            raise wire.Refused(410, "The survey has ended. Nothing was drawn or sent.")
+        if token is None and self._served.get("invited"):
+            raise InvalidInput(
+                "the link of an invitation", f"the address {url!r} alone", "Nothing was drawn."
+            )
+        _checks.known_keys(answers, tuple(survey.questions), "the answers")
+        reports = {}
+        for name, question in survey.questions.items():
+            value = answers.get(name)
+            value = question.missing if value is None else value
+            if value is None:
+                raise InvalidInput(f"an answer to {name!r}", "none", "Nothing was drawn.")
+            reports[name] = int(question.mechanism.privatize(value).indices[0])
+        return self._keep(wire.body(survey, token, secrets.token_bytes(wire.RECEIPT), reports))
+
+    @cached_property
+    def _path(self) -> Path:
+        # By the link alone: a survey that changed meanwhile must not be answered once more.
+        name = hashlib.sha256(self.link.strip().encode()).hexdigest()[:32]
+        return (self.folder or _folder()) / f"{name}.json"
+
+    def _keep(self, upload: bytes) -> bytes:
+        """Put an upload on disk before it is sent; of two that are drawn at once one is sent."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, draft = tempfile.mkstemp(dir=self._path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(upload)
+                file.flush()
+                os.fsync(file.fileno())
+            # Unlike a rename this fails where another process was faster.
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, self._path)
+        finally:
+            os.unlink(draft)
+        return self._path.read_bytes()
+
+    def _send(self, upload: bytes) -> None:
+        url, _ = self._parts
+        until, attempt = time.monotonic() + self.patience, 0
+        while True:
+            status, reason, wait = _post(url + "reports", upload)
+            if status in (200, 201):
+                return
+            if status == 409:
+                reason += " The collector has seen this machine's report, and did not count it."
+            if status is not None and status not in AGAIN:
+                raise wire.Refused(status, reason)
+            pause = max(PAUSES[min(attempt, len(PAUSES) - 1)], wait)
+            if time.monotonic() + pause > until:
+                raise Unacknowledged(
+                    "The collector has not acknowledged the report. It is kept on this machine: "
+                    "answer again, and the same report is sent."
+                )
+            time.sleep(pause)
+            attempt += 1
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follows nobody elsewhere: what is sent is for one address."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_Stay)
+
+
+def fetch(url: str) -> bytes:
+    """A file of a collector."""
+    try:
+        with _OPENER.open(url, timeout=TIMEOUT) as response:
+            data: bytes = response.read(LONGEST + 1)
+    except urllib.error.HTTPError as error:
+        raise InvalidInput(f"a confide collector at {url!r}", f"status {error.code}") from None
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise InvalidInput(f"an answer from {url!r}", f"none ({reason})") from None
+    if len(data) > LONGEST:
+        raise InvalidInput(f"at most {LONGEST:,} bytes from {url!r}", "more")
+    return data
+
+
+def _post(url: str, data: bytes) -> tuple[int | None, str, float]:
+    """Status, reason and seconds to wait; the status is None where nobody answered."""
+    request = urllib.request.Request(
+        url, data=data, headers={"content-type": "application/json"}, method="POST"
+    )
+    try:
+        with _OPENER.open(request, timeout=TIMEOUT) as response:
+            response.read(LONGEST)
+            return response.status, "", 0.0
+    except urllib.error.HTTPError as error:
+        reason = f"The collector answered with status {error.code}."
+        with contextlib.suppress(InvalidInput, OSError, TypeError, KeyError):
+            reason = str(load_json(error.read(LONGEST), "an answer")["reason"])
+        wait = error.headers.get("retry-after", "")
+        return error.code, reason, float(wait) if wait.isdigit() else 0.0
+    except (OSError, http.client.HTTPException):
+        return None, "", 0.0
+
+
+def _folder() -> Path:
+    """Where a user's programs keep what they must remember."""
+    own = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(own) if own else Path.home() / ".local" / "state"
+    return base / "confide" / "answers"

@@ -1,0 +1,174 @@
+"""Everything that runs while a survey is answered: two services, a writer, and the deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import final
+
+from confide.collect import owners, respondents, serving, wire
+from confide.collect.invitations import Signer, checked_url
+from confide.collect.live import Live
+from confide.collect.stores import opened
+from confide.collect.stores.store import Store, Unavailable
+from confide.collect.writer import Writer
+from confide.errors import InvalidInput
+from confide.questions import Questionnaire
+
+LOOK = 1.0
+"""Seconds between two looks at the clock and at the store, which another process may close."""
+
+
+@final
+@dataclass(frozen=True)
+class Addresses:
+    """Where a collector can be found once it runs.
+
+    Parameters
+    ----------
+    page
+        The page for respondents, on this machine.
+    dashboard
+        The owner's dashboard with its secret; empty where there is none.
+    """
+
+    page: str
+    dashboard: str
+
+
+@final
+@dataclass(frozen=True)
+class Collector:
+    """A survey, a store, and where to serve them.
+
+    Parameters
+    ----------
+    survey
+        What is asked.
+    store
+        A file, or ``postgresql://...``.
+    key
+        The key that signs invitations; None for a survey that takes anybody.
+    cap
+        How many a survey takes that takes anybody.
+    host, port
+        Where respondents are served; port 0 takes a free one.
+    owner_port
+        Where the owner is served, on this machine only; None for nowhere.
+    owner_name
+        Another name of the owner's service, where a proxy stands in front of it.
+    url
+        The public address of the page, where a proxy with TLS stands in front of it.
+    """
+
+    survey: Questionnaire
+    store: str
+    key: bytes | None = field(repr=False)
+    cap: int | None = field(default=None, kw_only=True)
+    host: str = field(default="127.0.0.1", kw_only=True)
+    port: int = field(default=8300, kw_only=True)
+    owner_port: int | None = field(default=8301, kw_only=True)
+    owner_name: str | None = field(default=None, kw_only=True)
+    url: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.url is not None:
+            checked_url(self.url)
+        if not _loopback(self.host) and not (self.url or "").startswith("https://"):
+            raise InvalidInput(
+                "an address on this machine, such as --host 127.0.0.1",
+                f"--host {self.host}",
+                "Others reach it unencrypted there. If a proxy with TLS stands in front, say so "
+                "with --url https://...",
+            )
+        if (self.key is None) == (self.cap is None):
+            raise InvalidInput("either a key for invitations or a cap on answers", "both or none")
+
+    def run(
+        self,
+        *,
+        ready: Callable[[Addresses], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Serve until SIGTERM, SIGINT or ``stop``; what was acknowledged is on disk."""
+        stop = stop or threading.Event()
+        with contextlib.ExitStack() as stack:
+            writing = stack.enter_context(self._opened(create=self.cap is not None))
+            watch = _Watch(stack.enter_context(self._opened()), self.survey)
+            writer = Writer(writing)
+            stack.callback(writer.stop)
+            stack.callback(watch.end)
+            watch.start()
+            signer = None if self.key is None else Signer(self.key, self.survey)
+            desk = respondents.Desk(wire.Reader(self.survey, signer), writer, watch.closed)
+            services = [serving.Service(respondents.app(desk), self.host, self.port)]
+            secret = owners.new_secret()
+            if self.owner_port is not None:
+                live = Live(self.survey, stack.enter_context(self._opened()))
+                names = owners.hosts(self.owner_port, self.owner_name)
+                office = owners.app(live, secret=secret, hosts=names)
+                services.append(serving.Service(office, "127.0.0.1", self.owner_port))
+
+            def told(found: Sequence[str]) -> None:
+                page, *others = found
+                if ready is not None:
+                    ready(Addresses(page, f"{others[0]}#{secret}" if others else ""))
+
+            serving.serve(services, ready=told, stop=stop)
+
+    @contextlib.contextmanager
+    def _opened(self, *, create: bool = False) -> Iterator[Store]:
+        store = opened(self.store, self.survey, create=create, cap=self.cap)
+        try:
+            yield store
+        finally:
+            store.shut()
+
+
+@final
+class _Watch:
+    """Ends a survey when its time has come, and notices that somebody else has ended it."""
+
+    def __init__(self, store: Store, survey: Questionnaire) -> None:
+        self._store, self._closes = store, survey.closes
+        self._closed, self._end = threading.Event(), threading.Event()
+        if store.status().closed:
+            self._closed.set()
+        self._thread = threading.Thread(target=self._run, name="confide watch", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Look no longer."""
+        self._end.set()
+        self._thread.join()
+
+    def closed(self) -> bool:
+        """Whether the survey has ended."""
+        return self._closed.is_set() or self._due()
+
+    def _due(self) -> bool:
+        return self._closes is not None and datetime.now(UTC) >= self._closes
+
+    def _run(self) -> None:
+        while not self._closed.is_set():
+            with contextlib.suppress(Unavailable):
+                if self._due():
+                    self._store.close()
+                if self._store.status().closed:
+                    self._closed.set()
+            if self._end.wait(LOOK):
+                return
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,60 @@
+"""The stored reports as a table, for `confide summarize` and whatever else reads tables."""
+
+from __future__ import annotations
+
+import io
+from array import array
+from typing import Any
+
+from confide.collect.invitations import uncell
+from confide.collect.stores.store import Store
+from confide.files import arrow
+from confide.questions import Questionnaire
+
+
+def export(store: Store, survey: Questionnaire) -> Any:
+    """All reports of a survey, in an order that says nothing.
+
+    Parameters
+    ----------
+    store
+        Where they are.
+    survey
+        The survey that they answer.
+
+    Returns
+    -------
+    pyarrow.Table
+        One column of whole numbers for each question and one of words for each public group. Its
+        metadata says what made the reports, so that they can be summarized without the survey. A
+        person without groups, in a survey that takes anybody, has none there.
+
+    Notes
+    -----
+    Rows are shuffled with the system's entropy: the order of a store has a meaning as long as a
+    survey runs. The difference of two exports is still the reports of those who answered in
+    between, and that may be one person.
+    """
+    pa = arrow.arrow()
+    reports = {name: array("i") for name in survey.questions}
+    cells: dict[str, int] = {}
+    places = array("i")
+    for cell, row in store.rows():
+        places.append(cells.setdefault(cell, len(cells)))
+        for name, column in reports.items():
+            column.append(row[name])
+    columns = {name: pa.array(column, type=pa.int32()) for name, column in reports.items()}
+    values = [uncell(cell) or (None,) * len(survey.groups) for cell in cells]
+    at = pa.array(places, type=pa.int32())
+    for number, name in enumerate(survey.groups):
+        words = pa.array([value[number] for value in values], type=pa.string())
+        columns[name] = words.take(at)
+    table = pa.table(columns).replace_schema_metadata(survey.stamp().metadata())
+    return arrow.unpaired(arrow.mixed(table))
+
+
+def parquet(table: Any) -> bytes:
+    """A table as the bytes of a Parquet file."""
+    file = io.BytesIO()
+    arrow.arrow("pyarrow.parquet").write_table(table, file)
+    return file.getvalue()

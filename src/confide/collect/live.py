@@ -1,0 +1,279 @@
+"""Estimates while reports arrive, made beside the service and never by it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TypeVar, final
+
+import numpy as np
+
+from confide.collect.exports import export, parquet
+from confide.collect.invitations import uncell
+from confide.collect.stores.store import Status, Store, Tallies
+from confide.errors import ConfideWarning
+from confide.mechanisms import Mechanism
+from confide.questions import Questionnaire
+from confide.results import estimate
+from confide.summaries import Counts, Groups, Summaries
+from confide.summaries.groups import Key
+
+FRESH = 0.5
+"""Seconds for which a look at the store is taken for the present."""
+QUIET = 10.0
+"""Seconds without a new report after which an estimate is made again with the full intervals."""
+SHORT = 3.0
+"""Seconds that a quick estimate may take for that to happen before the survey has ended."""
+PAUSE = 10.0
+"""Seconds after which an estimate is tried again that has failed."""
+PATIENCE = 5
+"""How much the process that estimates lets others go first."""
+Told = TypeVar("Told")
+
+
+@final
+@dataclass(frozen=True)
+class Latest:
+    """The last finished estimate.
+
+    Parameters
+    ----------
+    number
+        Counts the estimates, from 1 on; 0 before the first one.
+    results
+        Results as JSON text; empty before the first one.
+    reports
+        How many reports there were when it was begun.
+    final
+        Whether it is the last word: the survey has ended, and intervals are the full ones.
+    quick
+        Whether intervals are the quick ones.
+    estimating
+        Whether another one is being made.
+    fault
+        Why the last attempt failed; empty where it did not.
+    """
+
+    number: int = 0
+    results: str = ""
+    reports: int = 0
+    final: bool = False
+    quick: bool = True
+    estimating: bool = False
+    fault: str = ""
+
+
+@final
+class Live:
+    """The state and the estimates of a survey that is being answered.
+
+    The store is used by one thread, estimates are made by one process of their own, one at a time
+    and for at most half of the time. Nothing is counted or estimated unless somebody asks.
+
+    Parameters
+    ----------
+    survey
+        The survey.
+    store
+        Where its reports are. Nobody else may use this object, though others may have the same
+        store open.
+    level
+        Confidence level of intervals.
+    """
+
+    def __init__(self, survey: Questionnaire, store: Store, *, level: float = 0.95) -> None:
+        self.survey = survey
+        self._store = store
+        self._level = level
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="confide store")
+        self._pool: Executor | None = None
+        self._worker: Future[int] | None = None
+        self._status: Status | None = None
+        self._seen = -np.inf
+        self._looking = asyncio.Lock()
+        self._latest = Latest()
+        self._task: asyncio.Task[None] | None = None
+        self._due = -np.inf
+        self._took = 0.0
+        self._finished = -np.inf
+
+    @property
+    def closed(self) -> bool:
+        """Whether the survey had ended when the store was last looked at."""
+        return self._status is not None and self._status.closed
+
+    async def status(self) -> Status:
+        """How many were invited and how many have answered."""
+        async with self._looking:
+            if self._status is None or time.monotonic() > self._seen + FRESH:
+                self._status = await self._with_store(self._store.status)
+                self._seen = time.monotonic()
+            return self._status
+
+    async def latest(self) -> Latest:
+        """The last finished estimate; where it is out of date, the next one is begun."""
+        status = await self.status()
+        self._consider(status)
+        return replace(self._latest, estimating=self._task is not None)
+
+    async def close(self) -> None:
+        """End the survey."""
+        async with self._looking:
+            await self._with_store(self._store.close)
+            self._status = None
+        self._consider(await self.status())
+
+    async def export(self) -> bytes:
+        """All reports as a Parquet file."""
+        return await self._with_store(lambda: parquet(export(self._store, self.survey)))
+
+    async def stop(self) -> None:
+        """Let go of the store, the thread and the process."""
+        task, worker = self._task, self._worker
+        self._drop()
+        if worker is not None and worker.done() and not worker.exception():
+            # An estimate that nobody waits for need not be finished.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker.result(), signal.SIGTERM)
+        if task is not None:
+            await asyncio.gather(task, return_exceptions=True)
+        await self._with_store(self._store.shut)
+        self._thread.shutdown()
+
+    async def _with_store(self, call: Callable[[], Told]) -> Told:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+    def _consider(self, status: Status) -> None:
+        """Begin an estimate if one is due and none is being made."""
+        now, last = time.monotonic(), self._latest
+        if self._task is not None or now < self._due:
+            return
+        reports = sum(status.answered.values())
+        if last.number and reports == last.reports and not last.quick:
+            if last.final != status.closed:
+                self._latest = replace(last, number=last.number + 1, final=status.closed)
+            return
+        same = last.number > 0 and reports == last.reports
+        calm = same and now > self._finished + QUIET and self._took < SHORT
+        if same and not calm and not status.closed:
+            return
+        quick = not (status.closed or calm)
+        self._task = asyncio.create_task(self._estimated(status, quick))
+
+    async def _estimated(self, status: Status, quick: bool) -> None:
+        began = time.monotonic()
+        try:
+            tallies = await self._with_store(self._store.tallies)
+            cells = {*status.invited, *status.answered}
+            summaries = summarized(self.survey, tallies, cells)
+            text = await asyncio.get_running_loop().run_in_executor(
+                self._process(), _estimate, self.survey, summaries, self._level, quick
+            )
+        except Exception as error:  # whatever happened, the service goes on and says so
+            self._drop()
+            self._latest = replace(self._latest, fault=_fault(error))
+            self._due = time.monotonic() + PAUSE
+        else:
+            self._latest = Latest(
+                number=self._latest.number + 1,
+                results=text,
+                reports=sum(status.answered.values()),
+                final=status.closed and not quick,
+                quick=quick,
+            )
+            self._finished = time.monotonic()
+            self._took = self._finished - began
+            self._due = self._finished + self._took
+        finally:
+            self._task = None
+
+    def _process(self) -> Executor:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_settle)
+            self._worker = self._pool.submit(os.getpid)
+        return self._pool
+
+    def _drop(self) -> None:
+        """Forget a process that may have died; the next estimate starts another."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+def summarized(survey: Questionnaire, tallies: Tallies, cells: Iterable[str] = ()) -> Summaries:
+    """Counts of the reports that a store has tallied, by the survey's public groups.
+
+    Parameters
+    ----------
+    survey
+        The survey.
+    tallies
+        As `Store.tallies` gives them.
+    cells
+        Further cells of the groups, of which no report may have come yet.
+
+    Examples
+    --------
+    >>> survey = Questionnaire.from_dict(
+    ...     {"questions": {"smokes": {"categories": ["no", "yes"], "epsilon": 1.0}}})
+    >>> summarized(survey, {"": {"smokes": {0: 5, 1: 2}}})["smokes"].counts
+    array([5, 2])
+    """
+    every = sorted({*tallies, *cells})
+    keys = {cell: uncell(cell) for cell in every}
+    grouped = bool(every) and all(len(key) == len(survey.groups) > 0 for key in keys.values())
+    questions: dict[str, Counts | Groups[Counts]] = {}
+    for name, mechanism in survey.mechanisms.items():
+        found = {cell: _counts(mechanism, tallies.get(cell, {}).get(name, {})) for cell in every}
+        if grouped:
+            by: dict[Key, Counts] = {
+                key if len(key) > 1 else key[0]: found[cell] for cell, key in keys.items()
+            }
+            questions[name] = Groups(survey.groups, by)
+        else:
+            questions[name] = sum(found.values(), start=_counts(mechanism, {}))
+    return Summaries(questions)
+
+
+def _counts(mechanism: Mechanism, reports: Mapping[int, int]) -> Counts:
+    counts = np.zeros(mechanism.law.outputs, dtype=np.int64)
+    counts[list(reports)] = list(reports.values())
+    return Counts(mechanism, counts)
+
+
+def _estimate(survey: Questionnaire, summaries: Summaries, level: float, quick: bool) -> str:
+    """Results as JSON text; runs in a process of its own."""
+    results = estimate(survey, summaries, level=level, quick=quick)
+    return json.dumps(results.to_dict(), separators=(",", ":"))
+
+
+def _settle() -> None:
+    """Prepare the process that estimates: it lets others go first and ends with its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Implausible counts are told in the results.
+    warnings.simplefilter("ignore", ConfideWarning)
+    if hasattr(os, "nice"):
+        os.nice(PATIENCE)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _follow(parent: multiprocessing.process.BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
+
+
+def _fault(error: Exception) -> str:
+    return f"The last estimate could not be made ({type(error).__name__}); another try follows."

@@ -1,0 +1,9 @@
+"""The estimates of a whole survey, made once for tables, pictures, JSON and pages."""
+
+from __future__ import annotations
+
+from confide.results.enough import needed
+from confide.results.estimating import estimate
+from confide.results.values import Quantity, Result, Results
+
+__all__ = ["Quantity", "Result", "Results", "estimate", "needed"]

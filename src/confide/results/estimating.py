@@ -1,0 +1,188 @@
+"""From the summaries of a survey to its results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from confide import _checks
+from confide.curves import CellDensity
+from confide.curves.density import QUARTILES
+from confide.errors import InvalidInput, Mismatch
+from confide.estimators.register import DENSITIES
+from confide.estimators.shares import CategoryShares
+from confide.lattice import Categories
+from confide.mechanisms import Mechanism
+from confide.questions import Questionnaire
+from confide.results.enough import needed
+from confide.results.values import CATEGORIES, NUMBER, Quantity, Result, Results
+from confide.summaries import Counts, Groups, Summaries
+from confide.summaries.groups import Part
+from confide.summaries.plausibility import possible
+
+QUANTITIES = ("mean", *QUARTILES)
+"""What is told about a number."""
+
+
+def estimate(
+    survey: Questionnaire,
+    summaries: Summaries,
+    *,
+    level: float = 0.95,
+    intervals: Sequence[str] = QUANTITIES,
+    quick: bool = False,
+    least: int | None = None,
+) -> Results:
+    """Estimate every question of a survey, for all respondents and for each public group.
+
+    Parameters
+    ----------
+    survey
+        The survey that was answered.
+    summaries
+        Counts of the reports, by question. Where they are by group, every column that makes the
+        groups gets results of its own, those of the other columns added up.
+    level
+        Confidence level of each interval by itself; several intervals together miss more often.
+    intervals
+        Which quantities of a number get an interval: ``"mean"``, ``"lower quartile"``,
+        ``"median"``, ``"upper quartile"``. The mean costs nothing; quantiles take about half a
+        second each. Shares always have theirs.
+    quick
+        Take the estimator's quick intervals, for a view that is made again and again. They cover
+        as the others do, and are wider where there are very many reports.
+    least
+        Fewest reports for an estimate; by default what `needed` says for each question.
+
+    Returns
+    -------
+    Results
+
+    Examples
+    --------
+    >>> survey = Questionnaire.from_dict({"questions": {
+    ...     "pay": {"low": 0, "high": 100, "size": 64, "epsilon": 2.0}}})
+    >>> mechanism = survey.mechanisms["pay"]
+    >>> counts = Counts.of(mechanism.simulate([20] * 300 + [40] * 300, seed=1))
+    >>> results = estimate(survey, Summaries({"pay": counts}))
+    >>> 20 < results["pay"].mean() < 40
+    True
+    >>> results["pay"]["mean"].low < 30 < results["pay"]["mean"].high
+    True
+    """
+    if not isinstance(summaries, Summaries):
+        raise InvalidInput("Summaries", _checks.shown(type(summaries)))
+    level = _checks.level(level)
+    for name in intervals:
+        _checks.one_of(QUANTITIES, intervals=name)
+    fewest = None if least is None else _checks.integer(1, least=least)
+    recipe = _Recipe(level, frozenset(intervals), quick, fewest)
+    questions = {}
+    for name, one in summaries.questions.items():
+        mechanism = _asked(survey, summaries, name)
+        groups: dict[str, dict[Part, Result]] = {}
+        if isinstance(one, Groups):
+            groups = {by: recipe.each(name, mechanism, one.coarser([by])) for by in one.by}
+        whole = recipe.result(name, mechanism, summaries[name])
+        questions[name] = replace(whole, groups=groups)
+    return Results(survey.fingerprint, level, questions, quick=quick)
+
+
+def _asked(survey: Questionnaire, summaries: Summaries, name: str) -> Mechanism:
+    """The mechanism of a question, which must have made the reports."""
+    if name not in survey.questions:
+        advice = _checks.nearest(name, survey.questions)
+        raise Mismatch("summaries of the survey's questions", repr(name), advice)
+    mechanism = survey.questions[name].mechanism
+    if summaries.mechanism(name) != mechanism:
+        raise Mismatch(
+            f"reports of {name!r} by the survey's mechanism",
+            "those of another",
+            "The reports belong to another survey, or the survey was changed since.",
+        )
+    return mechanism
+
+
+class _Recipe:
+    """How each question is estimated."""
+
+    def __init__(
+        self, level: float, intervals: frozenset[str], quick: bool, least: int | None
+    ) -> None:
+        self.level = level
+        self.intervals = intervals
+        self.quick = quick
+        self.least = least
+
+    def each(self, name: str, mechanism: Mechanism, groups: Groups[Counts]) -> dict[Part, Result]:
+        """The result of each group by one column."""
+        found: dict[Part, Result] = {}
+        for key, counts in groups.items():
+            assert not isinstance(key, tuple)
+            found[key] = self.result(name, mechanism, counts)
+        return found
+
+    def result(self, name: str, mechanism: Mechanism, counts: Counts) -> Result:
+        """What is known about a question from these reports."""
+        axis = mechanism.axes[""]
+        words = axis.labels if isinstance(axis, Categories) else None
+        kind = NUMBER if words is None else CATEGORIES
+        least = needed(mechanism) if self.least is None else self.least
+        plausible = possible(mechanism, counts.counts)
+        if counts.effective_n < least:
+            names = QUANTITIES if words is None else words
+            return Result(
+                name,
+                kind,
+                counts.n,
+                least,
+                tuple(Quantity(each, None, low=None, high=None) for each in names),
+                reason=_too_few(counts, kind, least),
+                plausible=plausible,
+            )
+        curve: Any
+        if words is None:
+            curve = next(iter(DENSITIES.values())).make().fit(counts).cells
+            quantities = self._of_number(curve)
+        else:
+            curve = CategoryShares().fit(counts)
+            table = zip(words, curve.shares, *curve.intervals.shares(self.level), strict=True)
+            quantities = tuple(
+                Quantity(word, float(share), low=float(low), high=float(high))
+                for word, share, low, high in table
+            )
+        return Result(name, kind, counts.n, least, quantities, curve=curve, plausible=plausible)
+
+    def _of_number(self, curve: CellDensity) -> tuple[Quantity, ...]:
+        cheaper = getattr(curve.intervals, "quick", None)
+        if self.quick and cheaper is not None:
+            curve = replace(curve, intervals=cheaper())
+        ends: dict[str, tuple[float, float] | tuple[None, None]] = {}
+        if "mean" in self.intervals:
+            # The interval is that of the unbiased mean, which knows no bounds; the density does.
+            # As for quantiles, it is widened to hold the estimate, and covers no less by that.
+            low, high = curve.interval("mean", level=self.level)
+            ends["mean"] = min(low, curve.mean()), max(high, curve.mean())
+        asked = [name for name in QUARTILES if name in self.intervals]
+        if asked:
+            # All at once: they share most of the work.
+            places = [QUARTILES[name] for name in asked]
+            lows, highs = curve.interval("quantile", places, level=self.level)
+            ends |= zip(asked, zip(lows.tolist(), highs.tolist(), strict=True), strict=True)
+        values = [curve.mean(), *(curve.quantile(q) for q in QUARTILES.values())]
+        found = []
+        for name, value in zip(QUANTITIES, values, strict=True):
+            low, high = ends.get(name, (None, None))
+            found.append(Quantity(name, float(value), low=low, high=high))
+        return tuple(found)
+
+
+def _too_few(counts: Counts, kind: str, least: int) -> str:
+    if not counts.n:
+        return "No reports yet."
+    of = "a mean by a tenth of the range" if kind == NUMBER else "a share by a tenth"
+    return (
+        f"Not enough reports yet: {counts.n:,} of {least:,}. With fewer, the noise alone moves {of}"
+        " or more."
+    )

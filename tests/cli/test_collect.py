@@ -1,0 +1,194 @@
+"""The commands of those who ask people and of those who answer, against a real service."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from confide.cli.app import run
+
+ROOT = Path(__file__).parents[2]
+
+
+def page_survey() -> str:
+    """The survey of the how-to page."""
+    text = (ROOT / "docs" / "collect.md").read_text()
+    found = re.search(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture
+def survey(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(here / "state"))
+    (here / "survey.toml").write_text(page_survey())
+    (here / "people.csv").write_text("mail,region\na@x.org,north\nb@x.org,south\nc@x.org,north\n")
+    return here / "survey.toml"
+
+
+@contextmanager
+def served(*arguments: str) -> Iterator[dict[str, str]]:
+    """`confide serve` as a program of its own, on a free port and without the dashboard."""
+    command = [sys.executable, "-m", "confide", "serve", *arguments, "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=20)
+    # Ended on demand, and nothing about anybody's request in its output.
+    assert (process.returncode, errors) == (0, "")
+
+
+def links(path: Path, page: str) -> list[str]:
+    rows = path.read_text().splitlines()[1:]
+    return [page + "#" + row.rpartition("#")[2] for row in rows]
+
+
+def said(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_from_an_invitation_to_a_density(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    invite = ["invite", "survey.toml", "--people", "people.csv", "--url", "https://x.example.org"]
+    assert run([*invite, "-o", "links.csv", "--json"]) == 0
+    assert said(capsys) == {"n": 3, "output": "links.csv", "key": "survey.key"}
+    with served("survey.toml", "--no-owner") as found:
+        first, second, third = links(here / "links.csv", found["page"])
+        answers = ["--set", "pay=52000", "--set", "smokes=no", "--json"]
+        assert run(["answer", first, *answers]) == 0
+        one = said(capsys)
+        assert one["drawn_before"] is False
+        assert run(["answer", first, *answers]) == 0
+        again = said(capsys)
+        assert again == one | {"drawn_before": True}
+        assert run(["answer", second, *answers]) == 0
+        assert said(capsys)["receipt"] != one["receipt"]
+        assert run(["verify", found["page"], "survey.toml", "--json"]) == 0
+        assert said(capsys)["holds"] is True
+        assert run(["export", "survey.toml", "-o", "early.parquet"]) == 2
+        assert "--before-closing" in capsys.readouterr().err
+        assert not (here / "early.parquet").exists()
+        assert run(["export", "survey.toml", "-o", "reports.parquet", "--close", "--json"]) == 0
+        assert said(capsys) == {"n": 2, "closed": True, "output": "reports.parquet"}
+        assert run(["answer", third, *answers]) == 2
+        assert "The survey has ended" in capsys.readouterr().err
+    make = ["summarize", "survey.toml", "reports.parquet", "-o", "counts.json", "--by", "region"]
+    assert run([*make, "--json"]) == 0
+    assert said(capsys)["groups"] == 2
+    assert run(["density", "survey.toml", "counts.json", "--question", "pay", "--json"]) == 0
+    assert said(capsys)["n"] == 2
+
+
+def test_anybody(survey: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    survey.write_text(page_survey().replace('groups = ["region"]', ""))
+    with served("survey.toml", "--no-owner", "--anybody", "5") as found:
+        assert run(["answer", found["page"], "--set", "pay=1", "--set", "smokes=yes"]) == 0
+        assert "Receipt" in capsys.readouterr().out
+
+
+def test_the_demo_starts_and_moves(here: Path) -> None:
+    from urllib.request import Request, urlopen
+
+    from tests.unit.collect.conftest import free_port
+
+    with served("--demo", "--owner-port", str(free_port())) as found:
+        assert found["invitation"].startswith(found["page"])
+        page, _, secret = found["dashboard"].partition("#")
+        headers = {"authorization": f"Bearer {secret}"}
+        answered = 0
+        for _ in range(100):
+            with urlopen(Request(page + "api/state", headers=headers)) as response:
+                state = json.loads(response.read())
+            if answered and state["answered"] > answered:
+                break
+            answered = state["answered"]
+        assert state["answered"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["invite", "survey.toml", "--url", "https://x.org", "-o", "l.csv"], "either -n or"),
+        (
+            ["invite", "survey.toml", "-n", "3", "--url", "https://x.org", "-o", "l.csv"],
+            "a table of people",
+        ),
+        (
+            ["invite", "survey.toml", "--people", "people.csv", "--url", "x.org", "-o", "l.csv"],
+            "https://",
+        ),
+        (
+            [
+                "invite",
+                "survey.toml",
+                "--people",
+                "people.csv",
+                "--url",
+                "https://x.org",
+                "-o",
+                "l",
+            ],
+            "ends in .csv",
+        ),
+        (["serve"], "a survey"),
+        (["serve", "survey.toml"], "Invite people first"),
+        (["serve", "survey.toml", "--demo"], "either a survey or --demo"),
+        (["serve", "survey.toml", "--anybody", "5", "--host", "0.0.0.0"], "--url https"),
+        (["export", "survey.toml", "-o", "r.parquet"], "a store at"),
+        (["export", "survey.toml", "-o", "r.csv"], "ends in .parquet"),
+        (["answer", "https://x.org/#AAAA"], "a whole link"),
+        (["answer", "http://x.org/"], "begins with https"),
+        (["verify", "http://127.0.0.1:9", "survey.toml"], "an answer from"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(
+    survey: Path,
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    sentence: str,
+) -> None:
+    before = sorted(path.name for path in here.iterdir())
+    assert run(arguments) == 2
+    told = capsys.readouterr()
+    assert sentence in told.err
+    assert told.err.count("\n") == 1
+    assert sorted(path.name for path in here.iterdir()) == before
+
+
+def test_a_survey_that_changed_is_not_served(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    invite = ["invite", "survey.toml", "--people", "people.csv", "--url", "https://x.example.org"]
+    assert run([*invite, "-o", "links.csv"]) == 0
+    for change in (("Do you smoke?", "Do you smoke now?"), ("high = 300000", "high = 200000")):
+        survey.write_text(page_survey().replace(*change))
+        assert run(["serve", "survey.toml", "--no-owner", "--port", "0"]) == 2
+        assert "survey" in capsys.readouterr().err
+
+
+def test_answers_set_twice_or_misspelt(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    survey.write_text(page_survey().replace('groups = ["region"]', ""))
+    with served("survey.toml", "--no-owner", "--anybody", "5") as found:
+        for given in (["pya=1"], ["pay"], ["pay=1", "pay=2"], ["pay=1,000"], ["pay=nan"]):
+            options = [part for each in given for part in ("--set", each)]
+            assert run(["answer", found["page"], *options, "--json"]) == 2
+            err = capsys.readouterr().err
+            # The value itself is in no message.
+            assert "1,000" not in err
+            assert "Expected" in err
+    assert not (here / "state").exists()

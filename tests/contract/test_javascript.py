@@ -1,0 +1,82 @@
+"""The device in JavaScript draws what the mechanisms here draw, from the same bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conformance.fresh import packed
+from conformance.vectors import FILES, FOLDER, refused, text
+
+from confide.errors import InvalidInput
+from confide.lattice import Lattice
+from confide.mechanisms import Laplace, Mechanism, RandomizedResponse, SquareWave, from_dict
+
+ROOT = Path(__file__).parents[2]
+DEVICE = ROOT / "web" / "device"
+NODE = shutil.which("node")
+node = pytest.mark.skipif(NODE is None, reason="Node is not installed; make test-browser needs it")
+
+MECHANISMS: list[Mechanism] = [
+    SquareWave(Lattice(low=0, high=300_000), epsilon=1.0),
+    Laplace(Lattice(low=0, high=1, size=256), epsilon=2.0),
+    RandomizedResponse(["a", "b", "c", "d", "e"], epsilon=1.0),
+]
+
+
+def run(*arguments: str | Path) -> str:
+    done = subprocess.run(
+        [str(NODE), *map(str, arguments)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_vectors_are_what_this_code_makes(name: str) -> None:
+    # python -m conformance writes them anew.
+    assert (FOLDER / name).read_text() == text(name)
+
+
+def test_the_vectors_are_small() -> None:
+    assert sum((FOLDER / name).stat().st_size for name in FILES) < 600_000
+
+
+@pytest.mark.parametrize("line", list(refused()), ids=lambda line: line["why"])
+def test_what_a_device_must_refuse_is_refused_here(line: dict) -> None:
+    with pytest.raises(InvalidInput):
+        from_dict(line["spec"])
+
+
+@node
+def test_the_tests_of_the_device() -> None:
+    found = run("--test", *sorted((DEVICE / "test").glob("*.test.js")))
+    caught = re.search(r"(\d+) slips caught", found)
+    assert caught is not None
+    assert int(caught[1]) >= 14
+
+
+SCRIPT = """
+import { readFileSync } from "node:fs";
+const { runTapes } = await import(process.argv[1]);
+const { buffer, byteOffset, byteLength } = readFileSync(process.argv[2]);
+console.log(JSON.stringify(runTapes(buffer.slice(byteOffset, byteOffset + byteLength))));
+"""
+
+
+@node
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
+def test_fresh_tapes_give_the_same_reports(mechanism: Mechanism, tmp_path: Path) -> None:
+    n = 100_000
+    tapes = tmp_path / "tapes.bin"
+    tapes.write_bytes(packed(mechanism, n, generator=np.random.default_rng()))
+    harness = (DEVICE / "test" / "browser.js").as_uri()
+    found = json.loads(run("--input-type=module", "-e", SCRIPT, harness, tapes))
+    assert found["unequal"] == 0, found["first"]
+    assert found["n"] == n
+    assert found["refined"] >= 5000

@@ -1,0 +1,193 @@
+"""The device in Python: it draws once, whatever happens between it and the collector."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from confide.collect import wire
+from confide.collect.client import Client, Unacknowledged
+from confide.collect.stores import opened
+from confide.errors import InvalidInput
+from confide.questions import Questionnaire
+
+from .conftest import invited, link, running
+
+SURVEY = Questionnaire.from_dict(
+    {
+        "title": "Staff",
+        "questions": {
+            "pay": {"low": 0, "high": 300_000, "epsilon": 1.0},
+            "smokes": {"categories": ["no", "yes"], "epsilon": 1.0, "missing": "no"},
+        },
+    }
+)
+
+
+def test_one_answer_is_stored_once(tmp_path: Path) -> None:
+    path = tmp_path / "s.reports"
+    token, other = invited(SURVEY, path, tmp_path, 2)
+    with running(SURVEY, path) as found:
+        client = Client(link(found.page, token), folder=tmp_path / "state")
+        assert client.survey == SURVEY
+        receipt = client.answer({"pay": 52_000, "smokes": "yes"})
+        # Another answer, by mistake or not, sends what was drawn before.
+        assert client.answer({"pay": 1, "smokes": "no"}) == receipt
+        assert Client(client.link, folder=tmp_path / "state").answer({}) == receipt
+        # A second device draws anew, and is refused.
+        with pytest.raises(wire.Refused, match=r"used before.*did not count it") as caught:
+            Client(client.link, folder=tmp_path / "else").answer({"pay": 5})
+        assert caught.value.status == 409
+        assert Client(link(found.page, other), folder=tmp_path / "state").answer({"pay": 5})
+    store = opened(path, SURVEY, create=False)
+    rows = list(store.rows())
+    assert len(rows) == 2
+    sent = json.loads(client.drawn() or b"")
+    assert sent["reports"] in [reports for _, reports in rows]
+
+
+def test_what_is_kept_holds_no_answer_and_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "s.reports"
+    (token,) = invited(SURVEY, path, tmp_path, 1)
+    with running(SURVEY, path) as found:
+        client = Client(link(found.page, token), folder=tmp_path / "state")
+        client.answer({"pay": 123_456.75, "smokes": "yes"})
+    (kept,) = (tmp_path / "state").iterdir()
+    assert "123456" not in kept.read_text()
+    assert set(json.loads(kept.read_text())) == set(wire.KEYS)
+    if os.name == "posix":
+        assert kept.stat().st_mode & 0o777 == 0o600
+        assert kept.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("answers", "sentence"),
+    [
+        ({}, "an answer to 'pay'"),
+        ({"pay": None}, "an answer to 'pay'"),
+        ({"pay": "many"}, "numbers in values"),
+        ({"pay": float("nan")}, "finite numbers"),
+        ({"pay": 1, "smokes": "sometimes"}, "answers among"),
+        ({"pay": 1, "shoes": 3}, "known keys in the answers"),
+    ],
+)
+def test_answers_that_are_none_draw_and_send_nothing(
+    tmp_path: Path, answers: dict[str, object], sentence: str
+) -> None:
+    path = tmp_path / "s.reports"
+    (token,) = invited(SURVEY, path, tmp_path, 1)
+    with running(SURVEY, path) as found:
+        client = Client(link(found.page, token), folder=tmp_path / "state")
+        with pytest.raises(InvalidInput, match=sentence):
+            client.answer(answers)
+        assert client.drawn() is None
+    assert list(opened(path, SURVEY, create=False).rows()) == []
+
+
+def test_links_that_are_none(tmp_path: Path) -> None:
+    for bad in ("http://example.org/#x", "not a link", "https://a.example/#AAAA"):
+        with pytest.raises(InvalidInput):
+            Client(bad, folder=tmp_path).answer({"pay": 1})
+    path = tmp_path / "s.reports"
+    invited(SURVEY, path, tmp_path, 1)
+    with (
+        running(SURVEY, path) as found,
+        pytest.raises(InvalidInput, match="the link of an invitation"),
+    ):
+        Client(found.page, folder=tmp_path / "state").answer({"pay": 1})
+    # Nobody listens there any more.
+    with pytest.raises(InvalidInput, match="an answer from"):
+        Client(found.page, folder=tmp_path / "state").answer({"pay": 1})
+
+
+def test_a_closed_survey_draws_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s.reports"
+    (token,) = invited(SURVEY, path, tmp_path, 1)
+    opened(path, SURVEY, create=False).close()
+    with running(SURVEY, path) as found:
+        client = Client(link(found.page, token), folder=tmp_path / "state")
+        with pytest.raises(wire.Refused, match="ended") as caught:
+            client.answer({"pay": 1})
+        assert caught.value.status == 410
+        assert client.drawn() is None
+
+
+class Flaky(BaseHTTPRequestHandler):
+    """Loses the first replies: it takes an upload and hangs up, or asks to come again."""
+
+    taken: list[bytes]
+    survey: bytes
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.survey)
+
+    def do_POST(self) -> None:
+        data = self.rfile.read(int(self.headers["content-length"]))
+        self.taken.append(data)
+        if len(self.taken) == 1:
+            return
+        self.send_response(503 if len(self.taken) == 2 else 200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def flaky() -> Iterator[HTTPServer]:
+    Flaky.taken = []
+    Flaky.survey = json.dumps(wire.described(SURVEY, invited=False)).encode()
+    server = HTTPServer(("127.0.0.1", 0), Flaky)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_lost_replies_send_the_same_bytes(
+    tmp_path: Path, flaky: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("confide.collect.client.PAUSES", (0.01,))
+    client = Client(f"http://127.0.0.1:{flaky.server_port}", folder=tmp_path)
+    client.answer({"pay": 7})
+    assert len(Flaky.taken) == 3
+    assert len(set(Flaky.taken)) == 1
+
+
+def test_impatience_keeps_the_report_for_the_next_run(
+    tmp_path: Path, flaky: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("confide.collect.client.PAUSES", (0.01,))
+    url = f"http://127.0.0.1:{flaky.server_port}"
+    with pytest.raises(Unacknowledged, match="the same report is sent"):
+        Client(url, folder=tmp_path, patience=0.0).answer({"pay": 7})
+    assert Client(url, folder=tmp_path).answer({})
+    assert len(set(Flaky.taken)) == 1
+
+
+def test_two_programs_at_once_send_one_report(tmp_path: Path) -> None:
+    path = tmp_path / "s.reports"
+    (token,) = invited(SURVEY, path, tmp_path, 1)
+    receipts: list[str] = []
+    with running(SURVEY, path) as found:
+
+        def answer() -> None:
+            client = Client(link(found.page, token), folder=tmp_path / "state")
+            receipts.append(client.answer({"pay": 9}))
+
+        threads = [threading.Thread(target=answer) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(receipts) == 8
+    assert len(set(receipts)) == 1
+    assert len(list(opened(path, SURVEY, create=False).rows())) == 1

@@ -1,0 +1,115 @@
+"""Whom to invite: tables of people, their links, and that nothing is half-written."""
+
+import csv
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from confide.collect.invitations import Signer, split_link, uncell
+from confide.collect.people import People, invite
+from confide.collect.stores import opened
+from confide.collect.stores.store import Store
+from confide.errors import InvalidInput
+from confide.questions import Questionnaire
+
+PAY = {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}
+PLAIN = Questionnaire.from_dict({"questions": PAY})
+GROUPED = Questionnaire.from_dict({"groups": ["region"], "questions": PAY})
+URL = "https://survey.example.org"
+
+
+def store(folder: Path, survey: Questionnaire) -> Store:
+    return opened(folder / "s.reports", survey, create=True)
+
+
+def table(folder: Path, text: str) -> Path:
+    path = folder / "people.csv"
+    path.write_text(text)
+    return path
+
+
+def test_links_for_people_of_whom_nothing_is_known(tmp_path: Path) -> None:
+    kept, signer, to = store(tmp_path, PLAIN), Signer(bytes(32), PLAIN), tmp_path / "links.csv"
+    assert invite(People.nameless(50), PLAIN, signer, kept, url=URL, to=to) == 50
+    rows = list(csv.DictReader(to.open()))
+    tokens = [split_link(row["link"])[1] for row in rows]
+    assert [signer.read(token) is not None for token in tokens] == [True] * 50
+    assert len(set(tokens)) == 50
+    assert kept.status().invited == {"": 50}
+    if os.name == "posix":
+        assert to.stat().st_mode & 0o777 == 0o600
+
+
+def test_groups_go_into_links_and_other_columns_beside_them(tmp_path: Path) -> None:
+    path = table(tmp_path, 'name,region\n"Ada, B.",north\nBen,Süd\nCleo,north\n')
+    kept, signer, to = store(tmp_path, GROUPED), Signer(bytes(32), GROUPED), tmp_path / "l.csv"
+    people = People.read(path, GROUPED)
+    assert invite(people, GROUPED, signer, kept, url=URL, to=to) == 3
+    rows = list(csv.DictReader(to.open(encoding="utf-8")))
+    assert [row["name"] for row in rows] == ["Ada, B.", "Ben", "Cleo"]
+    found = [signer.read(split_link(row["link"])[1]) for row in rows]
+    assert [one.groups for one in found if one] == [("north",), ("Süd",), ("north",)]
+    invited = Counter({uncell(cell): n for cell, n in kept.status().invited.items()})
+    assert invited == {("north",): 2, ("Süd",): 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("name\nAda\n", "a column 'region'"),
+        ("name,Region\nAda,n\n", "Did you mean 'Region'"),
+        ("region,pay\nn,3\n", "the question 'pay'"),
+        ("region,link\nn,x\n", "without a column 'link'"),
+        ("region\n", "from 1 to"),
+        ("", "a column 'region'"),
+        ("region,region\nn,n\n", "one twice"),
+        ("region,name\nn\n", "2 cells in line 2"),
+        ("region\nn,m\n", "1 cells in line 2"),
+        ("region,name\nn,a\n,b\n", "group 'region' in line 3"),
+        ('region\n"n', "CSV in"),
+    ],
+)
+def test_tables_of_people_that_cannot_be_used(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        People.read(table(tmp_path, text), GROUPED)
+
+
+def test_other_bytes_than_text(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"region\n\xff\n")
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        People.read(path, GROUPED)
+
+
+def test_groups_take_a_table(tmp_path: Path) -> None:
+    signer, to = Signer(bytes(32), GROUPED), tmp_path / "l.csv"
+    with pytest.raises(InvalidInput, match="--people"):
+        invite(People.nameless(3), GROUPED, signer, store(tmp_path, GROUPED), url=URL, to=to)
+    assert not to.exists()
+
+
+def test_links_are_never_overwritten(tmp_path: Path) -> None:
+    kept, signer, to = store(tmp_path, PLAIN), Signer(bytes(32), PLAIN), tmp_path / "links.csv"
+    to.write_text("older links")
+    with pytest.raises(InvalidInput, match="a new file"):
+        invite(People.nameless(3), PLAIN, signer, kept, url=URL, to=to)
+    assert to.read_text() == "older links"
+    assert kept.status().invited == {}
+
+
+def test_a_store_that_fails_leaves_no_links(tmp_path: Path) -> None:
+    kept, signer, to = store(tmp_path, PLAIN), Signer(bytes(32), PLAIN), tmp_path / "links.csv"
+    kept.close()
+    with pytest.raises(InvalidInput, match="has not ended"):
+        invite(People.nameless(3), PLAIN, signer, kept, url=URL, to=to)
+    assert not to.exists()
+
+
+def test_an_address_that_is_not_secure_invites_nobody(tmp_path: Path) -> None:
+    kept, signer, to = store(tmp_path, PLAIN), Signer(bytes(32), PLAIN), tmp_path / "links.csv"
+    with pytest.raises(InvalidInput, match="https"):
+        invite(People.nameless(3), PLAIN, signer, kept, url="http://example.org", to=to)
+    assert not to.exists()
+    assert kept.status().invited == {}

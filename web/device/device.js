@@ -1,0 +1,286 @@
+/**
+ * confide's device: an answer becomes a private report, in integers from its index on. The same
+ * bytes give the same report as in Python: docs/words.md is the protocol.
+ *
+ * @typedef {{ bytes(n: number): Uint8Array }} Entropy fair random bytes
+ * @typedef {(bits: number) => [lower: bigint[], upper: bigint[]]} Law bounds of 2**bits F(k)
+ * @typedef {[bigint, bigint]} Ratio
+ * @typedef {Record<string, any>} Spec
+ *
+ * @typedef {{ inputs: number, outputs: number, law: Law, index(answer: any): number,
+ *   report(index: number, noise: number): number, window(index: number): [number, number],
+ *   odds(): { window: number, outputs: number, same: number, other: number } }} Kind
+ *   Indices are below `inputs` (-1: no answer), reports below `outputs`; the window is the first
+ *   and last report around an index, and README.md explains odds.
+ * @typedef {Kind & { spec: Spec, draw(index: number, entropy?: Entropy): number }} Mechanism
+ */
+
+export const MAX_SIZE = 2 ** 20;
+const ONE = 1n << 62n;
+
+/** Messages never quote an answer. */
+export class Refused extends Error {}
+
+/** @type {(holds: unknown, message: string) => asserts holds} */
+function need(holds, message) {
+  if (!holds) throw new Refused(message);
+}
+
+/** Whether x is an integer from a to b. @type {(a: number, x: any, b: number) => boolean} */
+const from = (a, x, b) => Number.isInteger(x) && a <= x && x <= b;
+
+/** The browser's generator (65,536 bytes at most; a draw asks for 4). @type {Entropy} */
+export const system = { bytes: (n) => crypto.getRandomValues(new Uint8Array(n)) };
+
+/** a / b rounded up, a >= 0, b > 0. @type {(a: bigint, b: bigint) => bigint} */
+const ceil = (a, b) => (a + b - 1n) / b;
+
+/** Whether over / under <= e**(a / b), a, b > 0: its series, rounded down and up, with more bits
+ * until they agree: the power is irrational.
+ * @type {(ratio: Ratio, exponent: Ratio) => boolean} */
+export function keeps([over, under], [a, b]) {
+  for (let bits = 128n; ; bits *= 2n) {
+    let low = 1n << bits;
+    let [high, down, up] = [low, low, low];
+    for (let k = 1n; up > 1n || k * b < 2n * a; k++) {
+      down = (down * a) / (b * k);
+      up = ceil(up * a, b * k);
+      low += down;
+      high += up;
+    }
+    if (over << bits <= under * low) return true;
+    // Terms halve by now: the rest of the series is at most the last one.
+    if (over << bits > under * (high + up)) return false;
+  }
+}
+
+/** Epsilon as a ratio: the float or what is written, the smaller. @type {(x: number) => Ratio} */
+export function exact(x) {
+  need(Number.isFinite(x) && x > 0 && x <= 100, "epsilon must be above 0 and at most 100.");
+  const [digits, shift = "0"] = String(x).split("e-");
+  const [whole, part = ""] = digits.split(".");
+  const [over, under] = [BigInt(whole + part), 10n ** BigInt(part.length + Number(shift))];
+  let unit = 1n;
+  for (; !Number.isInteger(x); x *= 2) unit *= 2n;
+  return BigInt(x) * under < over * unit ? [BigInt(x), unit] : [over, under];
+}
+
+/** Outcomes of each weight, so many. @type {(runs: [bigint, number][]) => Law} */
+function weighted(runs) {
+  /** @type {bigint[]} */
+  const sums = [];
+  let total = 0n;
+  for (const [weight, count] of runs)
+    for (let k = 0; k < count; k++) sums.push((total += weight));
+  sums.pop();
+  return (bits) => {
+    const large = sums.map((sum) => sum << BigInt(bits));
+    return [large.map((sum) => sum / total), large.map((sum) => ceil(sum, total))];
+  };
+}
+
+/** m and noise of law p**|k|, p = over / 2**62, gathered at -m and m: F(-j) = p**j / (1 + p),
+ * F(j - 1) = 1 - F(-j). There are 64 guard bits. @type {(over: bigint, m: number) => Law} */
+function geometric(over, m) {
+  return (bits) => {
+    const one = 1n << BigInt(bits);
+    let low = (one << 126n) / (ONE + over);
+    let high = low + 1n;
+    const [lower, upper] = [Array(2 * m), Array(2 * m)];
+    for (let j = 1; j <= m; j++) {
+      low = (low * over) >> 62n;
+      high = ceil(high * over, ONE);
+      lower[m - j] = low >> 64n;
+      upper[m - j] = ceil(high, 1n << 64n);
+      lower[m + j - 1] = one - upper[m - j];
+      upper[m + j - 1] = one - lower[m - j];
+    }
+    return [lower, upper];
+  };
+}
+
+/** How many bounds are <= word; all are compared.
+ * @type {(bounds: ArrayLike<any>, word: any) => number} */
+function count(bounds, word) {
+  let found = 0;
+  for (let k = 0; k < bounds.length; k++) found += Number(bounds[k] <= word);
+  return found;
+}
+
+/** Exact draws of 0, 1, ... by inversion: a word decides, or more words where it does not.
+ * @type {(law: Law, bits: number) => (entropy: Entropy) => number} */
+function sampler(law, bits) {
+  need([8, 16, 32].includes(bits), "Words have 8, 16 or 32 bits.");
+  const top = 2 ** bits - 1;
+  // The largest word stands for a bound of 2**bits, which is none, and is then refined.
+  const [lower, upper] = law(bits).map((bounds) =>
+    Uint32Array.from(bounds, (bound) => Math.min(Number(bound), top)),
+  );
+  const capped = upper[upper.length - 1] === top;
+  // Bounds for a second word are made beforehand, or the time would tell.
+  const finer = [law(2 * bits)];
+  // The first byte is the lowest.
+  const read = (/** @type {Entropy} */ entropy) =>
+    entropy.bytes(bits / 8).reduceRight((word, byte) => 256 * word + byte, 0);
+  return (entropy) => {
+    const word = read(entropy);
+    const below = count(upper, word);
+    if (below === count(lower, word) && !(capped && word === top)) return below;
+    let long = BigInt(word);
+    for (let level = 0; ; level++) {
+      long = (long << BigInt(bits)) + BigInt(read(entropy));
+      const [least, most] = (finer[level] ??= law((level + 2) * bits));
+      const found = count(most, long);
+      if (found === count(least, long)) return found;
+    }
+  };
+}
+
+/** @type {(fields: any, what: string, keys: string) => void} */
+function only(fields, what, keys) {
+  const found = Object.keys(fields ?? {}).sort().join(" ");
+  need(found === keys, `${what} must have the keys ${keys}, not ${found || "none"}.`);
+}
+
+/** ln(x >= 1) in IEEE steps: bit for bit Python's portable_log. @type {(x: number) => number} */
+function log(x) {
+  let exponent = 0;
+  for (; x >= 1.4142135623730951; x /= 2) exponent++;
+  const s = (x - 1) / (x + 1);
+  let series = 0;
+  for (let odd = 23; odd > 0; odd -= 2) series = series * (s * s) + 1 / odd;
+  return exponent * 0.6931471805599453 + 2 * s * series;
+}
+
+/** @type {(fields: any) => { size: number, index(answer: any): number }} */
+function lattice(fields) {
+  only(fields, "A lattice", "high low scale size");
+  const { low, high, size, scale } = fields;
+  const sound = [low, high].every((x) => Number.isFinite(x) && Math.abs(x) <= 1e150);
+  need(sound && low < high, "Bounds must be numbers within 1e150, low < high.");
+  need(from(2, size, MAX_SIZE), `The size must be an integer from 2 to ${MAX_SIZE}.`);
+  const logs = scale === "log" && low >= 1e-150;
+  need(logs || scale === "linear", "The scale must be linear, or log above 0.");
+  return {
+    size,
+    index(answer) {
+      if (!Number.isFinite(answer)) return -1;
+      const x = Math.min(Math.max(answer, low), high);
+      const part = logs ? log(x / low) / log(high / low) : (x - low) / (high - low);
+      return Math.trunc(Math.min(Math.max(part * size, 0), size - 1));
+    },
+  };
+}
+
+/** @type {(ratio: Ratio, epsilon: number, m: number) => void} */
+function honest(ratio, epsilon, m) {
+  const [over, under] = exact(epsilon);
+  const kept = keeps(ratio, [over, under * BigInt(m)]);
+  need(kept, `The noise is weaker than the declared epsilon of ${epsilon}: do not answer.`);
+}
+
+/** The 2 reach + 1 reports around an answer weigh more than the size - 1 others.
+ * @type {(spec: Spec, size: number, reach: number) => Omit<Kind, "index" | "report">} */
+function band(spec, size, reach) {
+  const texts = Array.isArray(spec.weights) ? spec.weights : [];
+  const sound = texts.every((x) => typeof x === "string" && /^[1-9]\d{0,63}$/.test(x));
+  need(sound && texts.length === 2, "Weights must be two whole numbers, as text.");
+  const [near, far] = texts.map(BigInt);
+  need(near > far, "A near report must weigh more than a far one.");
+  honest([near, far], spec.epsilon, 1);
+  const [window, outputs] = [2 * reach + 1, size + 2 * reach];
+  const ratio = Number(near) / Number(far);
+  const other = window / (window * ratio + size - 1);
+  return {
+    inputs: size,
+    outputs,
+    law: weighted([[near, window], [far, size - 1]]),
+    window: (index) => [index, index + 2 * reach],
+    odds: () => ({ window, outputs, same: ratio * other, other }),
+  };
+}
+
+/** Mechanisms by name. @type {Record<string, (spec: Spec) => Kind>} */
+export const KINDS = {
+  "square-wave"(spec) {
+    only(spec, "A square wave", "epsilon lattice mechanism reach weights");
+    const { size, index } = lattice(spec.lattice);
+    const reach = spec.reach;
+    need(from(0, reach, size), "The reach must be an integer from 0 to the size.");
+    const near = 2 * reach + 1;
+    return {
+      ...band(spec, size, reach),
+      index,
+      // Near slots count from the index, far ones step over the near reports.
+      report(index, slot) {
+        const far = slot - near;
+        return far + near * Number(far >= index) + (index + near) * Number(far < 0);
+      },
+    };
+  },
+
+  "randomized-response"(spec) {
+    only(spec, "Randomized response", "categories epsilon mechanism weights");
+    const words = /** @type {any[]} */ (spec.categories);
+    const size = Array.isArray(words) ? new Set(words).size : 0;
+    const sound = from(2, size, MAX_SIZE) && words.every((x) => x && typeof x === "string");
+    need(sound && words.length === size, `Categories must be 2 to ${MAX_SIZE} different words.`);
+    return {
+      ...band(spec, size, 0),
+      index: (answer) => words.indexOf(answer),
+      report: (index, step) => (index + step) % size,
+    };
+  },
+
+  laplace(spec) {
+    only(spec, "A Laplace mechanism", "epsilon lattice mechanism p");
+    const { size, index } = lattice(spec.lattice);
+    const [, digits = "0"] = /^(\d{1,19})\/4611686018427387904$/.exec(spec.p) ?? [];
+    const over = BigInt(digits);
+    need(over > 0n && over < ONE, "p must be a whole number over 2**62, above 0 and below 1.");
+    const m = size - 1;
+    honest([ONE, over], spec.epsilon, m);
+    const p = Number(over) / Number(ONE);
+    const side = Math.floor(size / 6);
+    const middle = m >> 1;
+    /** P(report in the middle third of the scale). @type {(index: number) => number} */
+    const share = (index) => {
+      let sum = 0;
+      for (let r = middle - side; r <= middle + side; r++)
+        sum += p ** Math.abs(r - index) * (r % m ? 1 - p : 1);
+      return sum / (1 + p);
+    };
+    return {
+      inputs: size,
+      outputs: size,
+      index,
+      law: geometric(over, m),
+      report: (index, noise) => Math.min(Math.max(index + noise - m, 0), m),
+      window: (index) => [Math.max(index - side, 0), Math.min(index + side, m)],
+      odds: () => ({ window: 2 * side + 1, outputs: size, same: share(middle), other: share(m) }),
+    };
+  },
+};
+
+/** The mechanism of a specification (Python's `Mechanism.to_dict`), if it keeps its epsilon. Words
+ * have 32 bits, or fewer in tests. @type {(spec: any, options?: { bits?: number }) => Mechanism} */
+export function mechanism(spec, { bits = 32 } = {}) {
+  const known = Object.hasOwn(KINDS, spec?.mechanism);
+  need(known, `The mechanism must be one of ${Object.keys(KINDS).join(", ")}.`);
+  const kind = KINDS[spec.mechanism](spec);
+  const noise = sampler(kind.law, bits);
+  return {
+    ...kind,
+    spec,
+    draw(index, entropy = system) {
+      // The last gate before noise: an index out of range would get too little.
+      need(from(0, index, kind.inputs - 1), "This is no answer to the question.");
+      return kind.report(index, noise(entropy));
+    },
+  };
+}
+
+/** One private report of an answer.
+ * @type {(mechanism: Mechanism, answer: any, entropy?: Entropy) => number} */
+export const privatize = (mechanism, answer, entropy = system) =>
+  mechanism.draw(mechanism.index(answer), entropy);

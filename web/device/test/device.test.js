@@ -1,0 +1,160 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import * as device from "../device.js";
+import { kit } from "./files.js";
+import { faults } from "./kit.js";
+import { isRefused, Tape } from "./tape.js";
+
+const { exact, keeps, KINDS, MAX_SIZE, mechanism, privatize, Refused, system } = device;
+const spec = (/** @type {string} */ name) =>
+  structuredClone(kit.draws.find((line) => line.spec.mechanism === name).spec);
+const wave = spec("square-wave");
+const laplace = spec("laplace");
+const response = spec("randomized-response");
+
+test("the vectors", () => {
+  assert.deepEqual([...faults(device, kit)], []);
+  const draws = kit.draws.flatMap((line) => line.draws);
+  assert.ok(draws.length > 5000);
+  assert.ok(draws.filter(([, , , words]) => words > 1).length > 1000);
+  assert.ok(draws.some(([, , , words]) => words > 4));
+  const known = new Set(kit.draws.map((line) => line.spec.mechanism));
+  assert.deepEqual(known, new Set(Object.keys(KINDS)));
+});
+
+test("the file is small and has no other source of randomness", () => {
+  const text = readFileSync(new URL("../device.js", import.meta.url), "utf8");
+  assert.ok(text.length <= 12_288, `${text.length} characters`);
+  assert.ok(!/Math\.random|import |parseFloat|Date/.test(text));
+});
+
+test("answers that are none never meet noise, and are not quoted", () => {
+  const silent = { bytes: () => assert.fail("bytes were read for no answer") };
+  const words = mechanism(response);
+  const number = mechanism(wave);
+  for (const [made, answer] of /** @type {[device.Mechanism, any][]} */ ([
+    ...["secret", "", " no", "NO", 0, null, undefined, NaN].map((each) => [words, each]),
+    ...[NaN, Infinity, "54321", null, undefined, true, [5], 5n, {}].map((each) => [number, each]),
+  ])) {
+    assert.throws(
+      () => privatize(made, answer, silent),
+      (error) => error instanceof Refused && !/secret|54321/.test(error.message),
+    );
+  }
+  for (const index of [-1, number.inputs, 0.5, NaN, "0", null, undefined]) {
+    assert.ok(isRefused(() => number.draw(/** @type {any} */ (index), silent)));
+  }
+});
+
+test("answers become reports", () => {
+  const zero = () => new Tape(new Uint8Array(4));
+  assert.equal(privatize(mechanism(response), response.categories[1], zero()), 1);
+  assert.equal(privatize(mechanism(wave), 150_000, zero()), 512);
+  assert.equal(privatize(mechanism(laplace), 1, zero()), 0);
+  const report = privatize(mechanism(wave), 150_000);
+  assert.ok(Number.isInteger(report) && report >= 0 && report < 1548);
+});
+
+test("the system's bytes", () => {
+  assert.equal(system.bytes(4).length, 4);
+  const many = system.bytes(65_536);
+  assert.ok(new Set(many).size === 256);
+});
+
+test("odds", () => {
+  const close = (/** @type {number} */ a, /** @type {number} */ b) =>
+    assert.ok(Math.abs(a - b) < 1e-12, `${a} ${b}`);
+  const { window, outputs, same, other } = mechanism(wave).odds();
+  assert.deepEqual([window, outputs], [525, 1548]);
+  assert.deepEqual([same.toFixed(3), other.toFixed(3)], ["0.582", "0.214"]);
+  // What is shown is the law that is drawn, summed up exactly.
+  for (const { spec } of kit.draws.filter((line) => line.why === "random words")) {
+    const made = mechanism(spec);
+    const bits = 200;
+    const [lower] = made.law(bits);
+    const sums = [...lower, 1n << BigInt(bits)];
+    const masses = sums.map((sum, k) => sum - (k ? lower[k - 1] : 0n));
+    const share = (/** @type {number} */ index, /** @type {[number, number]} */ [first, last]) => {
+      let sum = 0n;
+      masses.forEach((mass, k) => {
+        const report = made.report(index, k);
+        if (first <= report && report <= last) sum += mass;
+      });
+      return Number(sum >> BigInt(bits - 60)) / 2 ** 60;
+    };
+    const odds = made.odds();
+    const end = made.inputs - 1;
+    const at = spec.mechanism === "laplace" ? end >> 1 : 0;
+    assert.equal(made.window(at)[1] - made.window(at)[0] + 1, odds.window);
+    close(odds.same, share(at, made.window(at)));
+    if (made.window(end)[0] > made.window(at)[1]) close(odds.other, share(end, made.window(at)));
+  }
+});
+
+test("windows stay among the reports", () => {
+  for (const each of [wave, laplace, response]) {
+    const made = mechanism(each);
+    for (const index of [0, 1, made.inputs - 1]) {
+      const [first, last] = made.window(index);
+      assert.ok(first >= 0 && first <= last && last < made.outputs);
+    }
+  }
+});
+
+test("stronger noise than declared is drawn as it is stated", () => {
+  const weights = ["3", "2"];
+  assert.ok(mechanism({ ...wave, weights }).odds().same < mechanism(wave).odds().same);
+  assert.ok(mechanism({ ...wave, reach: 0 }).outputs === 1024);
+  assert.ok(mechanism({ ...laplace, epsilon: 2 }).inputs === 256);
+});
+
+test("the largest lattice", () => {
+  const largest = { ...wave, lattice: { ...wave.lattice, size: MAX_SIZE }, reach: 1 };
+  assert.equal(mechanism(largest, { bits: 8 }).inputs, MAX_SIZE);
+});
+
+test("epsilon is the float or its decimals, the smaller", () => {
+  assert.deepEqual(exact(0.1), [1n, 10n]);
+  assert.deepEqual(exact(0.3), [5404319552844595n, 1n << 54n]);
+  assert.deepEqual(exact(1), [1n, 1n]);
+  assert.deepEqual(exact(1e-7), [944473296573929n, 1n << 73n]);
+  assert.deepEqual(exact(2.5e-9), [25n, 10n ** 10n]);
+  for (const wrong of [0, -1, 100.5, NaN, Infinity, "1", null, true, 1n]) {
+    assert.ok(isRefused(() => exact(/** @type {any} */ (wrong))), String(wrong));
+  }
+});
+
+test("comparison with powers of e", () => {
+  // e to 60 digits, from its continued fraction 2; 1, 2, 1, 1, 4, 1, 1, 6, 1, ...
+  let [a, b, c, d] = [2n, 1n, 1n, 0n];
+  for (let k = 1n; b < 10n ** 60n; k++) {
+    const term = k % 3n === 2n ? (2n * (k + 1n)) / 3n : 1n;
+    [a, c] = [a * term + c, a];
+    [b, d] = [b * term + d, b];
+    // Convergents lie below and above in turn.
+    assert.equal(keeps([a, b], [1n, 1n]), k % 2n === 0n);
+  }
+  assert.ok(keeps([1n, 1n], [1n, 10n ** 300n]));
+  assert.ok(!keeps([10n ** 64n + 1n, 10n ** 64n], [1n, 10n ** 300n]));
+  assert.ok(keeps([26881171418161354484126255515800135873611118n, 1n], [100n, 1n]));
+  assert.ok(!keeps([26881171418161354484126255515800135873611119n, 1n], [100n, 1n]));
+});
+
+test("another kind is one function", () => {
+  KINDS.toy = () => ({
+    ...mechanism(response),
+    inputs: 1,
+    report: () => 7,
+    index: () => 0,
+  });
+  assert.equal(privatize(mechanism({ mechanism: "toy" }), "anything"), 7);
+  delete KINDS.toy;
+  assert.ok(isRefused(() => mechanism({ mechanism: "toy" })));
+});
+
+test("words have 8, 16 or 32 bits", () => {
+  for (const bits of [0, 1, 12, 64, /** @type {any} */ ("32")]) {
+    assert.ok(isRefused(() => mechanism(wave, { bits })));
+  }
+});
