@@ -11,7 +11,7 @@ from scipy import stats
 
 from confide import Laplace, Lattice, SquareWave, TwoSidedGamma
 from confide.errors import InvalidInput
-from confide.estimators import Likelihood
+from confide.estimators import Likelihood, profile
 from confide.planning import metrics as planned
 from confide.planning.metrics import Metric, Truth, metrics
 from confide.planning.planner import Plan, plan
@@ -288,7 +288,9 @@ def test_regression_surveys_have_the_right_responses():
     assert 1e-5 < min(private.values()) < 2e-3
 
 
-def test_printed_intervals_are_wider_than_the_spread_of_estimates():
+def test_printed_intervals_are_wider_than_the_spread_of_estimates(monkeypatch):
+    # Fewer simulated surveys behind each interval, in the plan and in the surveys held.
+    monkeypatch.setattr(profile, "DRAWS", 25)
     options = UNIT | {"population": "normal", "mechanisms": ["square-wave"], "quantiles": [0.5]}
     planned = plan(n=3000, epsilon=2.0, surveys=8, intervals=True, **options)
     assert planned.metrics == ("w1", "ks", "median", "median-interval", "mean")
