@@ -16,7 +16,7 @@ export OMP_NUM_THREADS = 1
 unexport PYTHONDONTWRITEBYTECODE
 NAME ?=
 
-.PHONY: demo test test-spark test-browser test-lowest test-newest lint web-check bench evidence fuzz docs upgrade clean
+.PHONY: demo test test-spark test-browser test-lowest test-newest lint web web-check bench evidence fuzz docs upgrade clean screenshots
 
 demo: .venv/ready
 	$(BIN)/confide demo
@@ -32,6 +32,14 @@ test-browser: .venv/browser web-check
 	@for name in $${CHROMIUM:-chromium chromium-browser google-chrome}; do command -v $$name > /dev/null && exit; done; \
 		test "$$(id -u)" != 0 || { apt-get update -qq && apt-get install -y -qq chromium > /dev/null; }
 	$(BIN)/python -m pytest tests/browser
+
+# Writes the hashes of the page's files into its index.html, after any of them has changed.
+web: .venv/ready
+	$(BIN)/python -m web.integrity
+
+# Pictures of the pages, taken of the demo as it runs.
+screenshots: .venv/browser
+	$(BIN)/python docs/screenshots.py
 
 web-check: web/node_modules/ready
 	cd web && npm run --silent check

@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench import (
+    collect,
     density,
     design,
     frequencies,
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "regression": ("Regressions", regression.rows),
     "design": ("Choosing the noise", design.rows),
     "growth": ("Growth", growth.rows),
+    "collect": ("Collecting over HTTP", collect.rows),
 }
 SCALE, PAGES = "scale", "pages"
 PLOTTED = ("noise", "streaming", "summaries", "frequencies", "density")

@@ -21,6 +21,7 @@ STUDIES = (
     "audits",
     "poisoning",
     "bombs",
+    "collector",
     "mutation",
 )
 

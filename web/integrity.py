@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from confide.collect import static
 
-PAGES = {"page": ("page", "device")}
+PAGES = {"page": ("page", "device"), "owner": ("owner", "pictures")}
 """The folders that are served together, by the folder of their index.html."""
 HASHED = (".js", ".json")
 """Endings of what the import map lists."""

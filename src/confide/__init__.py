@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from confide import (
         accounting,
         audits,
+        collect,
         curves,
         datasets,
         displays,
@@ -88,6 +89,7 @@ _HOMES = {
 _MODULES = (
     "accounting",
     "audits",
+    "collect",
     "curves",
     "datasets",
     "displays",
@@ -153,6 +155,7 @@ __all__ = [
     "TwoSidedGamma",
     "accounting",
     "audits",
+    "collect",
     "curves",
     "datasets",
     "density",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +15,9 @@ from typing import Any, ClassVar
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+from tests.browser.service import SURVEY, Lines, Service
+
+from confide.questions import Questionnaire
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -111,3 +115,36 @@ def site() -> Iterator[Served]:
         Thread(target=server.serve_forever, daemon=True).start()
         yield Served(f"http://127.0.0.1:{server.server_address[1]}", added)
         server.shutdown()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    """Starts collectors; each keeps what was logged since in its ``log``."""
+    running: list[Service] = []
+    handlers: list[logging.Handler] = []
+    root = logging.getLogger()
+    level = root.level
+    root.setLevel(logging.DEBUG)
+
+    def start(text: str = SURVEY, **settings: Any) -> Service:
+        folder = tmp_path / f"service{len(running)}"
+        folder.mkdir()
+        (folder / "survey.toml").write_text(text, "utf-8")
+        service = Service(folder, Questionnaire.read(folder / "survey.toml"), **settings)
+        running.append(service)
+        handlers.append(Lines(service.log))
+        root.addHandler(handlers[-1])
+        return service
+
+    yield start
+    for service in running:
+        service.stop()
+    for handler in handlers:
+        root.removeHandler(handler)
+    root.setLevel(level)
+
+
+@pytest.fixture
+def service(serve: Callable[..., Service]) -> Service:
+    """A collector of invited people."""
+    return serve()

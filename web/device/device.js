@@ -1,18 +1,6 @@
-/**
- * confide's device: an answer becomes a private report, in integers from its index on. The same
+/** confide's device: an answer becomes a private report, in integers from its index on. The same
  * bytes give the same report as in Python: docs/words.md is the protocol.
- *
- * @typedef {{ bytes(n: number): Uint8Array }} Entropy fair random bytes
- * @typedef {(bits: number) => [lower: bigint[], upper: bigint[]]} Law bounds of 2**bits F(k)
- * @typedef {[bigint, bigint]} Ratio
- * @typedef {Record<string, any>} Spec
- *
- * @typedef {{ inputs: number, outputs: number, law: Law, index(answer: any): number,
- *   report(index: number, noise: number): number, window(index: number): [number, number],
- *   odds(): { window: number, outputs: number, same: number, other: number } }} Kind
- *   Indices are below `inputs` (-1: no answer), reports below `outputs`; the window is the first
- *   and last report around an index, and README.md explains odds.
- * @typedef {Kind & { spec: Spec, draw(index: number, entropy?: Entropy): number }} Mechanism
+ * @import { Entropy, Kind, Law, Mechanism, Ratio, Spec } from "./types.d.ts"
  */
 
 export const MAX_SIZE = 2 ** 20;

@@ -1,91 +1,80 @@
-// @ts-check
-/**
- * Questions as the page asks them: a question's texts, its mechanism, and reading what was entered.
- *
- * @typedef {import("./device.js").Mechanism} Mechanism
- * @typedef {import("./words.js").Words} Words
- * @typedef {Record<string, any>} Fields of survey.json
- *
- * @typedef {object} Draft what was entered so far; it lives in this tab's memory only
- * @property {string} typed a number as it was typed, or the name of a category
- * @property {boolean} skipped whether the person would rather not answer
- */
+/** A question as the page asks it: its texts, its mechanism, and what was entered so far.
+ * @import { Fields } from "./types.d.ts" */
 
 import { mechanism } from "./device.js";
 import { parseNumber } from "./numbers.js";
-import { textOf } from "./words.js";
+import { language, number, textOf } from "./words.js";
 
 export class Question {
+  /** A number as it was typed, or a category. It is in this tab's memory only. */
+  typed = "";
+  /** Whether the person would rather not answer. */
+  skipped = false;
+
   /** @param {Fields} fields @param {string} own the survey's language @param {number} at */
   constructor(fields, own, at) {
     this.fields = fields;
     this.own = own;
     this.id = `q${at + 1}`;
-    this.name = /** @type {string} */ (fields.name);
     this.mechanism = mechanism(fields.mechanism);
-    this.epsilon = /** @type {number} */ (fields.mechanism.epsilon);
-    this.categories = /** @type {string[] | undefined} */ (fields.mechanism.categories);
-    this.missing = /** @type {number | string | null} */ (fields.missing);
-    /** @type {Draft} */
-    this.draft = { typed: "", skipped: false };
+    this.epsilon = fields.mechanism.epsilon;
+    this.categories = fields.mechanism.categories;
+    this.bounds = fields.mechanism.lattice;
+    this.missing = fields.missing;
   }
 
-  get low() {
-    return /** @type {number} */ (this.fields.mechanism.lattice.low);
+  /** @param {string} key */
+  text(key) {
+    return textOf(this.fields, key, this.own);
   }
 
-  get high() {
-    return /** @type {number} */ (this.fields.mechanism.lattice.high);
+  /** What is asked; a question without a text is asked by its name. */
+  get asked() {
+    const found = this.text("text");
+    return found.text ? found : this.text("name");
   }
 
-  /** @param {string} key @param {string} language */
-  text(key, language) {
-    return textOf(this.fields, key, language, this.own);
+  /** What stands for a category. @param {string} category */
+  label(category) {
+    const { text, language } = this.text("labels");
+    return { text: text?.[this.mechanism.index(category)] ?? category, language };
   }
 
-  /** What is asked; a question without a text is asked by its name. @param {string} language */
-  asked(language) {
-    const { text, language: spoken } = this.text("text", language);
-    return text ? { text, language: spoken } : { text: this.name, language: this.own };
+  /** An answer as people read it. @param {number | string} answer @returns {string} */
+  shown(answer) {
+    if (typeof answer === "string") return this.label(answer).text;
+    const { text: unit } = this.text("unit");
+    return unit ? `${number(answer)}\u00a0${unit}` : number(answer);
   }
 
-  /** What stands for a category. @param {string} category @param {string} language */
-  label(category, language) {
-    const { text, language: spoken } = this.text("labels", language);
-    const at = (this.categories ?? []).indexOf(category);
-    return { text: /** @type {string} */ (text?.[at] ?? category), language: spoken };
+  /** Numbers beyond the bounds count as the bounds. @param {number | string} answer */
+  counted(answer) {
+    if (typeof answer === "string") return answer;
+    return Math.min(Math.max(answer, this.bounds.low), this.bounds.high);
   }
 
-  /** An answer as people read it. @param {number | string} answer @param {Words} words */
-  shown(answer, words) {
-    if (typeof answer === "string") return this.label(answer, words.language).text;
-    return words.amount(answer, this.text("unit", words.language).text ?? "");
-  }
-
-  /** The answer that was entered, or the sentence that says what is wrong with it.
-   * @param {string} language @returns {{ answer: number | string } | { wrong: string }} */
-  read(language) {
-    const { typed, skipped } = this.draft;
-    if (skipped && this.missing !== null) return { answer: this.missing };
-    if (this.categories) {
-      return this.categories.includes(typed) ? { answer: typed } : { wrong: "wrong_choice" };
-    }
+  /** The answer that was entered, or the key of a sentence that says what is wrong with it.
+   * @returns {{ answer: number | string } | { wrong: string }} */
+  read() {
+    const { typed, categories } = this;
+    if (this.skipped && this.missing !== null) return { answer: this.missing };
+    if (categories) return categories.includes(typed) ? { answer: typed } : { wrong: "wrong_choice" };
     const found = parseNumber(typed, language);
     return "value" in found ? { answer: found.value } : { wrong: `wrong_${found.reason}` };
   }
 
-  /** Keep what was entered when the language changes: 1.234 is one number in English and another
-   * in German. @param {string} before @param {Words} words */
-  translate(before, words) {
-    const found = parseNumber(this.draft.typed, before);
+  /** Keep the number that was typed in another language, where 1.234 may be another number.
+   * @param {string} before */
+  translate(before) {
+    const found = parseNumber(this.typed, before);
     if (this.categories || !("value" in found)) return;
-    const typed = words.typed(found.value);
-    const again = parseNumber(typed, words.language);
-    this.draft.typed = "value" in again && again.value === found.value ? typed : "";
+    this.typed = number(found.value, { useGrouping: false });
+    const again = parseNumber(this.typed, language);
+    if (!("value" in again && again.value === found.value)) this.typed = "";
   }
 
-  /** Forget what was entered. */
   forget() {
-    this.draft = { typed: "", skipped: false };
+    this.typed = "";
+    this.skipped = false;
   }
 }

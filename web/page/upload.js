@@ -1,95 +1,87 @@
-// @ts-check
-/**
- * One upload a person: drawn once, kept before it is sent, sent until it is acknowledged.
- *
- * @typedef {{ body: string, received: boolean }} Upload
- * @typedef {"sending" | "waiting" | "received" | "used" | "ended" | "unknown" | "changed"} State
- */
+/** One upload a person: drawn once, kept before it is sent, sent until it is acknowledged.
+ * @import { State, Upload } from "./types.d.ts" */
 
-const FIRST = 500;
-const LONGEST = 30_000;
-/** Milliseconds after which an attempt counts as lost. */
-const PATIENCE = 20_000;
-/** Seconds that a server may ask for before the next attempt, at most. */
-const MOST_ASKED = 600;
+/** Seconds between attempts, at first and at most; of an attempt; that a server may ask for. */
+const [FIRST, LONGEST, PATIENCE, MOST_ASKED] = [0.5, 30, 20, 600];
 
-/** Answers that end the sending; every other one is followed by another attempt.
+/** Answers that end the sending; any other one is followed by another attempt.
  * @type {Record<number, State>} */
 const FINAL = {
-  200: "received",
-  201: "received",
-  404: "unknown",
-  409: "used",
-  410: "ended",
-  413: "changed",
-  415: "changed",
-  422: "changed",
+  200: "received", 201: "received", 404: "unknown", 409: "used", 410: "ended",
+  413: "changed", 415: "changed", 422: "changed",
 };
 
-/** Text without padding for some bytes. @type {(bytes: Uint8Array) => string} */
+/** Bytes as text. @type {(bytes: Uint8Array) => string} */
 export const base64url = (bytes) =>
-  btoa(String.fromCharCode(...bytes))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
+  btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (each) => ({ "+": "-", "/": "_" })[each] ?? "");
 
 /** The public groups that an invitation names; null where the text is no whole invitation. Only the
  * collector can tell whether it is genuine. @type {(token: string) => string[] | null} */
 export function groupsIn(token) {
-  if (!/^[\w-]{44,2000}$/.test(token)) return null;
   try {
     const text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (each) => each.charCodeAt(0));
-    if (bytes[0] !== 1) return null;
-    // A version, 16 random bytes and a signature of 16 come first.
+    // After a version, 16 random bytes and a signature of 16.
     const facts = new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(33));
-    return facts ? JSON.parse(facts).g ?? [] : [];
+    if (bytes[0] !== 1 || bytes.length < 33) return null;
+    return facts ? JSON.parse(facts).g : [];
   } catch {
     return null;
   }
 }
 
-/** Run work while no other tab does. Where a browser blocks storage it blocks locks as well.
- * @type {<T>(name: string, work: () => T) => Promise<T>} */
+/** Run work while no other tab does. Browsers that block storage block locks as well.
+ * @type {(name: string, work: () => void) => Promise<void>} */
 async function alone(name, work) {
   let begun = false;
+  const begin = () => {
+    begun = true;
+    work();
+  };
   try {
-    return await navigator.locks.request(name, () => {
-      begun = true;
-      return work();
-    });
+    await navigator.locks.request(name, begin);
   } catch (error) {
     if (begun) throw error;
-    return work();
+    begin();
   }
 }
 
-/** The upload to one survey with one invitation, on this device. It holds neither an answer nor
- * randomness: an answer that was changed and sent with the same randomness would give both away. */
+/** The upload to one survey with one invitation, on this device. It has neither an answer nor
+ * randomness in it: another answer with the same randomness would give both away. */
 export class Kept {
+  /** @type {Upload | null} */
+  memory = null;
+  /** Whether it outlives this tab. */
+  lasting = true;
+
   /** @param {string} key */
   constructor(key) {
     this.key = key;
-    /** @type {Upload | null} */
-    this.memory = null;
-    this.lasting = storing(key);
+    this.#store(`${key}/try`);
+    if (this.lasting) localStorage.removeItem(`${key}/try`);
   }
 
   /** @param {{ survey: string, wording: string }} survey @param {string | null} token */
-  static async of(survey, token) {
-    const bytes = new TextEncoder().encode(token ?? "");
-    const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-    const name = token === null ? "open" : base64url(hash);
-    return new Kept(`confide/${survey.survey}/${survey.wording}/${name}`);
+  static async of({ survey, wording }, token) {
+    // By the invitation alone: a changed survey must not draw again.
+    const name = new TextEncoder().encode(token ?? survey + wording);
+    const hash = await crypto.subtle.digest("SHA-256", name);
+    return new Kept(`confide/${base64url(new Uint8Array(hash))}`);
   }
 
-  /** @returns {Upload | null} */
+  #store(key = this.key) {
+    try {
+      localStorage.setItem(key, JSON.stringify(this.memory));
+    } catch {
+      this.lasting = false; // storage is blocked or full
+    }
+  }
+
   read() {
     try {
-      const found = localStorage.getItem(this.key);
-      if (found) this.memory = JSON.parse(found);
+      this.memory = JSON.parse(localStorage.getItem(this.key) ?? "null") ?? this.memory;
     } catch {
-      // Storage is blocked: memory is all there is.
+      // Memory is all there is.
     }
     return this.memory;
   }
@@ -97,15 +89,10 @@ export class Kept {
   /** @param {Upload} upload */
   write(upload) {
     this.memory = upload;
-    try {
-      localStorage.setItem(this.key, JSON.stringify(upload));
-    } catch {
-      this.lasting = false;
-    }
+    this.#store();
   }
 
-  /** The upload: the one that is kept, or else a new one, which is kept before anybody sees it.
-   * @param {() => string} draw */
+  /** Draw an upload, unless one is kept; keep it before it is sent. @param {() => string} draw */
   once(draw) {
     return alone(this.key, () => {
       if (!this.read()) this.write({ body: draw(), received: false });
@@ -113,59 +100,38 @@ export class Kept {
   }
 }
 
-/** Whether something can be stored. @type {(key: string) => boolean} */
-function storing(key) {
-  try {
-    localStorage.setItem(`${key}/try`, "");
-    localStorage.removeItem(`${key}/try`);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** Sends what is kept, until the collector has answered. */
 export class Sender {
+  delay = FIRST;
+  timer = 0;
+  /** Whether it is being sent, or was answered. */
+  busy = false;
+
   /** @param {Kept} kept @param {(state: State) => void} told */
   constructor(kept, told) {
     this.kept = kept;
     this.told = told;
-    this.delay = FIRST;
-    /** @type {ReturnType<typeof setTimeout> | undefined} */
-    this.timer = undefined;
-    this.busy = false;
-    this.over = false;
   }
 
-  /** Send now, unless it is being sent or was answered. */
   async now() {
     const upload = this.kept.read();
-    if (this.busy || this.over || !upload) return;
-    clearTimeout(this.timer);
-    if (upload.received) return this.end("received");
+    if (this.busy || !upload) return;
     this.busy = true;
+    clearTimeout(this.timer);
+    if (upload.received) return this.told("received");
     this.told("sending");
     const { state, after } = await attempt(upload.body);
+    // A refused upload is sent again after a reload.
+    if (state === "received") this.kept.write({ ...upload, received: true });
+    this.told(state ?? "waiting");
+    if (state) return;
     this.busy = false;
-    if (state) return this.end(state);
-    if (this.kept.read()?.received) return this.end("received"); // another tab was told
-    this.told("waiting");
-    this.timer = setTimeout(() => this.now(), Math.max(this.delay, after));
+    this.timer = window.setTimeout(() => this.now(), 1000 * Math.max(this.delay, after));
     this.delay = Math.min(2 * this.delay, LONGEST);
-  }
-
-  /** @param {State} state */
-  end(state) {
-    clearTimeout(this.timer);
-    this.over = true;
-    const upload = this.kept.read();
-    // Only what was received is over for good: a refused upload is sent again after a reload.
-    if (state === "received" && upload) this.kept.write({ ...upload, received: true });
-    this.told(state);
   }
 }
 
-/** One attempt: the state that ends the sending, or milliseconds to wait at least.
+/** One attempt: the state that ends the sending, if any, and seconds to wait at least.
  * @type {(body: string) => Promise<{ state?: State, after: number }>} */
 async function attempt(body) {
   let after = 0;
@@ -177,15 +143,14 @@ async function attempt(body) {
       credentials: "omit",
       redirect: "error",
       keepalive: true,
-      signal: AbortSignal.timeout(PATIENCE),
+      signal: AbortSignal.timeout(1000 * PATIENCE),
     });
-    const asked = Number(reply.headers.get("retry-after")) || 0;
-    after = 1000 * Math.min(asked, MOST_ASKED);
-    // Whatever stands between may answer too: the collector gives a reason.
+    after = Math.min(Number(reply.headers.get("retry-after")) || 0, MOST_ASKED);
+    // Something in between may answer as well: the collector gives a reason.
     const { reason } = await reply.json();
     if (typeof reason === "string") return { state: FINAL[reply.status], after };
   } catch {
-    // No answer, or not one of ours.
+    // No answer, or not the collector's.
   }
   return { after };
 }

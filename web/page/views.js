@@ -1,400 +1,295 @@
-// @ts-check
-/**
- * What is on the screen at each step, as nodes. Texts become text nodes, never HTML.
- *
- * @typedef {import("./questions.js").Question} Question
- * @typedef {import("./words.js").Words} Words
- * @typedef {import("./upload.js").State} State
- * @typedef {Node | string | null | undefined | false} Child
- *
- * @typedef {object} Scene what views are made of
- * @property {Words} words
- * @property {Record<string, any>} survey
- * @property {Question[]} questions
- * @property {string[]} groups of the person, as the invitation has them
- * @property {boolean} lasting whether this browser lets the page store something
- */
+/** What is on the screen at each step, as nodes. Texts become text nodes, never HTML.
+ * @import { Child, Choice, Entry, Keys, Scene, State, Text } from "./types.d.ts"
+ * @import { Question } from "./questions.js" */
 
-import { textOf, up } from "./words.js";
+import { bound, date, language, named, number, say, textOf } from "./words.js";
 
-/** From here on the odds change by a factor of twenty thousand and more. */
-const WEAK = 10;
-/** Parts of the scale that have a name. */
-const PARTS = { half: 1 / 2, third: 1 / 3, quarter: 1 / 4, fifth: 1 / 5, tenth: 1 / 10 };
-const SVG = "http://www.w3.org/2000/svg";
-
-/** An element. Keys that begin with "on" listen; false and null leave an attribute out.
- * @type {<T extends keyof HTMLElementTagNameMap>(tag: T, keys?: Record<string, any> | null,
- *   ...children: Child[]) => HTMLElementTagNameMap[T]} */
-export function el(tag, keys, ...children) {
-  const made = document.createElement(tag);
-  for (const [key, value] of Object.entries(keys ?? {})) {
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (value !== false && value !== null) made.setAttribute(key, value === true ? "" : value);
-  }
-  made.append(...children.filter((child) => child instanceof Node || typeof child === "string"));
+/** An element, "tag.class". @type {(kind: string, ...parts: (Child | Keys)[]) => HTMLElement} */
+function h(kind, ...parts) {
+  const [tag, ...classes] = kind.split(".");
+  const space = /^(svg|path)$/.test(tag) ? "2000/svg" : "1999/xhtml";
+  const made = /** @type {any} */ (document.createElementNS(`http://www.w3.org/${space}`, tag));
+  made.classList.add(...classes);
+  for (const part of parts)
+    if (part instanceof Node || typeof part === "string") made.append(part);
+    else
+      for (const [key, value] of Object.entries(part || {}))
+        if (typeof value === "function") made.addEventListener(key, value);
+        else if (value !== false) made.setAttribute(key, value);
   return made;
 }
 
-/** The heading of a view, which gets the focus when the view appears.
- * @type {(text: string, keys?: Record<string, any>) => HTMLElement} */
-const heading = (text, keys) => el("h1", { tabindex: "-1", ...keys }, text);
+/** A paragraph of the page. @type {(key: string, values?: Keys, kind?: string) => Node} */
+const p = (key, values, kind = "p") => h(kind, say(key, values));
 
-/** The language of a text, where it is not the page's.
- * @type {(spoken: string, words: Words) => string | false} */
-const lang = (spoken, words) => spoken !== words.language && spoken;
+/** A text of the survey, which may be in another language than the page.
+ * @type {(kind: string, text: Text, keys?: Keys) => HTMLElement} */
+const spoken = (kind, { text, language: its }, keys) =>
+  h(kind, keys, { lang: its !== language && its }, text);
 
-/** A text of the survey. @type {(scene: Scene, key: string) => { text: any, language: string }} */
-const own = ({ survey, words }, key) => textOf(survey, key, words.language, survey.language);
+/** The heading of a view gets the focus. @type {(text: string) => HTMLElement} */
+const heading = (text) => h("h1", { tabindex: -1 }, text);
 
-/** The survey's title. @type {(scene: Scene) => { text: string, language: string }} */
+/** @type {(key: string, ...parts: Child[]) => Node} */
+const card = (key, ...parts) => h("section.card", h("h2", say(key)), ...parts);
+
+/** @type {(kind: string, items: Child[]) => Node} */
+const list = (kind, items) => h(kind, ...items.map((item) => item && h("li", item)));
+
+/** @type {(key: string, click: () => void, kind?: string) => HTMLElement} */
+const button = (key, click, kind = "button") => h(kind, { type: "button", click }, say(key));
+
+/** @type {(scene: Scene, key: string) => Text} */
+const own = ({ survey }, key) => textOf(survey, key, survey.language);
+
+/** @type {(scene: Scene) => Text} */
 export function title(scene) {
-  const { text, language } = own(scene, "title");
-  return text ? { text, language } : { text: scene.words.say("untitled"), language: scene.words.language };
+  const found = own(scene, "title");
+  return found.text ? found : { text: say("untitled"), language };
 }
 
 /** Whom to ask. @type {(scene: Scene) => Child} */
 function contact(scene) {
-  const { text, language } = own(scene, "contact");
-  if (!text) return null;
-  const target = /^https:\/\/\S+$/.test(text) ? text : /^\S+@\S+\.\S+$/.test(text) && `mailto:${text}`;
-  const shown = target ? el("a", { href: target, rel: "noreferrer" }, text) : text;
-  return el("p", { class: "quiet" }, `${scene.words.say("contact")} `, el("span", { lang: lang(language, scene.words) }, shown));
+  const found = own(scene, "contact");
+  const { text = "" } = found;
+  const href = /^\S+@\S+\.\S+$/.test(text) && `mailto:${text}`;
+  return text && h("p.quiet", say("contact"), " ", spoken(href ? "a" : "span", found, { href }));
 }
 
-/** The switch of languages. @type {(offered: string[], words: Words, named: (l: string) => string,
- *   pick: (language: string) => void) => HTMLElement} */
-export function languages(offered, words, named, pick) {
-  const buttons = offered.map((language) =>
-    el("button", {
-      type: "button",
-      lang: language,
-      "aria-pressed": String(language === words.language),
-      onclick: () => pick(language),
-    }, named(language)),
-  );
-  return el("div", { role: "group", "aria-label": words.say("languages") }, ...buttons);
+/** The switch of languages. @type {(offered: Choice[], pick: (each: Choice) => void) => Node} */
+export const languages = (offered, pick) =>
+  h("div", { role: "group", "aria-label": say("languages") }, ...offered.map((each) => {
+    const { language: lang } = each;
+    return h("button", { lang, "aria-pressed": lang === language || "false", click: () => pick(each) }, named(lang));
+  }));
+
+/** What an epsilon means. @type {(key: string, epsilon: number, n?: number) => string} */
+const meaning = (key, epsilon, n = 1) =>
+  say(key, { n, factor: bound(Math.exp(epsilon)), epsilon: bound(epsilon) }) +
+  (epsilon >= 10 ? ` ${say("weak")}` : "");
+
+/** A hundred people, some of them in color. @type {(some: number, key: string) => Node} */
+function people(some, key) {
+  const dots = [...Array(100).keys()].map((at) => `M${6 * (at % 20) + 3} ${6 * Math.floor(at / 20) + 3}h0`);
+  return h("figure",
+    h("svg", { viewBox: "0 0 120 30", "aria-hidden": true },
+      h("path.some", { d: dots.slice(0, some).join("") }),
+      h("path", { d: dots.slice(some).join("") })),
+    p(key, { n: some }, "figcaption"));
 }
 
-/** @type {(scene: Scene) => HTMLElement} */
-function whoSeesWhat({ words, survey }) {
-  const rows = ["you", "owner", "intruder", "reader"].map((who) => {
-    const key = who === "owner" && !survey.invited ? "sees_owner_open" : `sees_${who}`;
-    return el("tr", null, el("th", { scope: "row" }, words.say(`who_${who}`)), el("td", null, words.say(key)));
-  });
-  const head = el("tr", null,
-    el("th", { scope: "col" }, words.say("who")),
-    el("th", { scope: "col" }, words.say("sees")));
-  return el("section", { class: "card", "aria-labelledby": "who" },
-    el("h2", { id: "who" }, words.say("who_title")),
-    el("p", null, words.say("process")),
-    el("table", null, el("thead", null, head), el("tbody", null, ...rows)));
-}
-
-/** @type {(scene: Scene) => HTMLElement} */
-function notHidden({ words, survey, groups }) {
-  const named = groups.map((value, at) => `${survey.groups[at]}: ${value}`).join(", ");
-  const items = [
-    words.say(survey.invited ? "open_part" : "open_part_open"),
-    named && words.say("open_groups", { groups: named }),
-    words.say("open_address"),
-    words.say("open_again"),
-    words.say("open_page"),
-  ];
-  return el("section", { class: "card", "aria-labelledby": "open" },
-    el("h2", { id: "open" }, words.say("open_title")),
-    el("ul", null, ...items.map((item) => item && el("li", null, item))));
-}
-
-/** What a spend means. @type {(key: string, epsilon: number, words: Words, n?: number) => string} */
-function bound(key, epsilon, words, n = 1) {
-  const values = { factor: words.number(up(Math.exp(epsilon))), epsilon: words.number(up(epsilon)), n };
-  return words.say(key, values) + (epsilon >= WEAK ? ` ${words.say("weak")}` : "");
-}
-
-/** @type {(scene: Scene) => HTMLElement | null} */
-function allTogether({ words, questions }) {
-  if (questions.length < 2) return null;
-  const sum = questions.reduce((total, { epsilon }) => total + epsilon, 0);
-  return el("section", { class: "card", "aria-labelledby": "sum" },
-    el("h2", { id: "sum" }, words.say("sum_title")),
-    el("p", null, bound("sum", sum, words, questions.length)));
-}
-
-/** A hundred people, of whom so many. @type {(count: number, caption: string) => HTMLElement} */
-function people(count, caption) {
-  const dot = (/** @type {number} */ at) => `M${6 * (at % 20) + 0.7} ${6 * Math.floor(at / 20) + 3}a2.3 2.3 0 1 0 4.6 0a2.3 2.3 0 1 0-4.6 0`;
-  const path = (/** @type {string} */ kind, /** @type {number} */ first, /** @type {number} */ end) => {
-    const made = document.createElementNS(SVG, "path");
-    made.setAttribute("class", kind);
-    made.setAttribute("d", Array.from({ length: end - first }, (_, k) => dot(first + k)).join(""));
-    return made;
-  };
-  const picture = document.createElementNS(SVG, "svg");
-  picture.setAttribute("viewBox", "0 0 120 30");
-  picture.setAttribute("aria-hidden", "true");
-  picture.append(path("some", 0, count), path("rest", count, 100));
-  return el("figure", null, picture, el("figcaption", null, caption));
-}
-
-/** Odds of a question, from its law. @type {(question: Question, words: Words) => HTMLElement} */
-function protection({ mechanism, categories, epsilon }, words) {
+/** Odds of a question, from its law. @type {(question: Question) => Node} */
+function protection({ mechanism, categories, epsilon }) {
   const odds = mechanism.odds();
-  const [same, other] = [odds.same, odds.other].map((share) => Math.round(100 * share));
-  const share = odds.window / odds.outputs;
-  const near = Object.entries(PARTS).find(([, part]) => Math.abs(part - share) < 0.02);
-  const part = near ? words.say(`part_${near[0]}`) : words.say("part_percent", { n: Math.round(100 * share) });
-  const kind = categories ? "words" : "number";
-  return el("details", null,
-    el("summary", null, words.say("protection")),
-    el("p", null, words.say(`odds_${kind}`, { same, other, part })),
-    el("div", { class: "people" },
-      people(same, words.say("people_same", { n: same })),
-      people(other, words.say("people_other", { n: other }))),
-    el("p", null, words.say("odds_so")),
-    el("p", { class: "quiet" }, bound("bound", epsilon, words)));
+  const shares = [odds.same, odds.other, odds.window / odds.outputs];
+  const [same, other, n] = shares.map((share) => Math.round(100 * share));
+  const part = say(n === 33 || n === 34 ? "part_third" : "part_percent", { n });
+  return h("details",
+    p("protection", {}, "summary"),
+    p(categories ? "odds_words" : "odds_number", { same, other, part }),
+    h("div.people", people(same, "people_same"), people(other, "people_other")),
+    same < 95 && p("odds_so"),
+    h("p.quiet", meaning("bound", epsilon)));
 }
 
-/** @type {(question: Question, words: Words) => HTMLElement} */
-function numberEntry(question, words) {
-  const { id, draft, missing, low, high } = question;
-  const unit = question.text("unit", words.language);
-  const echo = el("p", { class: "echo", id: `${id}-echo` });
-  const input = el("input", {
-    id,
-    type: "text",
-    // The number pads of phones have no minus.
-    inputmode: low < 0 ? "text" : "decimal",
-    autocomplete: "off",
-    spellcheck: "false",
-    "aria-describedby": `${id}-help ${id}-bounds ${id}-unit ${id}-error`,
-    oninput: () => {
-      draft.typed = input.value;
-      show();
-    },
-  });
+/** A box, a circle or a field. @type {(keys: Keys) => any} */
+const input = (keys) => h("input", { autocomplete: "off" }, keys);
+
+/** @type {(question: Question, keys: Keys) => Child} */
+const skipping = (question, keys) =>
+  question.missing !== null &&
+  h("label.choice", input(keys), p("skip", { answer: question.shown(question.missing) }, "span"));
+
+/** @type {Entry} */
+function numberEntry(question) {
+  const { id, bounds: { low, high } } = question;
+  const echo = h("p.quiet.echo");
   const show = () => {
-    const found = question.read(words.language);
-    const legible = "answer" in found && !draft.skipped;
-    echo.textContent = legible ? words.say("reads", { answer: question.shown(found.answer, words) }) : "";
-    input.disabled = draft.skipped;
+    const found = question.read();
+    const read = "answer" in found && !question.skipped;
+    echo.textContent = read ? say("reads", { answer: question.shown(found.answer) }) : "";
+    field.disabled = question.skipped;
   };
-  const skip = el("input", {
-    type: "checkbox",
-    id: `${id}-skip`,
-    checked: draft.skipped,
-    onchange: () => {
-      draft.skipped = skip.checked;
+  const field = input({
+    id,
+    inputmode: low < 0 ? "text" : "decimal", // the number pads of phones have no minus
+    "aria-describedby": `${id}-help ${id}-bounds ${id}-unit ${id}-error`,
+    input() {
+      question.typed = field.value;
       show();
     },
   });
-  input.value = draft.typed;
+  const change = (/** @type {any} */ { target }) => {
+    question.skipped = target.checked;
+    show();
+  };
+  field.value = question.typed;
   show();
-  const bounds = words.say("bounds", { low: words.number(low), high: words.number(high) });
-  return el("div", null,
-    el("p", { class: "quiet", id: `${id}-bounds` }, bounds),
-    el("p", { class: "error", id: `${id}-error` }),
-    el("div", { class: "entry" }, input, el("span", { id: `${id}-unit`, lang: lang(unit.language, words) }, unit.text ?? "")),
+  return [
+    h("p.quiet", { id: `${id}-bounds` }, say("bounds", { low: number(low), high: number(high) })),
+    h("p.error", { id: `${id}-error` }),
+    h("div.entry", field, spoken("span", question.text("unit"), { id: `${id}-unit` })),
     echo,
-    missing !== null && el("label", { class: "choice" }, skip, el("span", null, words.say("skip", { answer: question.shown(missing, words) }))));
+    skipping(question, { type: "checkbox", checked: question.skipped, change }),
+  ];
 }
 
-/** @type {(question: Question, words: Words) => HTMLElement} */
-function wordEntry(question, words) {
-  const { id, draft, missing } = question;
-  const radio = (/** @type {string} */ category, /** @type {boolean} */ skipped, /** @type {string} */ text, /** @type {string} */ spoken) =>
-    el("label", { class: "choice", lang: lang(spoken, words) },
-      el("input", {
-        type: "radio",
-        name: id,
-        autocomplete: "off",
-        checked: skipped ? draft.skipped : draft.typed === category && !draft.skipped,
-        onchange: () => Object.assign(draft, { typed: skipped ? "" : category, skipped }),
-      }),
-      el("span", null, text));
-  const given = (question.categories ?? []).map((category) => {
-    const { text, language } = question.label(category, words.language);
-    return radio(category, false, text, language);
+/** @type {Entry} */
+function wordEntry(question) {
+  const { id, categories = [] } = question;
+  const radio = (/** @type {string} */ typed, skipped = false) => ({
+    id: typed === categories[0] && id,
+    type: "radio",
+    name: id,
+    checked: question.skipped === skipped && question.typed === typed,
+    change: () => Object.assign(question, { typed, skipped }),
   });
-  given[0].firstElementChild?.setAttribute("id", id);
-  return el("div", null,
-    el("p", { class: "error", id: `${id}-error` }),
-    ...given,
-    missing !== null && radio("", true, words.say("skip", { answer: question.shown(missing, words) }), words.language));
+  return [
+    h("p.error", { id: `${id}-error` }),
+    ...categories.map((each) =>
+      h("label.choice", input(radio(each)), spoken("span", question.label(each)))),
+    skipping(question, radio("", true)),
+  ];
 }
 
-/** @type {(question: Question, scene: Scene, at: number) => HTMLElement} */
-function asked(question, { words, questions }, at) {
+/** @type {(question: Question, at: number, all: Question[]) => Node} */
+function asked(question, at, { length: all }) {
   const { id, categories } = question;
-  const { text, language } = question.asked(words.language);
-  const help = question.text("help", words.language);
-  const step = questions.length > 1 && el("p", { class: "step" }, words.say("step", { n: at + 1, all: questions.length }));
-  const hint = el("p", { class: "help", id: `${id}-help`, lang: lang(help.language, words) }, help.text ?? "");
-  const spoken = { lang: lang(language, words) };
-  const body = categories
-    ? el("fieldset", { "aria-describedby": `${id}-help ${id}-error` },
-        el("legend", null, el("h2", spoken, text)), hint, wordEntry(question, words))
-    : el("div", null, el("h2", spoken, el("label", { for: id }, text)), hint, numberEntry(question, words));
-  return el("div", { class: "card question", id: `${id}-card` }, step, body, protection(question, words));
+  const help = spoken("p.help", question.text("help"), { id: `${id}-help` });
+  return h("div.card", { id: `${id}-card` },
+    all > 1 && p("step", { n: at + 1, all }, "p.quiet.step"),
+    categories
+      ? h("fieldset", { "aria-describedby": `${id}-help ${id}-error` },
+          h("legend", spoken("h2", question.asked)), help, ...wordEntry(question))
+      : h("div", h("h2", spoken("label", question.asked, { for: id })), help, ...numberEntry(question)),
+    protection(question));
 }
 
-/** All questions. `done` is called when every answer can be read.
- * @type {(scene: Scene, done: () => void) => Node[]} */
+/** @type {(id: string) => HTMLElement} */
+const byId = (id) => /** @type {any} */ (document.getElementById(id));
+
+/** Say beside a question what is wrong, if anything is. @type {(question: Question) => boolean} */
+function isWrong(question) {
+  const { id } = question;
+  const found = question.read();
+  const wrong = "wrong" in found;
+  byId(`${id}-error`).textContent = wrong ? say(found.wrong, { example: number(1234.5) }) : "";
+  byId(`${id}-card`).classList.toggle("wrong", wrong);
+  byId(id).setAttribute("aria-invalid", `${wrong}`);
+  return wrong;
+}
+
+/** All questions; `done` is called when every answer can be read.
+ * @type {(scene: Scene, done: () => void) => Child[]} */
 export function form(scene, done) {
-  const { words, survey, questions } = scene;
-  const name = title(scene);
-  const intro = own(scene, "intro");
-  const summary = el("div", { class: "summary", role: "alert", tabindex: "-1", hidden: true });
-  const check = (/** @type {Event} */ event) => {
+  const { survey, questions, groups } = scene;
+  const { invited, closes } = survey;
+  const facts = groups.map((value, at) => `${survey.groups[at]}: ${value}`).join(", ");
+  const sum = questions.reduce((total, { epsilon }) => total + epsilon, 0);
+  const summary = h("div.card.summary", { role: "alert", tabindex: -1, hidden: true });
+  const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
-    const wrong = questions.flatMap((question) => {
-      const found = question.read(words.language);
-      const message = "wrong" in found ? words.say(found.wrong, { example: words.number(1234.5) }) : "";
-      mark(question.id, message);
-      return message ? [{ question, message }] : [];
-    });
+    const wrong = questions.filter(isWrong);
     summary.hidden = !wrong.length;
     if (!wrong.length) return done();
-    // The address ends in the invitation, so these are no links to #fields.
-    const jumps = wrong.map(({ question, message }) =>
-      el("li", null, el("button", { type: "button", class: "link", onclick: () => document.getElementById(question.id)?.focus() },
-        `${question.asked(words.language).text} – ${message}`)));
-    summary.replaceChildren(el("h2", null, words.say("wrong_title")), el("ul", null, ...jumps));
+    // No links to #fields: the address ends in the invitation.
+    const jumps = wrong.map(({ id, asked }) =>
+      h("button.link", { type: "button", click: () => byId(id).focus() },
+        `${asked.text} – ${byId(`${id}-error`).textContent}`));
+    summary.replaceChildren(p("wrong_title", {}, "h2"), list("ul", jumps));
     summary.focus();
   };
   return [
-    heading(name.text, { lang: lang(name.language, words) }),
-    intro.text && el("p", { class: "intro", lang: lang(intro.language, words) }, intro.text),
-    survey.closes && el("p", { class: "quiet" }, words.say("closes", { date: words.date(survey.closes) })),
+    spoken("h1", title(scene), { tabindex: -1 }),
+    spoken("p.intro", own(scene, "intro")),
+    closes && p("closes", { date: date(closes) }, "p.quiet"),
     contact(scene),
-    whoSeesWhat(scene),
-    el("form", { novalidate: true, autocomplete: "off", onsubmit: check },
+    card("who_title", p("process"), h("table", ...["you", invited ? "owner" : "anybody", "intruder", "reader"].map((who) =>
+      h("tr", h("th", { scope: "row" }, say(`who_${who}`)), p(`sees_${who}`, {}, "td"))))),
+    h("form", { novalidate: true, submit },
       summary,
-      ...questions.map((question, at) => asked(question, scene, at)),
-      allTogether(scene),
-      notHidden(scene),
-      el("p", null, words.say("not_yet")),
-      el("button", { class: "main" }, words.say("review"))),
-  ].filter((node) => node instanceof Node);
-}
-
-/** @type {(id: string, message: string) => void} */
-function mark(id, message) {
-  const error = document.getElementById(`${id}-error`);
-  if (error) error.textContent = message;
-  document.getElementById(`${id}-card`)?.classList.toggle("wrong", Boolean(message));
-  const field = document.getElementById(id);
-  if (message) field?.setAttribute("aria-invalid", "true");
-  else field?.removeAttribute("aria-invalid");
-}
-
-/** What was read, before anything is drawn.
- * @type {(scene: Scene, send: () => void, back: () => void) => Node[]} */
-export function review(scene, send, back) {
-  const { words, questions, lasting } = scene;
-  const rows = questions.flatMap((question) => {
-    const found = question.read(words.language);
-    if (!("answer" in found)) return [];
-    const { answer } = found;
-    const { text, language } = question.asked(words.language);
-    const key = question.draft.skipped ? "skipped" : question.categories ? "chosen" : "entered";
-    return [
-      el("dt", { lang: lang(language, words) }, text),
-      el("dd", null, el("strong", null, words.say(key, { answer: question.shown(answer, words) })), beyond(question, answer, words)),
-    ];
-  });
-  const button = el("button", { type: "button", class: "main", onclick: () => {
-    button.disabled = true; // of two clicks one counts
-    send();
-  } }, words.say("send"));
-  return [
-    heading(words.say("review_title")),
-    el("p", null, words.say("review_text")),
-    el("dl", { class: "card" }, ...rows),
-    el("h2", null, words.say("then_title")),
-    el("ol", null, ...["then_draw", "then_forget", "then_send"].map((key) => el("li", null, words.say(key)))),
-    el("p", null, words.say("then_final")),
-    ...(lasting ? [] : [el("p", { class: "warning" }, words.say("memory_before"))]),
-    el("div", { class: "buttons" }, button,
-      el("button", { type: "button", onclick: back }, words.say("back"))),
+      ...questions.map(asked),
+      questions.length > 1 && card("sum_title", h("p", meaning("sum", sum, questions.length))),
+      card("open_title", list("ul", [
+        say(invited ? "open_part" : "open_part_open"),
+        facts && say("open_groups", { groups: facts }),
+        say("open_address"),
+        say("open_again"),
+        say("open_page"),
+      ])),
+      p("not_yet"),
+      p("review", {}, "button.main")),
   ];
 }
 
-/** What an answer beyond the bounds counts as.
- * @type {(question: Question, answer: number | string, words: Words) => Child} */
-function beyond(question, answer, words) {
-  if (typeof answer === "string" || (question.low <= answer && answer <= question.high)) return null;
-  const [key, limit] = answer < question.low ? ["below", question.low] : ["above", question.high];
-  return el("p", { class: "quiet" }, words.say(`${key}_counts`, { limit: question.shown(Number(limit), words) }));
+/** What was read, before anything is drawn.
+ * @type {(scene: Scene, send: () => void, back: () => void) => Child[]} */
+export function review({ questions, lasting }, send, back) {
+  const rows = questions.flatMap((question) => {
+    const found = question.read();
+    if (!("answer" in found)) return [];
+    const key = question.skipped ? "skipped" : question.categories ? "chosen" : "entered";
+    const limit = question.counted(found.answer);
+    return [
+      spoken("dt", question.asked),
+      h("dd",
+        p(key, { answer: question.shown(found.answer) }, "strong"),
+        limit !== found.answer && p("beyond", { limit: question.shown(limit) }, "p.quiet")),
+    ];
+  });
+  const sending = button("send", () => {
+    sending.setAttribute("disabled", ""); // of two clicks one counts
+    send();
+  }, "button.main");
+  return [
+    heading(say("review_title")),
+    p("review_text"),
+    h("dl.card", ...rows),
+    p("then_title", {}, "h2"),
+    list("ol", [say("then_draw"), say("then_forget"), say("then_send")]),
+    p("then_final"),
+    !lasting && p("memory_before", {}, "p.warning"),
+    h("div.buttons", sending, button("back", back)),
+  ];
 }
 
-/** The upload, and what became of it. `told` changes the words on top when there is news.
+/** The upload, and what became of it; `told` says so when there is news.
  * @type {(scene: Scene, body: string, now: () => void) =>
- *   { nodes: Node[], told: (state: State) => void }} */
+ *   { nodes: Child[], told: (state: State) => void }} */
 export function sent(scene, body, now) {
-  const { words, questions, lasting } = scene;
-  const text = el("p");
-  const top = heading("");
-  const panel = el("div", { class: "panel", role: "status" }, top, text);
-  const again = el("button", { type: "button", hidden: true, onclick: now }, words.say("send_now"));
-  const reload = el("button", { type: "button", hidden: true, onclick: () => location.reload() }, words.say("reload"));
-  const warning = el("p", { class: "warning", hidden: true }, words.say("memory_after"));
-  const left = el("h2", { id: "left" });
-  const { reports } = JSON.parse(body);
-  const rows = questions.map((question) => {
-    const { text, language } = question.asked(words.language);
-    const report = reports[question.name];
-    const values = { report: words.number(report), last: words.number(question.mechanism.outputs - 1) };
-    const category = question.categories?.[report];
-    const reads = category === undefined
-      ? words.say("report_number", values)
-      : words.say("report_word", { ...values, word: question.label(category, words.language).text });
-    return el("tr", null, el("th", { scope: "row", lang: lang(language, words) }, text), el("td", null, reads));
-  });
-  const parts = ["reports", "receipt", "invitation", "survey"].map((key) => el("li", null, words.say(`part_of_${key}`)));
-  /** @type {(state: State) => void} */
-  const told = (state) => {
-    // Said once, and not at every attempt: screen readers read what changes.
-    const key = state === "sending" && panel.dataset.state === "waiting" ? "waiting" : state;
-    panel.dataset.state = key;
-    set(top, words.say(`${key}_title`));
-    set(text, words.say(`${key}_text`));
-    set(left, words.say(key === "sending" || key === "waiting" ? "leaving" : "left"));
-    again.hidden = key !== "waiting";
-    reload.hidden = key !== "changed";
-    warning.hidden = lasting || (key !== "sending" && key !== "waiting");
+  const [top, text, below, left] = [heading(""), h("div"), h("div"), h("h2")];
+  const panel = h("div.panel", { role: "status" }, top, text);
+  const told = (/** @type {State} */ state) => {
+    const before = panel.dataset.state;
+    // Attempts are not announced one by one: screen readers read whatever changes.
+    if (state === before || (state === "sending" && before === "waiting")) return;
+    panel.dataset.state = state;
+    top.textContent = say(`${state}_title`);
+    const waiting = state === "waiting";
+    const pending = waiting || state === "sending";
+    text.replaceChildren(p(`${state}_text`), waiting && scene.lasting ? p("waiting_lasting") : "");
+    left.textContent = say(pending ? "leaving" : "left");
+    below.replaceChildren(
+      pending && !scene.lasting ? p("memory_after", {}, "p.warning") : "",
+      waiting ? button("send_now", now) : "",
+      state === "changed" ? button("reload", () => location.reload()) : "");
   };
+  const parts = ["reports", "receipt", "invitation", "survey"].map((key) => say(`part_${key}`));
   const nodes = [
     panel,
-    warning,
-    el("div", { class: "buttons" }, again, reload),
-    el("section", { class: "card", "aria-labelledby": "left" },
-      left,
-      el("pre", { id: "body" }, body),
-      el("table", null, el("thead", null, el("tr", null,
-        el("th", { scope: "col" }, words.say("question")), el("th", { scope: "col" }, words.say("report")))),
-        el("tbody", null, ...rows)),
-      el("details", null, el("summary", null, words.say("parts")), el("ul", null, ...parts))),
+    below,
+    h("section.card", left, h("pre", body), list("ul", parts)),
     contact(scene),
-  ].filter((node) => node instanceof Node);
+  ];
   return { nodes, told };
 }
 
-/** @type {(node: HTMLElement, text: string) => void} */
-function set(node, text) {
-  if (node.textContent !== text) node.textContent = text;
-}
-
-/** Why there is nothing to answer here.
- * @type {(words: Words, kind: string, scene?: Scene | null, reason?: string) => Node[]} */
-export function stopped(words, kind, scene, reason) {
-  const button = ["load", "changed_before"].includes(kind) &&
-    el("button", { type: "button", onclick: () => location.reload() }, words.say("reload"));
-  return [
-    heading(words.say(`${kind}_title`)),
-    el("p", null, words.say(`${kind}_text`)),
-    reason && el("p", { class: "quiet", lang: "en" }, reason),
-    button,
-    scene && contact(scene),
-  ].filter((node) => node instanceof Node);
-}
+/** Why there is nothing to answer here: a kind of stop, and a reason in English, if there is one.
+ * @type {(why: string[], scene?: Scene) => Child[]} */
+export const stopped = ([kind, reason], scene) => [
+  heading(say(`${kind}_title`)),
+  p(`${kind}_text`),
+  reason && h("p.quiet", { lang: "en" }, reason),
+  ["load", "outdated"].includes(kind) && button("reload", () => location.reload()),
+  scene && contact(scene),
+];

@@ -34,6 +34,8 @@ QUIET = 10.0
 """Seconds without a new report after which an estimate is made again with the full intervals."""
 SHORT = 3.0
 """Seconds that a quick estimate may take for that to happen before the survey has ended."""
+RARELY = 3
+"""Groups are estimated again after so many times as long as they took."""
 PAUSE = 10.0
 """Seconds after which an estimate is tried again that has failed."""
 PATIENCE = 5
@@ -58,6 +60,8 @@ class Latest:
         Whether it is the last word: the survey has ended, and intervals are the full ones.
     quick
         Whether intervals are the quick ones.
+    whole
+        Whether groups are as new as the rest; they are estimated after it.
     estimating
         Whether another one is being made.
     fault
@@ -69,6 +73,7 @@ class Latest:
     reports: int = 0
     final: bool = False
     quick: bool = True
+    whole: bool = True
     estimating: bool = False
     fault: str = ""
 
@@ -77,8 +82,9 @@ class Latest:
 class Live:
     """The state and the estimates of a survey that is being answered.
 
-    The store is used by one thread, estimates are made by one process of their own, one at a time
-    and for at most half of the time. Nothing is counted or estimated unless somebody asks.
+    The store is used by one thread. Estimates are made by one process of their own, one at a time:
+    everybody, then a pause that is as long as that took, and from time to time all groups as well,
+    of which there may be many. Nothing is counted or estimated unless somebody asks.
 
     Parameters
     ----------
@@ -103,8 +109,8 @@ class Live:
         self._looking = asyncio.Lock()
         self._latest = Latest()
         self._task: asyncio.Task[None] | None = None
-        self._due = -np.inf
-        self._took = 0.0
+        self._due = self._groups_due = -np.inf
+        self._took = self._pause = 0.0
         self._finished = -np.inf
 
     @property
@@ -159,26 +165,39 @@ class Live:
         if self._task is not None or now < self._due:
             return
         reports = sum(status.answered.values())
-        if last.number and reports == last.reports and not last.quick:
+        known = last.number > 0 and reports == last.reports
+        if known and last.whole and not last.quick:
             if last.final != status.closed:
                 self._latest = replace(last, number=last.number + 1, final=status.closed)
-            return
-        same = last.number > 0 and reports == last.reports
-        calm = same and now > self._finished + QUIET and self._took < SHORT
-        if same and not calm and not status.closed:
-            return
-        quick = not (status.closed or calm)
-        self._task = asyncio.create_task(self._estimated(status, quick))
+        elif status.closed:
+            self._begin(status, quick=False, groups=True)
+        elif known and last.whole:
+            # Reports have stopped coming: there is time for the full intervals.
+            if now > self._finished + QUIET and self._took < SHORT:
+                self._begin(status, quick=False, groups=True)
+        elif last.number and not last.whole and now >= self._groups_due:
+            self._begin(status, quick=True, groups=True)
+        elif not known:
+            self._begin(status, quick=True, groups=False)
 
-    async def _estimated(self, status: Status, quick: bool) -> None:
+    def _begin(self, status: Status, *, quick: bool, groups: bool) -> None:
+        self._task = asyncio.create_task(self._estimated(status, quick=quick, groups=groups))
+
+    async def _estimated(self, status: Status, *, quick: bool, groups: bool) -> None:
+        """Make an estimate and publish it; without groups, those of the one before stay."""
         began = time.monotonic()
         try:
-            tallies = await self._with_store(self._store.tallies)
             cells = {*status.invited, *status.answered}
-            summaries = summarized(self.survey, tallies, cells)
-            text = await asyncio.get_running_loop().run_in_executor(
-                self._process(), _estimate, self.survey, summaries, self._level, quick
+            summaries = await self._with_store(
+                lambda: summarized(self.survey, self._store.tallies(), cells)
             )
+            whole = groups or not summaries.by
+            if not whole:
+                summaries = Summaries({name: summaries[name] for name in summaries})
+            before = "" if whole else self._latest.results
+            job = (self.survey, summaries, self._level, quick, before)
+            loop = asyncio.get_running_loop()
+            text = await loop.run_in_executor(self._process(), _estimate, *job)
         except Exception as error:  # whatever happened, the service goes on and says so
             self._drop()
             self._latest = replace(self._latest, fault=_fault(error))
@@ -190,10 +209,16 @@ class Live:
                 reports=sum(status.answered.values()),
                 final=status.closed and not quick,
                 quick=quick,
+                whole=whole,
             )
             self._finished = time.monotonic()
-            self._took = self._finished - began
-            self._due = self._finished + self._took
+            took = self._finished - began
+            if whole:
+                self._took = took
+                self._groups_due = self._finished + RARELY * took
+            if not groups:
+                self._pause = took
+            self._due = self._finished + self._pause
         finally:
             self._task = None
 
@@ -252,10 +277,17 @@ def _counts(mechanism: Mechanism, reports: Mapping[int, int]) -> Counts:
     return Counts(mechanism, counts)
 
 
-def _estimate(survey: Questionnaire, summaries: Summaries, level: float, quick: bool) -> str:
+def _estimate(
+    survey: Questionnaire, summaries: Summaries, level: float, quick: bool, before: str
+) -> str:
     """Results as JSON text; runs in a process of its own."""
-    results = estimate(survey, summaries, level=level, quick=quick)
-    return json.dumps(results.to_dict(), separators=(",", ":"))
+    few = ("mean", "median") if quick else None
+    fields = estimate(survey, summaries, level=level, quick=quick, group_intervals=few).to_dict()
+    if before:
+        groups = {one["question"]: one["groups"] for one in json.loads(before)["questions"]}
+        for one in fields["questions"]:
+            one["groups"] = groups[one["question"]]
+    return json.dumps(fields, separators=(",", ":"))
 
 
 def _settle() -> None:

@@ -39,9 +39,8 @@ LARGEST = 1024
 PATIENCE = 10.0
 """Seconds that a page has to send them."""
 BEFORE = (
-    "The survey has not ended. Whoever has two exports, one before and one after a person "
-    "answered, has the report of that person. To export in spite of that, send "
-    '{"before_closing": true}.'
+    "The survey has not ended. Two exports, one before and one after a person answered, give away "
+    'that person\'s report. To export in spite of that, send {"before_closing": true}.'
 )
 Answering = Callable[[Request], Awaitable[Response]]
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -20,6 +22,7 @@ from confide.collect.writer import Writer
 
 PATIENCE = 10.0
 """Seconds that a device has to send an upload, which has a few hundred bytes."""
+LOG = logging.getLogger("confide")
 AGAIN = "2"
 """Seconds after which a device should try again when the store is not available."""
 ANSWERS = {
@@ -54,14 +57,17 @@ class Desk:
     async def take(self, request: Request) -> Response:
         """``POST /reports``: one upload."""
         try:
-            data = await asyncio.wait_for(_body(request), PATIENCE)
+            async with asyncio.timeout(PATIENCE):
+                data = await _body(request)
             if request.headers.get("content-type", "").partition(";")[0] != "application/json":
                 raise wire.Refused(415, "An upload is sent as application/json.")
             entry = self.reader.read(data)
         except TimeoutError:
             return answer(408, "The upload took too long.", close=True)
         except wire.Refused as error:
-            return answer(error.status, error.reason, close=error.status == 413)
+            return answer(error.status, error.reason)
+        except ClientDisconnect:
+            return answer(400, "The upload broke off.")
         if self.closed():
             return answer(*ANSWERS[Outcome.CLOSED])
         try:
@@ -76,16 +82,25 @@ class Desk:
         return _json(200, fields | {"closed": self.closed()})
 
 
-def app(desk: Desk) -> ASGIApp:
-    """The respondents' service."""
-    files = static.page("page", "device")
+def app(desk: Desk, files: Mapping[str, static.File] | None = None) -> ASGIApp:
+    """The respondents' service.
+
+    Parameters
+    ----------
+    desk
+        Takes uploads.
+    files
+        What is served by path; the page and the device by default.
+    """
+    if files is None:
+        files = static.page("page", "device")
     routes = [
         Route("/reports", desk.take, methods=["POST"]),
         Route("/survey.json", desk.survey, methods=["GET"]),
         Route("/health", _health, methods=["GET"]),
         *(Route(path, served(file), methods=["GET"]) for path, file in files.items()),
     ]
-    inline = static.import_map_hash(files["/"].data)
+    inline = static.import_map_hash(files["/"].data) if "/" in files else None
     return Guarded(Starlette(routes=routes), headers(inline))
 
 
@@ -115,23 +130,39 @@ def headers(inline: str | None) -> dict[str, str]:
 
 
 @final
-@dataclass(frozen=True)
 class Guarded:
-    """A service whose every answer has the same headers, errors included."""
+    """A service whose every answer has the same headers, errors included.
 
-    inner: ASGIApp
-    headers: Mapping[str, str]
+    An error inside becomes a plain answer, and a line in the log that says where it was and
+    nothing of what was sent.
+
+    Parameters
+    ----------
+    inner
+        The service.
+    headers
+        The headers.
+    """
+
+    def __init__(self, inner: ASGIApp, headers: Mapping[str, str]) -> None:
+        self.inner = inner
+        self.headers = [(key.encode(), value.encode()) for key, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run a request, and add the headers to its answer."""
-        own = [(key.encode(), value.encode()) for key, value in self.headers.items()]
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", ()), *own]}
+                message = {**message, "headers": [*message.get("headers", ()), *self.headers]}
             await send(message)
 
-        await self.inner(scope, receive, sent)
+        try:
+            await self.inner(scope, receive, sent)
+        except Exception as error:
+            # Starlette has sent its answer already, status 500.
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            kind = type(error).__name__
+            LOG.error("A request failed: %s in %s, line %s.", kind, frame.name, frame.lineno)
 
 
 async def _body(request: Request) -> bytes:

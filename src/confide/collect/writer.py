@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import queue
 import threading
 from collections import defaultdict
@@ -16,6 +18,9 @@ BATCH = 512
 """Uploads in one transaction, at most."""
 WAITING = 4096
 """Uploads that wait for the disk, at most; more are asked to come again."""
+REST = 1.0
+"""Seconds without an upload after which a store is tidied."""
+LOG = logging.getLogger("confide")
 
 
 @final
@@ -49,40 +54,53 @@ class Writer:
     """Uploads in them."""
 
     def __post_init__(self) -> None:
-        self._inbox: queue.Queue[_Wish | None] = queue.Queue(WAITING)
+        self._inbox: queue.SimpleQueue[_Wish | None] = queue.SimpleQueue()
+        self._door = threading.Lock()
+        self._ended = False
+        self._trouble = ""
         self._thread = threading.Thread(target=self._run, name="confide writer", daemon=True)
         self._thread.start()
 
     async def put(self, entry: Entry) -> Outcome:
         """Store an upload; returns when it is on disk.
 
+        An upload whose device has gone meanwhile is stored all the same: it will ask again.
+
         Raises
         ------
         Unavailable
-            If too many wait already, or the store cannot take it.
+            If too many wait already, the store cannot take it, or the writer was stopped.
         """
         loop = asyncio.get_running_loop()
         wish = _Wish(entry, loop, loop.create_future())
-        try:
-            self._inbox.put_nowait(wish)
-        except queue.Full:
-            raise Unavailable("Too many reports wait to be stored.") from None
+        # Nothing comes after the last wish, which nobody would answer.
+        with self._door:
+            if self._ended:
+                raise Unavailable("The service is stopping.")
+            if self._inbox.qsize() >= WAITING:
+                raise Unavailable("Too many reports wait to be stored.")
+            self._inbox.put(wish)
         return await wish.answer
 
     def stop(self) -> None:
-        """Store what waits, and end."""
-        self._inbox.put(None)
+        """Store what waits, and end. A second call does nothing."""
+        with self._door:
+            if not self._ended:
+                self._ended = True
+                self._inbox.put(None)
         self._thread.join()
 
     def _run(self) -> None:
-        going = True
-        while going:
+        tidy = True
+        while True:
+            try:
+                wish = self._inbox.get(timeout=None if tidy else REST)
+            except queue.Empty:
+                self._tidy()
+                tidy = True
+                continue
             batch: list[_Wish] = []
-            wish = self._inbox.get()
-            while True:
-                if wish is None:
-                    going = False
-                    break
+            while wish is not None:
                 batch.append(wish)
                 if len(batch) == BATCH:
                     break
@@ -92,32 +110,54 @@ class Writer:
                     break
             if batch:
                 self._store(batch)
+                tidy = False
+            if wish is None:
+                self._tidy()
+                return
+
+    def _tidy(self) -> None:
+        try:
+            self.store.tidy()
+        except Unavailable:
+            pass  # the next upload is told
+        except Exception as error:
+            LOG.error("Tidying the store failed: %s.", type(error).__name__)
+
+    def _complain(self, trouble: str) -> None:
+        """Log what is wrong when it begins, and when it ends, but not for every batch."""
+        if trouble != self._trouble:
+            LOG.error("%s", trouble or "Reports are stored again.")
+            self._trouble = trouble
 
     def _store(self, batch: list[_Wish]) -> None:
-        answers: list[Outcome | Exception]
+        answers: list[Outcome | Unavailable]
         try:
-            answers = list(self.store.put([wish.entry for wish in batch]))
-        except Exception as error:  # the thread must live; every waiting device is told
+            answers = [*self.store.put([wish.entry for wish in batch])]
+            self._complain("")
+        except Unavailable as error:
+            self._complain(str(error))
             answers = [error] * len(batch)
+        except Exception as error:
+            # The thread must live, every waiting device is told, and a message may quote a report.
+            self._complain(f"Storing reports failed: {type(error).__name__}.")
+            answers = [Unavailable("The store failed.")] * len(batch)
         self.batches += 1
         self.uploads += len(batch)
-        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Wish, Outcome | Exception]]]
-        by_loop = defaultdict(list)
+        told: defaultdict[asyncio.AbstractEventLoop, list[tuple[_Wish, Outcome | Unavailable]]]
+        told = defaultdict(list)
         for wish, answer in zip(batch, answers, strict=True):
-            by_loop[wish.loop].append((wish, answer))
-        for loop, told in by_loop.items():
-            try:
-                loop.call_soon_threadsafe(_tell, told)
-            except RuntimeError:
-                # The server has gone, and its connections with it: devices send again.
-                continue
+            told[wish.loop].append((wish, answer))
+        for loop, pairs in told.items():
+            # Where the loop has ended its connections have, too: devices send again.
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(_tell, pairs)
 
 
-def _tell(told: list[tuple[_Wish, Outcome | Exception]]) -> None:
-    for wish, answer in told:
+def _tell(pairs: list[tuple[_Wish, Outcome | Unavailable]]) -> None:
+    for wish, answer in pairs:
         if wish.answer.done():
-            continue
-        if isinstance(answer, Exception):
+            continue  # its request was cancelled
+        if isinstance(answer, Unavailable):
             wish.answer.set_exception(answer)
         else:
             wish.answer.set_result(answer)

@@ -301,6 +301,13 @@ class Band(Law):
         near = [self.near] * (2 * self.reach + 1)
         return [self.far] * index + near + [self.far] * (self.size - 1 - index)
 
+    def ratio(self) -> Fraction:
+        """That of a near report and a far one: some report is near to one index and far of another.
+
+        Weights have one total, so the ratio of weights is that of probabilities.
+        """
+        return Fraction(self.near, self.far) if self.size > 1 else Fraction(1)
+
 
 @dataclass(frozen=True)
 class Dense(Law):

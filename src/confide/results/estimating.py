@@ -31,6 +31,7 @@ def estimate(
     *,
     level: float = 0.95,
     intervals: Sequence[str] = QUANTITIES,
+    group_intervals: Sequence[str] | None = None,
     quick: bool = False,
     least: int | None = None,
 ) -> Results:
@@ -49,6 +50,8 @@ def estimate(
         Which quantities of a number get an interval: ``"mean"``, ``"lower quartile"``,
         ``"median"``, ``"upper quartile"``. The mean costs nothing; quantiles take about half a
         second each. Shares always have theirs.
+    group_intervals
+        The same for the groups, of which there may be many; by default as for all respondents.
     quick
         Take the estimator's quick intervals, for a view that is made again and again. They cover
         as the others do, and are wider where there are very many reports.
@@ -74,16 +77,18 @@ def estimate(
     if not isinstance(summaries, Summaries):
         raise InvalidInput("Summaries", _checks.shown(type(summaries)))
     level = _checks.level(level)
-    for name in intervals:
+    group_intervals = intervals if group_intervals is None else group_intervals
+    for name in (*intervals, *group_intervals):
         _checks.one_of(QUANTITIES, intervals=name)
     fewest = None if least is None else _checks.integer(1, least=least)
     recipe = _Recipe(level, frozenset(intervals), quick, fewest)
+    of_groups = _Recipe(level, frozenset(group_intervals), quick, fewest)
     questions = {}
     for name, one in summaries.questions.items():
         mechanism = _asked(survey, summaries, name)
         groups: dict[str, dict[Part, Result]] = {}
         if isinstance(one, Groups):
-            groups = {by: recipe.each(name, mechanism, one.coarser([by])) for by in one.by}
+            groups = {by: of_groups.each(name, mechanism, one.coarser([by])) for by in one.by}
         whole = recipe.result(name, mechanism, summaries[name])
         questions[name] = replace(whole, groups=groups)
     return Results(survey.fingerprint, level, questions, quick=quick)

@@ -11,11 +11,12 @@ import pytest
 
 from confide.collect import wire
 from confide.collect.client import Client, Unacknowledged
+from confide.collect.invitations import link
 from confide.collect.stores import opened
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
 
-from .conftest import invited, link, running
+from .running import invited, running
 
 SURVEY = Questionnaire.from_dict(
     {

@@ -12,12 +12,13 @@ import pytest
 from confide.collect import demo, wire
 from confide.collect.client import Client
 from confide.collect.collector import Collector
+from confide.collect.invitations import link
 from confide.collect.stores import opened
 from confide.collect.verification import verify
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
 
-from .conftest import KEY, free_port, invited, link, running
+from .running import KEY, free_port, invited, running
 
 PAY = {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}
 SURVEY = Questionnaire.from_dict({"title": "Staff", "questions": PAY})

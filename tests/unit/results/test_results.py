@@ -231,8 +231,12 @@ def test_only_asked_intervals_are_made() -> None:
         "median": False,
         "upper quartile": False,
     }
-    with pytest.raises(InvalidInput, match="known intervals"):
-        estimate(SURVEY, summaries(), intervals=("mode",))
+    north = estimate(SURVEY, summaries(), group_intervals=("mean",))["pay"].groups["region"]["n"]
+    assert north["mean"].low is not None
+    assert north["median"].low is None
+    for wrong in ({"intervals": ("mode",)}, {"group_intervals": ("mode",)}):
+        with pytest.raises(InvalidInput, match="known intervals"):
+            estimate(SURVEY, summaries(), **wrong)  # type: ignore[arg-type]
 
 
 def test_quick_intervals_are_those_of_fewer_bins_and_say_so() -> None:

@@ -26,6 +26,9 @@ APPLICATION = int.from_bytes(b"cnfs")
 """In the head of the file; ledgers have another one."""
 VERSION = 1
 """Of the tables."""
+MAGIC, HEAD = b"SQLite format 3\x00", 100
+"""How a file of SQLite begins, and the length of its head, in which these are numbers of ours."""
+VERSION_AT, APPLICATION_AT = slice(60, 64), slice(68, 72)
 SCHEMA = (
     """CREATE TABLE survey (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -112,10 +115,10 @@ class SqliteStore(Store):
     random number. The write-ahead log (the file that ends in ``-wal``) does: it has the pages of
     each transaction together, and a transaction is one upload where nobody else sends at that time.
     `tidy` empties it, which a writer does whenever nothing has come for a moment, and otherwise
-    it is used anew after some thousand pages. Inside a page SQLite keeps rows in the order in which
-    they came, so the reports of one page, some ten or twenty, are in the order of their arrival;
-    invitations are not. Copies of the file system (snapshots, backups that copy both files) keep
-    what the log had. `backup` makes a copy without it.
+    it is used anew after some thousand pages. Inside a page of the file, the reports that came
+    since it was last divided, ten or twenty at most, lie in the order of their arrival; the marks
+    of invitations have no order. Copies of the file system (snapshots, backups that copy both
+    files) keep what the log had. `backup` makes a copy without it.
 
     **After closing** the reports have new random names, the file was written anew, sorted by these
     names, and the log is empty. What a disk keeps of blocks that a file has given back is beyond
@@ -251,7 +254,11 @@ class SqliteStore(Store):
     def tidy(self) -> None:
         """Empty the write-ahead log, unless somebody reads it just now."""
         with self._told():
-            self._open().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            run = self._open().execute
+            # Uploads must not wait for those who read.
+            run("PRAGMA busy_timeout = 0")
+            run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            run(f"PRAGMA busy_timeout = {1000 * PATIENCE:.0f}")
 
     def shut(self) -> None:
         """Let go of the file."""
@@ -442,7 +449,27 @@ class SqliteStore(Store):
                 "one that others can use",
                 "Take it back with chmod 600.",
             )
+        self._check_head()
         return True
+
+    def _check_head(self) -> None:
+        """Refuse what is no store of this version, before SQLite writes anything to it."""
+        try:
+            with self._path.open("rb") as file:
+                head = file.read(HEAD)
+        except OSError:
+            raise InvalidInput(f"a store at {self._name}", "one that cannot be read") from None
+        if len(head) < HEAD or not head.startswith(MAGIC):
+            raise self._damaged()
+        if int.from_bytes(head[APPLICATION_AT]) != APPLICATION:
+            raise InvalidInput(f"a store at {self._name}", "an SQLite file of something else")
+        version = int.from_bytes(head[VERSION_AT])
+        if version != VERSION:
+            raise InvalidInput(
+                f"a store of version {VERSION} at {self._name}",
+                f"version {version}",
+                f"{'A newer' if version > VERSION else 'An older'} confide made it.",
+            )
 
     @property
     def _draft(self) -> str:
@@ -459,16 +486,7 @@ class SqliteStore(Store):
         return self._path.lstat().st_nlink > 1
 
     def _own(self, run: Run) -> None:
-        """Refuse what is no store of this version: a trigger, say, would change what is stored."""
-        if run("PRAGMA application_id") != [(APPLICATION,)]:
-            raise InvalidInput(f"a store at {self._name}", "an SQLite file of something else")
-        ((version,),) = run("PRAGMA user_version")
-        if version != VERSION:
-            raise InvalidInput(
-                f"a store of version {VERSION} at {self._name}",
-                f"version {version}",
-                f"{'A newer' if version > VERSION else 'An older'} confide made it.",
-            )
+        """Refuse other tables and so on: a trigger, say, would change what is stored."""
         tables = run("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
         if sorted(tables) != sorted((table,) for table in SCHEMA):
             raise InvalidInput(

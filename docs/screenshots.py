@@ -1,0 +1,62 @@
+"""Takes the pictures of the pages: ``make screenshots`` runs the demo and photographs it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from confide.collect import demo
+from confide.collect.collector import Addresses
+
+HERE = Path(__file__).parent / "images"
+WIDE, NARROW, TALL = 1280, 760, 960
+PORT, OWNER = 8310, 8311
+
+
+def photographed(browser: Browser, found: Addresses, show: demo.Show) -> None:
+    """Pictures of the dashboard, of the questions, and of what was sent."""
+    wide = {"width": WIDE, "height": TALL}
+    context = browser.new_context(viewport=wide, locale="en-US")
+    page = context.new_page()
+    page.goto(found.dashboard)
+    page.wait_for_selector("svg")
+    # Groups are estimated after everybody.
+    page.wait_for_timeout(15_000)
+    page.screenshot(path=HERE / "dashboard.png")
+    page.set_viewport_size({"width": NARROW, "height": TALL})
+    page.goto(show.link(found.page))
+    page.fill("input >> nth=0", "52,000")
+    page.click("summary >> nth=0")
+    page.locator("summary >> nth=0").evaluate("each => scrollTo(0, each.offsetTop - 500)")
+    page.screenshot(path=HERE / "page.png")
+    context.close()
+
+
+def main() -> None:
+    """Run the demo in a folder of its own, and photograph it."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    ready, stop, places = threading.Event(), threading.Event(), []
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        show = demo.Show.prepared(Path(folder), port=PORT, owner_port=OWNER)
+
+        def told(found: Addresses) -> None:
+            places.append(found)
+            ready.set()
+
+        serving = threading.Thread(target=show.collector.run, kwargs={"ready": told, "stop": stop})
+        serving.start()
+        ready.wait()
+        show.answer(places[0].page, stop, rate=1e4)
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        photographed(browser, places[0], show)
+        browser.close()
+        stop.set()
+        serving.join()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Whether the collector keeps what it has acknowledged, counts everybody once, and recovers."""

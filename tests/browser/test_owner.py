@@ -1,0 +1,395 @@
+"""The dashboard in Chromium: what it shows while reports arrive, and what its buttons do."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import secrets
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, Page, expect
+
+from confide.collect import owners, static, stores
+from confide.collect.invitations import cell
+from confide.collect.live import Live
+from confide.collect.wire import Entry
+from confide.questions import Questionnaire
+
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+TITLE = "Pay & health <b>at</b> work"
+SURVEY = {
+    "title": TITLE,
+    "groups": ["region"],
+    "closes": "2099-01-31T18:00:00Z",
+    "questions": {
+        "pay": {
+            "text": "What do you <i>earn</i> in a year?",
+            "unit": "EUR",
+            "low": 0,
+            "high": 200_000,
+            "size": 128,
+            "epsilon": 2.0,
+        },
+        "smokes": {
+            "text": "Do you smoke?",
+            "categories": ["no", "yes"],
+            "labels": ["No, never", "Yes"],
+            "epsilon": 2.0,
+        },
+    },
+}
+WAIT = 30_000
+
+
+@dataclass
+class Dashboard:
+    """The owner's service with a SQLite store, on a free port of this machine."""
+
+    path: Path
+    survey: Questionnaire = field(default_factory=lambda: Questionnaire.from_dict(SURVEY))
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        self.store = stores.opened(self.path, self.survey, create=True)
+        self.secret = owners.new_secret()
+        self.start()
+
+    def start(self) -> None:
+        """Serve, on the same port as before."""
+        listener = socket.create_server(("127.0.0.1", self.port), reuse_port=True)
+        self.port = listener.getsockname()[1]
+        live = Live(self.survey, stores.opened(self.path, self.survey, create=False))
+        app = owners.app(live, secret=self.secret, hosts=owners.hosts(self.port))
+        self.server = uvicorn.Server(uvicorn.Config(app, log_config=None))
+        run = {"sockets": [listener]}
+        self.thread = threading.Thread(target=self.server.run, kwargs=run, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """End the server."""
+        self.server.should_exit = True
+        self.thread.join()
+
+    @property
+    def link(self) -> str:
+        return owners.link(self.port, self.secret)
+
+    def add(self, n: int, *, seed: int, more: int = 0) -> None:
+        """Reports of people in the north, who earn about 40,000, and the south, about 80,000."""
+        draw = np.random.default_rng(seed)
+        south = draw.random(n) < 0.5
+        values = draw.normal(np.where(south, 80_000, 40_000), 5_000)
+        pay = self.survey.mechanisms["pay"].simulate(values, seed=seed).indices
+        words = np.where(draw.random(n) < 0.3, "yes", "no").tolist()
+        smokes = self.survey.mechanisms["smokes"].simulate(words, seed=seed).indices
+        entries = [
+            Entry(
+                *(secrets.token_bytes(32) for _ in range(3)),
+                cell=cell(["south" if there else "north"]),
+                reports=json.dumps({"pay": int(one), "smokes": int(two)}, separators=(",", ":")),
+            )
+            for one, two, there in zip(pay, smokes, south, strict=True)
+        ]
+        hashes = [entry.invitation or b"" for entry in entries]
+        hashes += [secrets.token_bytes(32) for _ in range(more)]
+        cells = Counter(entry.cell for entry in entries)
+        cells[cell(["north"])] += more
+        self.store.invite(hashes, cells)
+        for start in range(0, n, 400):
+            self.store.put(entries[start : start + 400])
+
+
+@pytest.fixture
+def dashboard(tmp_path: Path) -> Iterator[Dashboard]:
+    made = Dashboard(tmp_path / "reports.db")
+    yield made
+    made.stop()
+    made.store.shut()
+
+
+Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Visit]:
+    """Opens pages of profiles of their own; what they complain about fails the test."""
+    contexts, errors = [], []
+
+    def open_page(**options: Any) -> Page:
+        context = browser.new_context(**{"reduced_motion": "reduce", **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        # A refused request is the browser's complaint, not the page's.
+        page.on(
+            "console",
+            lambda line: (
+                errors.append(line.text)
+                if line.type in ("error", "warning") and "Failed to load resource" not in line.text
+                else None
+            ),
+        )
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def cards(page: Page) -> Any:
+    return page.locator("section.question")
+
+
+def median(page: Page) -> float:
+    text = cards(page).first.locator("tr:has-text('Median') td").first.inner_text()
+    return float(text.replace(",", ""))
+
+
+def test_numbers_move_while_reports_arrive(dashboard: Dashboard, visit: Visit) -> None:
+    page = visit()
+    page.goto(dashboard.link)
+    expect(page.locator("#title")).to_have_text(TITLE, timeout=WAIT)
+    expect(page.locator("#answered")).to_have_text("0")
+    expect(page.locator("#badge")).to_have_text("Provisional")
+    expect(cards(page)).to_have_count(2)
+    expect(cards(page).first).to_contain_text("No reports yet.", timeout=WAIT)
+    dashboard.add(20, seed=1, more=1000)
+    expect(page.locator("#answered")).to_have_text("20", timeout=WAIT)
+    expect(page.locator("#of")).to_have_text("of 1,020 invited have answered")
+    expect(page.locator("#bar")).to_have_attribute("aria-valuenow", "2")
+    expect(page.locator("#deadline")).to_contain_text("1,000 have not answered yet")
+    expect(page.locator("#deadline")).to_contain_text("closes in ")
+    expect(cards(page).first).to_contain_text("Not enough reports yet: 20 of", timeout=WAIT)
+    dashboard.add(400, seed=2)
+    expect(cards(page).first.locator("svg.picture path.curve")).to_have_count(1, timeout=WAIT)
+    before = cards(page).first.locator("path.curve").get_attribute("d")
+    told = cards(page).first.locator("svg.picture").get_attribute("aria-label")
+    assert told is not None
+    assert re.match(r"Estimated distribution\. Median [\d,]+ EUR, 95% interval [\d,]+ to", told)
+    assert 30_000 < median(page) < 90_000
+    dashboard.add(2000, seed=3)
+    expect(page.locator("#answered")).to_have_text("2,420", timeout=WAIT)
+    expect(page.locator("#pulse")).to_have_text("Estimated from all 2,420 reports", timeout=WAIT)
+    assert cards(page).first.locator("path.curve").get_attribute("d") != before
+    share = cards(page).nth(1).locator("tr:has-text('Yes') td").first.inner_text()
+    assert 24 < float(share.removesuffix("%")) < 36
+
+
+def test_groups_are_compared(dashboard: Dashboard, visit: Visit) -> None:
+    dashboard.add(1500, seed=1)
+    page = visit()
+    page.goto(dashboard.link)
+    page.locator("#switch button").nth(1).wait_for(timeout=WAIT)
+    page.focus("#switch button:nth-child(2)")
+    page.keyboard.press("Enter")
+    expect(page.locator("#switch button").nth(1)).to_have_attribute("aria-pressed", "true")
+    expect(cards(page).first.locator("path.curve")).to_have_count(2, timeout=WAIT)
+    expect(cards(page).first.locator(".legend li")).to_have_text(["north", "south"])
+    rows = cards(page).first.locator("tbody tr")
+    numbers = [
+        float(rows.nth(at).locator("td").nth(1).inner_text().split()[0].replace(",", ""))
+        for at in range(2)
+    ]
+    assert 30_000 < numbers[0] < 50_000
+    assert 70_000 < numbers[1] < 90_000
+    expect(cards(page).nth(1).locator("rect.bar")).to_have_count(4)
+
+
+def test_texts_are_text(dashboard: Dashboard, visit: Visit) -> None:
+    page = visit()
+    page.goto(dashboard.link)
+    expect(cards(page).first.locator("h2")).to_have_text(
+        "What do you <i>earn</i> in a year?", timeout=WAIT
+    )
+    assert page.locator("h1 b, h2 i").count() == 0
+
+
+def test_the_secret_leaves_the_address_and_outlives_a_reload(
+    dashboard: Dashboard, visit: Visit
+) -> None:
+    page = visit()
+    page.goto(dashboard.link)
+    expect(page.locator("#dashboard")).to_be_visible(timeout=WAIT)
+    assert page.url == f"http://127.0.0.1:{dashboard.port}/"
+    page.reload()
+    expect(page.locator("#dashboard")).to_be_visible(timeout=WAIT)
+    assert page.context.cookies() == []
+
+
+@pytest.mark.parametrize("wrong", ["#nonsense", ""])
+def test_a_wrong_secret_gets_one_sentence(dashboard: Dashboard, visit: Visit, wrong: str) -> None:
+    page = visit()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"http://127.0.0.1:{dashboard.port}/{wrong}")
+    expect(page.locator("#notice")).to_have_text(
+        "Open the dashboard by the link that the server has printed.", timeout=WAIT
+    )
+    expect(page.locator("#dashboard")).to_be_hidden()
+    seen = len(asked)
+    page.wait_for_timeout(5000)
+    assert len(asked) == seen
+    # The right link in the same tab does.
+    page.goto(dashboard.link)
+    expect(page.locator("#dashboard")).to_be_visible(timeout=WAIT)
+    expect(page.locator("#notice")).to_be_hidden()
+
+
+def test_closing_needs_the_title(dashboard: Dashboard, visit: Visit) -> None:
+    dashboard.add(300, seed=1)
+    page = visit()
+    page.goto(dashboard.link)
+    expect(page.locator("#answered")).to_have_text("300", timeout=WAIT)
+    page.click("#close")
+    expect(page.locator("dialog")).to_contain_text("cannot be opened again")
+    page.fill("#dialog-word", "Pay & health")
+    expect(page.locator("#dialog-yes")).to_be_disabled()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog")).to_be_hidden()
+    assert not dashboard.store.status().closed
+    page.click("#close")
+    expect(page.locator("#dialog-word")).to_be_focused()
+    expect(page.locator("#dialog-yes")).to_be_disabled()
+    page.fill("#dialog-word", TITLE)
+    page.click("#dialog-yes")
+    expect(page.locator("#said")).to_contain_text("The survey has ended.", timeout=WAIT)
+    expect(page.locator("#badge")).to_have_text("Final", timeout=WAIT)
+    expect(page.locator("#close")).to_be_hidden()
+    expect(page.locator("#deadline")).to_contain_text("the survey has ended")
+    assert dashboard.store.status().closed
+
+
+def test_exporting_before_the_end_and_after_it(dashboard: Dashboard, visit: Visit) -> None:
+    dashboard.add(50, seed=1)
+    page = visit()
+    page.goto(dashboard.link)
+    expect(page.locator("#answered")).to_have_text("50", timeout=WAIT)
+    expect(page.locator("#export-told")).to_contain_text("two exports, one before and one after")
+    page.click("#export")
+    expect(page.locator("dialog")).to_contain_text("those who answered in between")
+    page.click("#dialog-no")
+    expect(page.locator("dialog")).to_be_hidden()
+
+    def exported(press: Callable[[], None]) -> Any:
+        with page.expect_download(timeout=WAIT) as download:
+            press()
+        assert download.value.suggested_filename == "reports.parquet"
+        return pq.read_table(io.BytesIO(Path(download.value.path()).read_bytes()))
+
+    def early() -> None:
+        page.click("#export")
+        page.fill("#dialog-word", "export")
+        page.keyboard.press("Enter")
+
+    table = exported(early)
+    assert (table.num_rows, table.schema.names) == (50, ["pay", "smokes", "region"])
+    expect(page.locator("#said")).to_contain_text("as reports.parquet")
+    dashboard.store.close()
+    expect(page.locator("#export")).to_have_text("Export as Parquet", timeout=WAIT)
+    assert exported(lambda: page.click("#export")).num_rows == 50
+
+
+def test_a_server_that_is_gone_is_told_and_waited_for(dashboard: Dashboard, visit: Visit) -> None:
+    dashboard.add(25, seed=1)
+    page = visit()
+    page.goto(dashboard.link)
+    expect(page.locator("#answered")).to_have_text("25", timeout=WAIT)
+    dashboard.stop()
+    expect(page.locator("#notice")).to_contain_text("The server does not answer.", timeout=WAIT)
+    expect(page.locator("#answered")).to_have_text("25")
+    dashboard.start()
+    dashboard.add(5, seed=2)
+    expect(page.locator("#notice")).to_be_hidden(timeout=WAIT)
+    expect(page.locator("#answered")).to_have_text("30", timeout=WAIT)
+
+
+def test_a_changed_script_does_not_run(dashboard: Dashboard, browser: Browser) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda line: said.append(line.text))
+    changed = static.page("owner", "pictures")["/pictures.js"].data + b"\n// changed"
+    page.route(
+        "**/pictures.js",
+        lambda route: route.fulfill(body=changed, content_type="text/javascript"),
+    )
+    page.goto(dashboard.link)
+    page.wait_for_timeout(1500)
+    expect(page.locator("#dashboard")).to_be_hidden()
+    assert any("integrity" in line for line in said)
+    context.close()
+
+
+def test_pictures_move_unless_the_reader_wants_none_of_it(
+    dashboard: Dashboard, visit: Visit
+) -> None:
+    """Counts how many different curves are drawn on the way to a new estimate."""
+    watch = """() => {
+        const seen = window.seen = new Set();
+        const step = () => {
+            const curve = document.querySelector("path.curve");
+            if (curve) seen.add(curve.getAttribute("d"));
+            requestAnimationFrame(step);
+        };
+        step();
+    }"""
+    still, lively = visit(), visit(reduced_motion="no-preference")
+    for page in (still, lively):
+        page.goto(dashboard.link)
+        expect(page.locator("#dashboard")).to_be_visible(timeout=WAIT)
+        page.evaluate(watch)
+    dashboard.add(300, seed=1)
+    for page in (still, lively):
+        page.bring_to_front()
+        page.locator("path.curve").wait_for(timeout=WAIT, state="attached")
+        page.wait_for_timeout(1500)
+    # The quick estimate and at most one more of the same reports.
+    assert still.evaluate("seen.size") <= 2
+    assert lively.evaluate("seen.size") > 5
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessible_whatever_is_shown(
+    dashboard: Dashboard, visit: Visit, scheme: str, width: int
+) -> None:
+    page = visit(
+        bypass_csp=True,  # axe is run in the page
+        color_scheme=scheme,
+        viewport={"width": width, "height": 800},
+    )
+
+    def sound(step: str) -> None:
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
+        page.evaluate(AXE.read_text("utf-8"))
+        found = page.evaluate("axe.run()")
+        assert len(found["passes"]) > 15
+        assert [(step, each["id"], each["nodes"]) for each in found["violations"]] == []
+
+    page.goto(dashboard.link)
+    expect(cards(page).first).to_contain_text("No reports yet.", timeout=WAIT)
+    sound("nobody")
+    dashboard.add(800, seed=1, more=200)
+    expect(page.locator("#pulse")).to_have_text("Estimated from all 800 reports", timeout=WAIT)
+    expect(cards(page).first.locator("path.curve")).to_have_count(1, timeout=WAIT)
+    sound("everyone")
+    page.locator("#switch button").nth(1).click()
+    expect(cards(page).first.locator("path.curve")).to_have_count(2, timeout=WAIT)
+    sound("by region")
+    page.click("#close")
+    sound("dialog")

@@ -1,0 +1,760 @@
+"""The page on which people answer, in Chromium, against a real collector."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
+from tests.browser.service import SURVEY, Service
+
+from confide.collect.invitations import Signer
+
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+SHOTS = os.environ.get("CONFIDE_SCREENSHOTS")
+"""A folder for pictures of every step."""
+TELLING = "271828"
+"""An answer that is easy to search for: reports are below 2,000."""
+TAPE = """
+let at = 0;
+crypto.getRandomValues = (array) => {
+    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    for (let k = 0; k < bytes.length; k++) bytes[k] = (73 * at++ + 41) % 256;
+    return array;
+};
+"""
+BLOCKED = """
+const blocked = { get() { throw new DOMException("Blocked.", "SecurityError"); } };
+Object.defineProperty(window, "localStorage", blocked);
+Object.defineProperty(window, "sessionStorage", blocked);
+LockManager.prototype.request = () => Promise.reject(new DOMException("Blocked."));
+"""
+LATER: Any = {"status": 503, "headers": {"retry-after": "60"}, "json": {"reason": "Later."}}
+"""A collector that is busy for a minute."""
+
+
+class Visit:
+    """A device with one open page, and what was sent and said on it."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.context = context
+        self.requests: list[Request] = []
+        self.said: list[str] = []
+        context.on("request", self._note)
+        self.page = self.tab()
+
+    def _note(self, request: Request) -> None:
+        self.requests.append(request)
+
+    def tab(self) -> Page:
+        page = self.context.new_page()
+        page.set_default_timeout(8000)
+        page.on("console", lambda line: self.said.append(line.text))
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        return page
+
+    @property
+    def uploads(self) -> list[str]:
+        """Bodies of all uploads, in their order."""
+        return [each.post_data or "" for each in self.requests if each.method == "POST"]
+
+
+@pytest.fixture
+def visit(browser: Browser, serve: Any) -> Iterator[Callable[..., Visit]]:
+    """Devices of their own, which share nothing."""
+    made: list[BrowserContext] = []
+
+    def start(**options: Any) -> Visit:
+        made.append(browser.new_context(**{"locale": "en-US", **options}))
+        return Visit(made[-1])
+
+    yield start
+    for context in made:
+        context.close()
+
+
+def fill(page: Page, pay: str = "54321") -> None:
+    page.fill("#q1", pay)
+    page.fill("#q2", "7")
+    page.get_by_label("Sometimes").or_(page.get_by_label("Manchmal")).check()
+
+
+def to_review(page: Page, link: str, pay: str = "54321") -> None:
+    page.bring_to_front()
+    page.goto(link)
+    fill(page, pay)
+    page.click("form button.main")
+    page.wait_for_selector("dl")
+
+
+def answer(page: Page, link: str, pay: str = "54321") -> None:
+    to_review(page, link, pay)
+    page.click("button.main")
+
+
+def state(page: Page, name: str) -> None:
+    """Wait until the page says what became of the upload."""
+    expect(page.locator(".panel")).to_have_attribute("data-state", name, timeout=15000)
+
+
+def kept(page: Page) -> list[Any]:
+    return page.evaluate("Object.values(localStorage).map((text) => JSON.parse(text))")
+
+
+def stopped(visited: Visit, title: str) -> None:
+    """The page says why it stops, and nothing was sent."""
+    expect(visited.page.locator("h1")).to_have_text(title)
+    assert not visited.uploads
+
+
+# The walk
+
+
+def test_an_answer_is_sent_once_and_shown_as_it_was_sent(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    visited = visit()
+    page = visited.page
+    link = service.link()
+    answer(page, link, "54,321.50")
+    state(page, "received")
+    (body,) = visited.uploads
+    sent = json.loads(body)
+    assert page.locator("pre").text_content() == body
+    assert sent["invitation"] == link.partition("#")[2]
+    assert service.reports() == [sent["reports"]]
+    assert kept(page) == [{"body": body, "received": True}]
+    assert visited.said == []
+
+
+def test_answers_are_echoed_before_anything_is_drawn(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    visited = visit()
+    page = visited.page
+    page.goto(service.link())
+    fill(page, "412,345.5")
+    expect(page.locator(".echo").first).to_have_text("Read as 412,345.5\u00a0EUR")
+    page.click("form button.main")
+    first = page.locator("dd").first
+    expect(first).to_contain_text("You entered 412,345.5\u00a0EUR")
+    expect(first).to_contain_text("beyond the bounds and counts as 300,000\u00a0EUR")
+    assert kept(page) == []
+    assert not visited.uploads
+
+
+def test_numbers_are_read_in_the_language_of_the_page(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    visited = visit(locale="de-DE")
+    page = visited.page
+    page.goto(service.link())
+    expect(page.locator("h1")).to_have_text("Gehalt und Gesundheit im Betrieb")
+    fill(page, "54.321,5")
+    page.get_by_role("button", name="English").click()
+    expect(page.locator("h1")).to_have_text("Pay and health at work")
+    expect(page.locator("#q1")).to_have_value("54321.5")
+    expect(page.get_by_label("Sometimes")).to_be_checked()
+    page.get_by_role("button", name="Deutsch").click()
+    expect(page.locator("#q1")).to_have_value("54321,5")
+    page.click("form button.main")
+    expect(page.locator("dd").first).to_contain_text("Sie haben 54.321,5\u00a0EUR eingegeben")
+    page.reload()  # nothing that was entered is left
+    expect(page.locator("#q1")).to_have_value("")
+
+
+def test_what_cannot_be_read_is_asked_again(service: Service, visit: Callable[..., Visit]) -> None:
+    page = visit().page
+    page.goto(service.link())
+    page.fill("#q1", "54.321,5")
+    page.click("form button.main")
+    summary = page.get_by_role("alert")
+    expect(summary).to_be_focused()
+    assert summary.locator("li").count() == 3
+    expect(page.locator("#q1-error")).to_have_text("Please write the number like this: 1,234.5.")
+    expect(page.locator("#q1")).to_have_attribute("aria-invalid", "true")
+    summary.get_by_role("button").nth(1).click()
+    expect(page.locator("#q2")).to_be_focused()
+    assert "#" in page.url  # the invitation is still there
+    fill(page)
+    page.click("form button.main")
+    expect(page.locator("h1")).to_have_text("Check your answers")
+
+
+def test_who_would_rather_not_answer_sends_a_report_as_well(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    visited = visit()
+    page = visited.page
+    page.goto(service.link())
+    fill(page)
+    for box in page.get_by_label("I’d rather not answer").all():
+        box.check()
+    assert page.get_by_label("I’d rather not answer").count() == 2  # pay must be answered
+    expect(page.locator("#q2")).to_be_disabled()
+    page.click("form button.main")
+    expect(page.locator("dl")).to_contain_text("You would rather not answer; this counts as No")
+    page.click("button.main")
+    state(page, "received")
+    assert set(service.reports()[0]) == {"pay", "sick", "smokes"}
+
+
+def test_odds_come_from_the_law(service: Service, visit: Callable[..., Visit]) -> None:
+    page = visit().page
+    page.goto(service.link("south"))
+    text = page.locator("form").text_content() or ""
+    assert "58 send a number from the third of the scale around it" in text
+    assert "21 send a number from there as well" in text
+    assert "58 send exactly that answer" in text
+    assert "factor of at most 2.72 (epsilon 1)" in text
+    assert "3 reports together change the odds by a factor of at most 12.2 (epsilon 2.5)" in text
+    assert "region: south" in text
+
+
+def test_a_survey_in_a_language_that_the_page_lacks(
+    serve: Callable[..., Service], visit: Callable[..., Visit]
+) -> None:
+    survey = 'title = "Une enquête"\nlanguage = "fr"\n[questions.age]\nlow = -5\nhigh = 99\n'
+    service = serve(f"{survey}epsilon = 12\n")
+    page = visit(locale="de-DE").page
+    page.goto(service.link())
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+    expect(page.locator("h1")).to_have_attribute("lang", "fr")
+    expect(page.locator("#q1")).to_have_attribute("inputmode", "text")
+    expect(page.locator("form")).to_contain_text("That is hardly any protection.")
+    page.fill("#q1", "-3")
+    page.click("form button.main")
+    page.click("button.main")
+    state(page, "received")
+
+
+def test_a_survey_for_anybody(serve: Callable[..., Service], visit: Callable[..., Visit]) -> None:
+    service = serve(SURVEY.replace('groups = ["region"]\n', ""), invited=False)
+    visited = visit()
+    answer(visited.page, service.link())
+    state(visited.page, "received")
+    assert json.loads(visited.uploads[0])["invitation"] is None
+    assert len(service.reports()) == 1
+
+
+# Once
+
+
+def lose_the_first_reply(page: Page) -> None:
+    lost: list[int] = []
+
+    def lose(route: Route) -> None:
+        if lost:
+            route.continue_()
+            return
+        lost.append(route.fetch().status)
+        route.abort()
+
+    page.route("**/reports", lose)
+
+
+def test_a_lost_reply(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    lose_the_first_reply(visited.page)
+    answer(visited.page, service.link())
+    state(visited.page, "received")
+    first, second = visited.uploads
+    assert first == second
+    assert service.reports() == [json.loads(first)["reports"]]
+
+
+def test_reloading(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    page = visited.page
+    page.route("**/reports", lambda route: route.abort())
+    answer(page, service.link())
+    state(page, "waiting")
+    drawn = kept(page)
+    assert [each["received"] for each in drawn] == [False]
+    page.reload()
+    state(page, "waiting")
+    assert kept(page) == drawn
+    page.unroute("**/reports")
+    page.reload()
+    state(page, "received")
+    sent = len(visited.uploads)
+    assert len(set(visited.uploads)) == 1
+    page.reload()
+    state(page, "received")
+    assert len(visited.uploads) == sent
+    assert len(service.reports()) == 1
+
+
+def test_the_way_back(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    page = visited.page
+    to_review(page, service.link())
+    page.go_back()
+    expect(page.locator("#q1")).to_have_value("54321")
+    page.go_forward()
+    page.get_by_role("button", name="Change answers").click()
+    expect(page.locator("#q1")).to_have_value("54321")
+    page.click("form button.main")
+    page.click("button.main")
+    state(page, "received")
+    page.go_back()
+    state(page, "received")
+    page.goto("about:blank")
+    page.go_back()
+    state(page, "received")
+    assert page.locator("input").count() == 0
+    assert len(visited.uploads) == 1
+
+
+KEY = """async (link) => {
+    const token = new TextEncoder().encode(link.split("#")[1]);
+    const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", token));
+    const name = btoa(String.fromCharCode(...hash));
+    const text = name.replace(/[+]/g, "-").replace(/[/]/g, "_").replace(/=/g, "");
+    return `confide/${text}`;
+}"""
+"""The name of an upload in the storage and of its lock."""
+
+
+def test_a_page_that_the_browser_had_put_away(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    visited = visit()
+    link = service.link()
+    to_review(visited.page, link)
+    body = json.dumps({"reports": {"pay": 1, "sick": 2, "smokes": 0}})
+    visited.page.evaluate(
+        """([key, upload]) => {
+            localStorage.setItem(key, upload);
+            dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }));
+        }""",
+        [visited.page.evaluate(KEY, link), json.dumps({"body": body, "received": True})],
+    )
+    state(visited.page, "received")
+    assert not visited.uploads
+
+
+def test_a_double_click(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    to_review(visited.page, service.link())
+    visited.page.evaluate(
+        "() => { const send = document.querySelector('.main'); send.click(); send.click(); }"
+    )
+    state(visited.page, "received")
+    assert len(visited.uploads) == 1
+
+
+def test_two_tabs_draw_once(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    link = service.link()
+    tabs = [visited.page, visited.tab()]
+    for tab, pay in zip(tabs, ("1000", "299000"), strict=True):
+        to_review(tab, link, pay)
+    # A third tab holds the lock until both want it.
+    third = visited.tab()
+    third.goto(service.url)
+    third.evaluate(
+        """(key) => new Promise((held) => navigator.locks.request(key, () => {
+            held();
+            return new Promise((free) => { window.free = free; });
+        }))""",
+        third.evaluate(KEY, link),
+    )
+    for tab in tabs:
+        tab.evaluate("document.querySelector('.main').click()")
+    third.wait_for_function(
+        "async () => (await navigator.locks.query()).pending.length === 2", polling=100
+    )
+    assert kept(third) == []
+    third.evaluate("free()")
+    for tab in tabs:
+        state(tab, "received")
+    assert len(set(visited.uploads)) == 1
+    assert len(service.reports()) == 1
+    assert visited.said == []
+
+
+def test_a_tab_sees_what_another_one_has_sent(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    visited = visit()
+    link = service.link()
+    other = visited.tab()
+    to_review(other, link)
+    answer(visited.page, link)
+    state(visited.page, "received")
+    state(other, "received")
+    assert len(set(visited.uploads)) == 1
+
+
+def test_a_second_device(service: Service, visit: Callable[..., Visit]) -> None:
+    link = service.link()
+    first, second = visit(), visit()
+    answer(first.page, link)
+    state(first.page, "received")
+    answer(second.page, link)
+    state(second.page, "used")
+    expect(second.page.locator(".panel")).to_contain_text("has seen this one too")
+    assert len(service.reports()) == 1
+
+
+def test_offline(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    page = visited.page
+    to_review(page, service.link())
+    visited.context.set_offline(True)
+    page.click("button.main")
+    state(page, "waiting")
+    (drawn,) = kept(page)
+    assert service.reports() == []
+    visited.context.set_offline(False)
+    state(page, "received")
+    assert service.reports() == [json.loads(drawn["body"])["reports"]]
+
+
+def test_back_online_it_is_sent_at_once(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    visited.page.route("**/reports", lambda route: route.fulfill(**LATER))
+    answer(visited.page, service.link())
+    state(visited.page, "waiting")
+    visited.page.unroute("**/reports")
+    visited.context.set_offline(True)
+    visited.context.set_offline(False)
+    state(visited.page, "received")
+
+
+def test_blocked_storage(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    page = visited.page
+    page.add_init_script(BLOCKED)
+    page.route("**/reports", lambda route: route.fulfill(**LATER))
+    to_review(page, service.link())
+    expect(page.locator(".warning")).to_contain_text("does not let this page store anything")
+    page.click("button.main")
+    state(page, "waiting")
+    expect(page.locator(".warning")).to_contain_text("would draw another report")
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+    page.close(run_before_unload=True)
+    page.wait_for_timeout(300)
+    assert asked == ["beforeunload"]
+    page.unroute("**/reports")
+    page.get_by_role("button", name="Send now").click()
+    state(page, "received")
+    assert len(set(visited.uploads)) == 1
+    assert len(service.reports()) == 1
+
+
+def test_the_server_says_when_to_come_again(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    page = visited.page
+    times: list[float] = []
+
+    def busy(route: Route) -> None:
+        times.append(page.evaluate("performance.now()"))
+        if len(times) == 1:
+            route.fulfill(status=503, headers={"retry-after": "2"}, json={"reason": "Later."})
+        elif len(times) == 2:  # not the collector, but some network in between
+            route.fulfill(status=200, body="<p>Please log in.</p>", content_type="text/html")
+        elif len(times) == 3:
+            route.fulfill(status=200, json={"login": "needed"})
+        else:
+            route.continue_()
+
+    page.route("**/reports", busy)
+    answer(page, service.link())
+    state(page, "received")
+    assert times[1] - times[0] >= 2000
+    assert times[2] - times[1] < 2000
+    assert len(set(visited.uploads)) == 1
+    assert len(service.reports()) == 1
+
+
+# Nothing to answer
+
+
+def test_a_survey_that_has_ended(service: Service, visit: Callable[..., Visit]) -> None:
+    early, late = visit(), visit()
+    to_review(early.page, service.link())
+    service.ended = True
+    late.page.goto(service.link())
+    stopped(late, "The survey has ended")
+    early.page.click("button.main")
+    stopped(early, "The survey has ended")
+    assert kept(early.page) == []
+
+
+def test_a_survey_that_ends_while_a_report_is_sent(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    page = visit().page
+    to_review(page, service.link())
+    page.route("**/survey.json", lambda route: route.abort())
+    service.ended = True
+    page.click("button.main")
+    state(page, "ended")
+    assert service.reports() == []
+
+
+def test_a_survey_that_was_changed(
+    serve: Callable[..., Service], visit: Callable[..., Visit]
+) -> None:
+    service, changed = serve(), serve(SURVEY.replace("Do you smoke?", "Do you smoke a lot?"))
+    soon, late = visit(), visit()
+    for visited in (soon, late):
+        to_review(visited.page, service.link())
+        send_to(visited.page, changed, "**/reports")
+    send_to(soon.page, changed, "**/survey.json")
+    soon.page.click("button.main")
+    stopped(soon, "The survey has changed")
+    assert kept(soon.page) == []
+    late.page.click("button.main")
+    state(late.page, "changed")
+    expect(late.page.get_by_role("button", name="Load again")).to_be_visible()
+    assert service.reports() == changed.reports() == []
+
+
+def send_to(page: Page, service: Service, pattern: str) -> None:
+    """Requests that match go to another collector."""
+    path = pattern.removeprefix("**/")
+    page.route(pattern, lambda route: route.fulfill(response=route.fetch(url=service.url + path)))
+
+
+def test_invitations_that_are_none(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    visited.page.goto(service.url)
+    stopped(visited, "You need an invitation")
+    visited.page.get_by_role("button", name="Deutsch").click()
+    stopped(visited, "Sie brauchen eine Einladung")
+    visited.page.get_by_role("button", name="English").click()
+    link = service.link()
+    visited.page.goto(link[:-9])  # only what comes after the # changes: the page loads itself
+    stopped(visited, "The link is not complete")
+    visited.page.goto(link)
+    expect(visited.page.locator("h1")).to_have_text("Pay and health at work")
+
+
+def test_an_invitation_of_somebody_else(service: Service, visit: Callable[..., Visit]) -> None:
+    page = visit().page
+    answer(page, service.url + "#" + Signer(bytes([1] * 32), service.survey).mint(["north"]))
+    state(page, "unknown")
+    assert service.reports() == []
+
+
+def test_a_device_that_refuses(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+
+    def weaken(route: Route) -> None:
+        survey = route.fetch().json()
+        survey["questions"][0]["mechanism"]["epsilon"] = 0.5
+        route.fulfill(json=survey)
+
+    visited.page.route("**/survey.json", weaken)
+    visited.page.goto(service.link())
+    stopped(visited, "This survey cannot be answered safely")
+    expect(visited.page.locator("main")).to_contain_text("weaker than the declared epsilon")
+    assert visited.page.locator("input").count() == 0
+
+
+def test_another_version_or_no_survey(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    later = {"confide": "survey", "version": 2}
+    visited.page.route("**/survey.json", lambda route: route.fulfill(json=later))
+    visited.page.goto(service.link())
+    stopped(visited, "This page does not fit the survey")
+    visited.page.route("**/survey.json", lambda route: route.abort())
+    visited.page.reload()
+    stopped(visited, "The survey could not be loaded")
+    visited.page.unroute("**/survey.json")
+    visited.page.get_by_role("button", name="Load again").click()
+    expect(visited.page.locator("h1")).to_have_text("Pay and health at work")
+
+
+def test_a_connection_that_is_not_secure(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+
+    def forward(route: Route) -> None:
+        path = route.request.url.removeprefix("http://survey.example/")
+        route.fulfill(response=route.fetch(url=service.url + path))
+
+    visited.page.route("http://survey.example/**", forward)
+    visited.page.goto("http://survey.example/#" + service.token())
+    stopped(visited, "This connection is not secure")
+
+
+def test_without_scripts(service: Service, visit: Callable[..., Visit]) -> None:
+    page = visit(java_script_enabled=False).page
+    page.goto(service.link())
+    expect(page.locator("noscript p").first).to_be_visible()
+    assert page.locator("noscript p").count() == 2
+
+
+# What is promised
+
+
+@pytest.mark.parametrize("name", ["device.js", "views.js", "page.js", "texts/en.json"])
+def test_a_changed_file_does_not_run(
+    service: Service, visit: Callable[..., Visit], name: str
+) -> None:
+    visited = visit()
+
+    def change(route: Route) -> None:
+        reply = route.fetch()
+        route.fulfill(response=reply, body=reply.body() + b"\n")
+
+    visited.page.route(f"**/{name}", change)
+    visited.page.goto(service.link(), wait_until="networkidle")
+    assert any("integrity" in line for line in visited.said)
+    assert visited.page.locator("main > *").count() == 4  # as in index.html
+    assert "survey.json" not in str([each.url for each in visited.requests])
+    if name == "page.js":
+        visited.page.get_by_text("If nothing else appears").wait_for(state="visible")
+
+
+def test_two_answers_on_one_tape_differ_in_the_reports_alone(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    link = service.link()
+    bodies = []
+    for pay in ("20000", "280000"):
+        visited = visit()
+        visited.page.add_init_script(TAPE)
+        visited.page.route(
+            "**/reports", lambda route: route.fulfill(status=201, json={"reason": "Stored."})
+        )
+        answer(visited.page, link, pay)
+        state(visited.page, "received")
+        bodies.append(json.loads(visited.uploads[0]))
+    first, second = (body.pop("reports") for body in bodies)
+    assert bodies[0] == bodies[1]
+    assert first.pop("pay") != second.pop("pay")
+    assert first == second
+
+
+def test_the_answer_is_nowhere(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+    page = visited.page
+    lose_the_first_reply(page)
+    answer(page, service.link(), TELLING)
+    state(page, "received")
+    stored = page.evaluate(
+        """async () => JSON.stringify([
+            Object.entries(localStorage), Object.entries(sessionStorage), document.cookie,
+            await indexedDB.databases(), await caches.keys(), location.href, history.state,
+            (await navigator.serviceWorker.getRegistrations()).length,
+            document.documentElement.outerHTML, Array.from(document.images, (i) => i.src),
+        ])"""
+    )
+    assert page.evaluate("indexedDB.databases()") == []
+    assert page.evaluate("caches.keys()") == []
+    assert visited.context.cookies() == []
+    wire = [
+        f"{each.method} {each.url} {each.all_headers()} {each.post_data}"
+        for each in visited.requests
+    ]
+    assert all(each.url.startswith(service.url) for each in visited.requests)
+    assert len(visited.uploads) == 2
+    assert service.log
+    places = {"storage": stored, "wire": str(wire), "said": str(visited.said)}
+    places["log"] = "\n".join(service.log)
+    for path in service.folder.glob("answers.db*"):
+        places[path.name] = path.read_bytes().decode("latin-1")
+    assert "answers.db" in places
+    spelled = re.compile(r"271\D?828")
+    assert [place for place, text in places.items() if spelled.search(text)] == []
+
+
+# For everybody
+
+
+def shot(page: Page, name: str) -> None:
+    if SHOTS:
+        Path(SHOTS).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "language", "width"),
+    [("light", "en", 1100), ("dark", "de", 1100), ("light", "de", 360), ("dark", "en", 360)],
+)
+def test_accessible_at_every_step(
+    service: Service, visit: Callable[..., Visit], scheme: str, language: str, width: int
+) -> None:
+    page = visit(
+        bypass_csp=True,  # axe is run in the page
+        color_scheme=scheme,
+        locale=language,
+        viewport={"width": width, "height": 800},
+        reduced_motion="reduce",
+    ).page
+
+    def sound(step: str) -> None:
+        shot(page, f"page-{step}-{scheme}-{language}-{width}")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
+        page.evaluate(AXE.read_text("utf-8"))
+        found = page.evaluate("axe.run()")
+        assert len(found["passes"]) > 15
+        assert [(step, each["id"], each["nodes"]) for each in found["violations"]] == []
+
+    page.goto(service.url)
+    page.wait_for_selector("header button")
+    sound("0-uninvited")
+    page.goto(service.link())
+    page.wait_for_selector("form")
+    sound("1-questions")
+    for details in page.locator("details").all():
+        details.evaluate("(each) => { each.open = true; }")
+    page.click("form button.main")
+    sound("2-errors")
+    fill(page, "412345")
+    page.click("form button.main")
+    sound("3-review")
+    page.route("**/reports", lambda route: route.abort())
+    page.click("button.main")
+    state(page, "waiting")
+    sound("4-waiting")
+    page.unroute("**/reports")
+    page.evaluate("dispatchEvent(new Event('online'))")
+    state(page, "received")
+    sound("5-received")
+
+
+def test_with_the_keyboard_alone(service: Service, visit: Callable[..., Visit]) -> None:
+    page = visit().page
+    page.goto(service.link())
+    page.wait_for_selector("form")
+
+    def tab_to(target: Any) -> None:
+        for _ in range(20):
+            page.keyboard.press("Tab")
+            if target.evaluate("(each) => each === document.activeElement"):
+                return
+        raise AssertionError("The Tab key does not lead there.")
+
+    tab_to(page.get_by_role("button", name="Deutsch"))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Deutsch")).to_be_focused()
+    tab_to(page.locator("#q1"))
+    page.keyboard.type("54.321,5")
+    tab_to(page.locator("#q1-card summary"))
+    page.keyboard.press("Enter")
+    expect(page.locator("#q1-card .people")).to_be_visible()
+    tab_to(page.get_by_label("Dazu möchte ich nichts sagen (zählt als 0\u00a0Tage)"))
+    page.keyboard.press("Space")
+    tab_to(page.locator("#q3"))
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_label("Manchmal")).to_be_checked()
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_be_focused()
+    expect(page.locator("h1")).to_have_text("Prüfen Sie Ihre Antworten")
+    tab_to(page.get_by_role("button", name="Meldung senden"))
+    page.keyboard.press("Enter")
+    state(page, "received")
+    expect(page.locator("h1")).to_be_focused()
+    expect(page.locator("h1")).to_have_text("Danke. Ihre Meldung ist angekommen.")
+    assert len(service.reports()) == 1

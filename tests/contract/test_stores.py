@@ -1,0 +1,381 @@
+"""What every store of reports must keep, in a file and in a database."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import multiprocessing
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evidence.collector.people import SURVEY, People
+
+from confide.collect.stores import opened, postgres, sqlite
+from confide.collect.stores.store import Outcome, Store
+from confide.collect.wire import Entry
+from confide.errors import InvalidInput, Mismatch
+from confide.questions import Questionnaire
+
+KINDS = ("sqlite", "postgres")
+STORED, SAME, USED = Outcome.STORED, Outcome.SAME, Outcome.USED
+
+
+@pytest.fixture(params=KINDS)
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Of a store that is not there yet."""
+    if request.param == "sqlite":
+        return str(tmp_path / "answers.db")
+    made: Callable[[], str] = request.getfixturevalue("postgres")
+    return made()
+
+
+@pytest.fixture
+def people() -> People:
+    return People()
+
+
+@pytest.fixture
+def store(address: str, people: People) -> Iterator[Store]:
+    made = opened(address, people.survey, create=True)
+    yield made
+    made.shut()
+
+
+def entries(people: People, tokens: Sequence[str | None]) -> list[Entry]:
+    return [people.entry(people.upload(token)) for token in tokens]
+
+
+def recounted(store: Store) -> dict[str, dict[str, dict[int, int]]]:
+    """The tallies, counted from all rows."""
+    found: dict[str, dict[str, dict[int, int]]] = {}
+    for cell, reports in store.rows():
+        for question, report in reports.items():
+            own = found.setdefault(cell, {}).setdefault(question, {})
+            own[report] = own.get(report, 0) + 1
+    return found
+
+
+def other(entry: Entry) -> Entry:
+    """The same upload with another report."""
+    reports = json.loads(entry.reports)
+    changed = json.dumps(reports | {"pay": reports["pay"] ^ 1}, separators=(",", ":"))
+    return dataclasses.replace(entry, reports=changed)
+
+
+def test_outcomes(store: Store, people: People) -> None:
+    first, second, third = entries(people, people.invite(store, 3))
+    (again,) = entries(people, [people.signer.mint(["north"])])
+    assert store.put([]) == []
+    assert store.put([first]) == [STORED]
+    assert store.put([first]) == [SAME]
+    assert store.put([other(first)]) == [USED]
+    # Another receipt with the spent invitation, and the used receipt with an unspent one.
+    assert store.put([dataclasses.replace(first, receipt=second.receipt, tie=b"")]) == [USED]
+    stolen = dataclasses.replace(second, receipt=first.receipt)
+    assert store.put([stolen]) == [USED]
+    assert store.put([dataclasses.replace(first, tie=second.tie)]) == [USED]
+    assert store.put([dataclasses.replace(first, cell="")]) == [USED]
+    # What was refused has spent nothing.
+    assert store.put([second]) == [STORED]
+    assert store.put([again]) == [Outcome.UNKNOWN]
+    assert store.put([dataclasses.replace(again, invitation=None)]) == [Outcome.UNKNOWN]
+    assert sum(store.status().answered.values()) == 2
+    store.close()
+    assert store.put([first, third, again]) == [Outcome.CLOSED] * 3
+    assert sum(store.status().answered.values()) == 2
+
+
+def test_a_batch_is_judged_as_if_its_uploads_came_one_by_one(store: Store, people: People) -> None:
+    first, second, third = entries(people, people.invite(store, 3))
+    stolen = dataclasses.replace(third, receipt=second.receipt)
+    batch = [first, first, other(first), second, stolen, second, third]
+    assert store.put(batch) == [STORED, SAME, USED, STORED, USED, SAME, STORED]
+    assert sum(store.status().answered.values()) == 3
+
+
+def test_an_open_survey_takes_anybody_up_to_its_cap(address: str) -> None:
+    people = People(Questionnaire.from_dict({**SURVEY, "groups": []}))
+    people.reader = dataclasses.replace(people.reader, signer=None)
+    store = opened(address, people.survey, create=True, cap=3)
+    assert store.cap == 3
+    uploads = entries(people, [None] * 6)
+    assert store.put(uploads[:2]) == [STORED] * 2
+    assert store.put([uploads[0], *uploads[2:4]]) == [SAME, STORED, Outcome.FULL]
+    assert store.put([uploads[2], other(uploads[2]), uploads[5]]) == [SAME, USED, Outcome.FULL]
+    signed = dataclasses.replace(uploads[4], invitation=b"x")
+    assert store.put([signed]) == [Outcome.UNKNOWN]
+    assert store.status().answered == {"": 3}
+    with pytest.raises(InvalidInput, match="needs invitations"):
+        store.invite([bytes(32)], {"": 1})
+    store.shut()
+    again = opened(address, people.survey, create=False)
+    assert again.cap == 3
+    again.shut()
+    with pytest.raises(Mismatch, match="for 4 people, not 3"):
+        opened(address, people.survey, create=True, cap=4)
+    with pytest.raises(InvalidInput, match="cap >= 1"):
+        opened(address, people.survey, create=True, cap=0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_uploads_are_judged_and_counted_as_by_hand(
+    store: Store, people: People, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against an oracle that knows dictionaries only, with groups mixed in between."""
+    monkeypatch.setattr(postgres, "LOADED", 17)
+    monkeypatch.setattr(postgres, "IDLE", 5)
+    generator = random.Random(seed)
+    tokens = people.invite(store, 40) + [people.signer.mint(["south"]) for _ in range(5)]
+    known = set(tokens[:40])
+    uploads = [(token, *entries(people, [token])) for token in tokens for _ in range(2)]
+    receipts: dict[bytes, Entry] = {}
+    spent: set[str] = set()
+    for _ in range(40):
+        batch, expected = [], []
+        for token, drawn in generator.choices(uploads, k=generator.randrange(6)):
+            entry = drawn
+            if generator.random() < 0.2:
+                entry = dataclasses.replace(entry, receipt=generator.choice(uploads)[1].receipt)
+            if entry == receipts.get(entry.receipt):
+                expected.append(SAME)
+            elif token not in known:
+                expected.append(Outcome.UNKNOWN)
+            elif token in spent or entry.receipt in receipts:
+                expected.append(USED)
+            else:
+                expected.append(STORED)
+                spent.add(token)
+                receipts[entry.receipt] = entry
+            batch.append(entry)
+        assert store.put(batch) == expected
+        if generator.random() < 0.3:
+            store.tidy()
+    cells = Counter(entry.cell for entry in receipts.values())
+    assert store.status().answered == cells
+    rows = [(entry.cell, json.loads(entry.reports)) for entry in receipts.values()]
+    assert sorted(map(repr, store.rows())) == sorted(map(repr, rows))
+    assert store.tallies() == recounted(store)
+    before = store.tallies()
+    store.close()
+    assert store.tallies() == before == recounted(store)
+    assert store.status().answered == cells
+    assert sorted(map(repr, store.rows())) == sorted(map(repr, rows))
+
+
+def test_everything_is_there_after_opening_again(address: str, people: People) -> None:
+    store = opened(address, people.survey, create=True)
+    uploads = entries(people, people.invite(store, 6))
+    store.put(uploads[:4])
+    kept = store.status(), store.tallies(), sorted(map(repr, store.rows()))
+    store.shut()
+    again = opened(address, people.survey, create=True)
+    assert (again.status(), again.tallies(), sorted(map(repr, again.rows()))) == kept
+    assert again.put(uploads) == [SAME] * 4 + [STORED] * 2
+    again.shut()
+
+
+def test_the_order_of_rows_says_nothing(store: Store, people: People) -> None:
+    uploads = entries(people, people.invite(store, 200))
+    for upload in uploads:
+        store.put([upload])
+    came = {upload.reports: number for number, upload in enumerate(uploads)}
+
+    def agreement() -> float:
+        """How many of all pairs of neighbors are in the order in which they came."""
+        rows = [json.dumps(reports, separators=(",", ":")) for _, reports in store.rows()]
+        numbers = [came[row] for row in rows]
+        return sum(a < b for a, b in itertools.pairwise(numbers)) / len(numbers)
+
+    assert 0.35 < agreement() < 0.65
+    store.close()
+    assert 0.35 < agreement() < 0.65
+
+
+def test_invitations_are_new_and_all_or_none(store: Store, people: People) -> None:
+    people.invite(store, 3)
+    hashes = [bytes([number]) * 32 for number in range(3)]
+    store.invite(hashes[:2], {"a": 2})
+    with pytest.raises(InvalidInput, match="the store has already"):
+        store.invite(hashes, {"a": 3})
+    assert store.status().invited == {'["north"]': 2, '["south"]': 1, "a": 2}
+    store.invite([], {})
+    store.close()
+    with pytest.raises(InvalidInput, match="has not ended"):
+        store.invite(hashes[2:], {"a": 1})
+
+
+def test_a_store_belongs_to_its_survey_and_wording(address: str, people: People) -> None:
+    with pytest.raises(InvalidInput, match="got none"):
+        opened(address, people.survey, create=False)
+    opened(address, people.survey, create=True).shut()
+    pay = {**SURVEY["questions"]["pay"], "epsilon": 2.0}
+    with pytest.raises(Mismatch, match="other questions or mechanisms"):
+        opened(address, Questionnaire.from_dict({"questions": {"pay": pay}}), create=True)
+    with pytest.raises(Mismatch, match="the same mechanisms and another wording"):
+        opened(address, Questionnaire.from_dict({**SURVEY, "title": "Other"}), create=False)
+    with pytest.raises(Mismatch, match="takes 7 people without invitations"):
+        opened(address, people.survey, create=True, cap=7)
+
+
+def test_processes_may_make_one_store_at_once(address: str, people: People) -> None:
+    def make(number: int) -> Store:
+        store = opened(address, people.survey, create=True)
+        store.invite([bytes([number]) * 32], {"": 1})
+        return store
+
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(make, range(8)))
+    for each in stores:
+        assert each.status().invited == {"": 8}
+        each.shut()
+
+
+def test_racing_uploads_of_one_invitation_are_stored_once(address: str, people: People) -> None:
+    first = opened(address, people.survey, create=True)
+    tokens = people.invite(first, 10)
+    shared = [people.entry(people.upload(token)) for token in people.invite(first, 10)]
+    stores = [first, *(opened(address, people.survey, create=False) for _ in range(3))]
+
+    def race(store: Store) -> list[Outcome]:
+        # All of them send for every invitation with a receipt of their own, in another order ...
+        uploads = entries(people, random.sample(tokens, len(tokens)))
+        # ... and some uploads that are the same.
+        return [store.put([upload])[0] for upload in uploads + shared]
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(race, stores))
+    own = Counter(outcome for each in outcomes for outcome in each[:10])
+    assert own == {STORED: 10, USED: 30}
+    same = Counter(outcome for each in outcomes for outcome in each[10:])
+    assert same == {STORED: 10, SAME: 30}
+    assert sum(first.status().answered.values()) == 20
+    assert first.tallies() == recounted(first)
+    for each in stores:
+        each.shut()
+
+
+def test_uploads_that_race_with_closing_are_stored_or_refused(address: str, people: People) -> None:
+    first = opened(address, people.survey, create=True)
+    uploads = entries(people, people.invite(first, 300))
+    second = opened(address, people.survey, create=False)
+    with ThreadPoolExecutor(1) as pool:
+        putting = pool.submit(lambda: [second.put([upload])[0] for upload in uploads])
+        while not sum(first.status().answered.values()) > 5:
+            pass
+        first.close()
+        outcomes = putting.result()
+    stored = outcomes.count(STORED)
+    assert outcomes == [STORED] * stored + [Outcome.CLOSED] * (300 - stored)
+    assert sum(second.status().answered.values()) == stored == len(list(second.rows()))
+    assert second.status().closed
+    first.shut()
+    second.shut()
+
+
+def test_reading_while_others_write_sees_one_state(
+    address: str, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "LOADED", 30)
+    first = opened(address, people.survey, create=True)
+    uploads = entries(people, people.invite(first, 400))
+    second = opened(address, people.survey, create=False)
+    with ThreadPoolExecutor(1) as pool:
+        putting = pool.submit(
+            lambda: [second.put(uploads[at : at + 4]) for at in range(0, len(uploads), 4)]
+        )
+        seen = 0
+        while not putting.done():
+            total = sum(n for cell in first.tallies().values() for n in cell["pay"].values())
+            assert total % 4 == 0
+            assert total >= seen
+            seen = total
+            assert len(list(first.rows())) % 4 == 0
+        putting.result()
+    first.shut()
+    second.shut()
+
+
+def test_a_reader_does_not_hold_up_writers(
+    store: Store, address: str, people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "LOADED", 10)
+    monkeypatch.setattr(postgres, "STEP", 5)
+    monkeypatch.setattr(sqlite, "STEP", 5)
+    uploads = entries(people, people.invite(store, 60))
+    store.put(uploads[:30])
+    rows = store.rows()
+    next(rows)
+    second = opened(address, people.survey, create=False)
+    assert second.put(uploads[30:]) == [STORED] * 30
+    second.tidy()
+    assert len(list(rows)) in (29, 59)
+    assert store.tallies() == recounted(store)
+    second.shut()
+
+
+def end(address: str, survey: dict[str, Any], ready: Any) -> None:
+    """Close a store, in a process that is killed."""
+    store = opened(address, Questionnaire.from_dict(survey), create=False)
+    ready.set()
+    store.close()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
+def test_closing_that_is_killed_is_undone_or_finished(address: str, people: People) -> None:
+    store = opened(address, people.survey, create=True)
+    uploads = entries(people, people.invite(store, 3000))
+    for at in range(0, len(uploads), 500):
+        store.put(uploads[at : at + 500])
+    before = store.tallies()
+    context = multiprocessing.get_context("spawn")
+    for wait in (0.0, 0.02, 0.06):
+        ready = context.Event()
+        process = context.Process(target=end, args=(address, people.survey.to_dict(), ready))
+        process.start()
+        ready.wait()
+        time.sleep(wait)
+        process.kill()
+        process.join()
+        again = opened(address, people.survey, create=False)
+        assert again.tallies() == before == recounted(again)
+        assert again.put(uploads[:1]) == [Outcome.CLOSED if again.status().closed else SAME]
+        again.shut()
+    store.close()
+    assert store.status().closed
+    store.close()
+    assert store.tallies() == before == recounted(store)
+    store.shut()
+
+
+def test_a_password_is_in_no_message(people: People) -> None:
+    pytest.importorskip("psycopg")
+    hidden = "hunter2"
+    for address in (
+        f"postgresql://ann:{hidden}@localhost:1/nothing",
+        f"postgresql://localhost:1/nothing?user=ann&password={hidden}",
+        f"postgresql://ann:{hidden}@localhost:99999999/nothing",
+        f"postgresql://ann:{hidden}@localhost:1/nothing?what={hidden}",
+        f"postgresql://ann:{hidden}@localhost:1/nothing#{hidden}!",
+    ):
+        with pytest.raises((InvalidInput, postgres.Unavailable)) as told:
+            opened(address, people.survey, create=True)
+        assert hidden not in str(told.value)
+        assert told.value.__cause__ is None
+        assert told.value.__suppress_context__ or told.value.__context__ is None
+
+
+def test_one_database_holds_several_stores(postgres: Callable[[], str], people: People) -> None:
+    stores = [opened(postgres(), people.survey, create=True) for _ in range(2)]
+    uploads = entries(people, people.invite(stores[0], 1))
+    assert stores[1].put(uploads) == [Outcome.UNKNOWN]
+    assert stores[0].put(uploads) == [STORED]
+    for each in stores:
+        each.shut()

@@ -1,0 +1,63 @@
+// Tests of what pictures compute before they draw: digits, ticks and curves.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { percent, ticks, whole, within } from "../digits.js";
+import { heights } from "../pictures.js";
+
+test("numbers have two digits of their spread", () => {
+  assert.equal(within(8262)(48_217.4), "48,200");
+  assert.equal(within(9999)(48_217.4), "48,200");
+  assert.equal(within(10_000)(48_217.4), "48,000");
+  assert.equal(within(0.034)(0.4567), "0.457");
+  assert.equal(within(1)(7), "7.0");
+  assert.equal(within(12)(-0.4), "0");
+  assert.equal(within(100)(-1234), "-1,230");
+  assert.equal(percent(0.12345), "12.3%");
+  assert.equal(whole(1204), "1,204");
+});
+
+test("ticks are round, inside the axis and not too many", () => {
+  assert.deepEqual(ticks(0, 200_000, 6, "linear").places, [0, 50_000, 100_000, 150_000, 200_000]);
+  assert.deepEqual(ticks(0, 60, 6, "linear").places, [0, 10, 20, 30, 40, 50, 60]);
+  assert.deepEqual(ticks(-1, 1, 4, "linear").places, [-1, -0.5, 0, 0.5, 1]);
+  assert.equal(ticks(-1, 1, 4, "linear").format(-0.5), "-0.5");
+  assert.equal(ticks(0, 200_000, 6, "linear").format(150_000), "150,000");
+  assert.deepEqual(ticks(1, 1000, 9, "log").places, [1, 3, 10, 30, 100, 300, 1000]);
+  assert.deepEqual(ticks(1, 1e6, 4, "log").places, [1, 100, 10_000, 1_000_000]);
+  for (let most = 2; most < 12; most++) {
+    for (const [low, high] of [[0, 1], [3, 17], [-250, 990], [1e-4, 3e-4]]) {
+      const { places } = ticks(low, high, most, "linear");
+      assert.ok(places.length <= most + 1 && places.length > 0, `${low} ${high} ${most}`);
+      assert.ok(places.every((at) => at >= low - 1e-9 && at <= high + 1e-9));
+    }
+  }
+});
+
+/** @type {(edges: number[], masses: number[], scale?: string) => number[]} */
+const curve = (edges, masses, scale = "linear") =>
+  heights({ name: "", look: "", edges, masses }, { low: edges[0], high: edges[edges.length - 1], scale, unit: "" });
+
+test("a curve has the area of its cells and stays between them", () => {
+  const edges = Array.from({ length: 21 }, (_, at) => 10 * at);
+  const masses = edges.slice(1).map((_, at) => Math.exp(-((at - 7) ** 2) / 8));
+  const total = masses.reduce((sum, mass) => sum + mass, 0);
+  const found = curve(edges, masses.map((mass) => mass / total));
+  const area = found.reduce((sum, height) => sum + height, 0) / found.length;
+  assert.ok(Math.abs(area - 1) < 0.01, String(area));
+  const top = Math.max(...masses) / total * 20;
+  assert.ok(Math.max(...found) <= top * (1 + 1e-9) && Math.max(...found) > 0.99 * top);
+  assert.ok(Math.min(...found) >= 0);
+});
+
+test("a flat density is flat, on both scales", () => {
+  assert.ok(curve([0, 1, 2, 4], [0.25, 0.25, 0.5]).every((height) => Math.abs(height - 1) < 1e-9));
+  const edges = [1, 10, 100, 1000];
+  assert.ok(curve(edges, [1 / 3, 1 / 3, 1 / 3], "log").every((height) => Math.abs(height - 1) < 1e-9));
+});
+
+test("an empty stretch stays empty", () => {
+  const found = curve([0, 1, 2, 3, 4, 5, 6, 7, 8], [0.5, 0, 0, 0, 0, 0, 0, 0.5]);
+  const middle = found.slice(60, 180);
+  assert.ok(middle.every((height) => height === 0), String(Math.max(...middle)));
+});
