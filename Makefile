@@ -12,6 +12,8 @@ NEWEST_PYTHON ?= $(shell for v in 3.15 3.14 3.13 3.12 3.11; do \
 # One BLAS thread a process: the tests run one process a core.
 export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
+# Compiled files are kept even where the shell says not to: many tests start a process.
+unexport PYTHONDONTWRITEBYTECODE
 NAME ?=
 
 .PHONY: demo test test-spark test-browser test-lowest test-newest lint web web-check bench evidence fuzz docs upgrade clean screenshots

@@ -1,4 +1,4 @@
-"""Pictures: arrays in, matplotlib out. Nothing is computed here."""
+"""Pictures, and numbers as people read them: arrays in, matplotlib out."""
 
 from __future__ import annotations
 
@@ -27,6 +27,17 @@ CYCLE = (ESTIMATE, "#b23a48", "#6a994e", "#7b5ea7", "#c9721b", "#5c6770")
 FORMATS = (".png", ".svg", ".pdf")
 # Marks of a decade on a log axis whose ends have a ratio of at most so much.
 MARKS = ((150.0, (1.0, 2.0, 5.0)), (5000.0, (1.0, 3.0)), (np.inf, (1.0,)))
+
+
+def number(value: float) -> str:
+    """A number alone, at reading precision."""
+    value = float(value)
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def percent(level: float) -> str:
+    """A share or a confidence level as people write it."""
+    return f"{100 * level:.4g} %"
 
 
 def save(display: Any, path: str | Path) -> None:

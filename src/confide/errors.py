@@ -7,6 +7,7 @@
     │   ├── Mismatch     two things that do not belong together (summaries, a file and its survey)
     │   ├── BudgetExhausted    a charge would exceed what may be spent; nothing was charged
     │   ├── Unnamed      several could be meant, and none was named
+    │   ├── BadSetting   a named setting is missing, not known, or does not go with others
     │   └── ColumnFault        one column of a table is not what it must be
     │       ├── MissingColumn      it is not there
     │       ├── BadType            its type cannot hold what is wanted
@@ -26,7 +27,8 @@ second that says what to do.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ContextDecorator
 from types import ModuleType, TracebackType
 from typing import Any
@@ -123,6 +125,49 @@ class Unnamed(InvalidInput):
     def __reduce__(self) -> Any:
         """Pickle by the parts."""
         return type(self), (self.parameter, self.names)
+
+
+class BadSetting(InvalidInput):
+    """A named setting is missing, not known, or does not go with others.
+
+    Parameters
+    ----------
+    expected, got, advice
+        As for `InvalidInput`. Settings stand in braces, ``{cells}`` or with a value ``{cells 5}``,
+        so that whoever shows the message can spell them as its reader gives them.
+
+    Examples
+    --------
+    >>> error = BadSetting("no {cells} for series", "{cells 5}")
+    >>> str(error)
+    'Expected no cells for series, got cells=5.'
+    >>> error.words(lambda name, value: f"--{name} {value}".strip())
+    'Expected no --cells for series, got --cells 5.'
+    """
+
+    MARK = re.compile(r"\{(\w+)(?: ([^{}]*))?\}")
+
+    def __init__(self, expected: str, got: str, advice: str = "") -> None:
+        self.marked = (expected, got, advice)
+        super().__init__(*self._spelled(_parameter))
+
+    def words(self, spell: Callable[[str, str], str]) -> str:
+        """The sentence, with every setting and its value, which may be "", in another spelling."""
+        return str(InvalidInput(*self._spelled(spell)))
+
+    def _spelled(self, spell: Callable[[str, str], str]) -> list[str]:
+        def put(found: re.Match[str]) -> str:
+            return spell(found[1], found[2] or "")
+
+        return [self.MARK.sub(put, part) for part in self.marked]
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str]]:
+        """Pickle by the parts."""
+        return type(self), self.marked
+
+
+def _parameter(name: str, value: str) -> str:
+    return f"{name}={value}" if value else name
 
 
 class ColumnFault(InvalidInput):

@@ -39,7 +39,9 @@ def test_machines_get_four_figures_a_question(capsys: pytest.CaptureFixture[str]
     found = json.loads(capsys.readouterr().out)
     assert set(found) == {
         "questions", "holds", "epsilon", "lower_bound", "faults", "untested", "unseen",
+        "findings",
     }  # fmt: skip
+    assert audits.SurveyAudit.from_dict(found).holds
     assert found["holds"] is True
     assert found["epsilon"] == 1.5
     assert found["faults"] == found["untested"] == []

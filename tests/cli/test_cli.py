@@ -281,7 +281,7 @@ def test_as_a_program(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["epsilon"] == 8
     Path("values.csv").write_bytes(bytes(range(256)) * 40)
-    for bad in (PRIVATIZE, "density nowhere.parquet", "density --level x", "nothing"):
+    for bad in (PRIVATIZE, "nothing"):
         done = subprocess.run([*command, *bad.split()], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (2, "")
         assert len(done.stderr.splitlines()) == 1
@@ -680,7 +680,9 @@ def test_the_page_names_every_verb_and_key(
         "sample": [
             "sample values.csv --column pay --reference gaussian --mean 0 --sd 9 --epsilon 1"
         ],
-        "plan": ["plan --n 500 --epsilon 1 --low 0 --high 10 --bounds --target w1=2"],
+        "plan": [
+            "plan --n 500 --epsilon 1 --low 0 --high 9 --bounds --target w1=2 --surveys 4 --size 9"
+        ],
         "audit": ["audit survey.toml --n 1000"],
         "demo": ["demo --n 2000"],
     }

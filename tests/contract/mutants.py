@@ -21,6 +21,7 @@ from confide.exact.inversion import FEW, Inversion, Part, weighted
 from confide.exact.noise import (
     DiscreteGaussian,
     DiscreteLaplace,
+    laplace,
     laplace_parameter,
     laplace_sampler,
     laplace_table,
@@ -298,7 +299,7 @@ class OneCount(Histogram):
 
     @property
     def noise(self) -> DiscreteLaplace:
-        return DiscreteLaplace(Fraction(self.epsilon), 1)
+        return laplace(Fraction(self.epsilon), 1)
 
 
 class HalfSum(Query):
@@ -306,8 +307,7 @@ class HalfSum(Query):
 
     def noises(self, n: int) -> tuple[DiscreteLaplace, ...]:
         return tuple(
-            DiscreteLaplace(noise.epsilon, -(-noise.sensitivity // 2))
-            for noise in super().noises(n)
+            laplace(noise.epsilon, -(-noise.sensitivity // 2)) for noise in super().noises(n)
         )
 
 
@@ -340,7 +340,7 @@ class OneNoise(FewCells):
 
 class FiveShort(FewCells):
     def draw(self, prepared: np.ndarray, entropy: Entropy) -> list[int]:
-        noise = DiscreteLaplace(Fraction(self.epsilon) / Fraction(95, 100), 2)
+        noise = laplace(Fraction(self.epsilon) / Fraction(95, 100), 2)
         return (self.counts(prepared) + noise.draw(entropy, 4)).tolist()
 
 

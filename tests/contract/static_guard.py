@@ -40,8 +40,9 @@ BUILTINS = {
 }  # fmt: skip
 ATTRIBUTES = {
     "T", "all", "any", "append", "astype", "bit_length", "columns", "denominator", "dtype", "flags",
-    "fromkeys", "get", "items", "join", "kind", "max", "min", "ndim", "numerator", "pop", "ravel",
-    "reshape", "shape", "size", "sum", "tobytes", "tolist", "values", "view", "writeable",
+    "fromkeys", "get", "items", "join", "kind", "max", "min", "ndim", "nonzero", "numerator", "pop",
+    "ravel", "reshape", "searchsorted", "setdefault", "shape", "size", "sum", "tobytes", "tolist",
+    "values", "view", "writeable",
     "__setattr__",
     "_entropy", "count_parameter", "far", "inputs", "near", "value_parameter",
 }  # fmt: skip

@@ -73,7 +73,9 @@ def test_mutants_are_caught_by_the_layers_that_should(name: str, page: str) -> N
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_what_is_right_passes_every_layer(name: str, page: str) -> None:
-    found = mutants.run(SUBJECTS[name])
+    # Fewer samples than the study takes: what is right passes with any number that can be judged.
+    subject = SUBJECTS[name]
+    found = mutants.run(replace(subject, n=max(subject.n // 4, min(subject.n, 500))))
     assert all(finding.holds for finding in found.values()), found
     cells = row_of(page, "subjects", name)[1:]
     for layer, cell in zip(LAYERS, cells, strict=False):

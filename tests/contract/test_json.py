@@ -1,4 +1,4 @@
-"""Every curve, release, plan, design, finding and sample comes back from its JSON.
+"""Every curve, release, plan, design, finding, audit and sample comes back from its JSON.
 
 And has a short name, a small picture for notebooks, and a table.
 """
@@ -252,6 +252,38 @@ def test_a_finding_comes_back() -> None:
     for wrong in ({}, [], {**first.to_dict(), "holds": 1}, {**first.to_dict(), "claimed": None}):
         with pytest.raises(InvalidInput):
             audits.Finding.from_dict(wrong)
+
+
+def test_an_audit_of_a_survey_comes_back() -> None:
+    pay = {"low": 0, "high": 9, "epsilon": 1.0, "size": 8}
+    asked = {"pay": pay, "smokes": {"categories": ["no", "yes"], "epsilon": 0.5}}
+    first = audits.survey(cf.Survey.from_dict({"questions": asked}), n=1000, seed=1)
+    again = audits.SurveyAudit.from_dict(through(first.to_dict()))
+    assert again.to_dict() == first.to_dict()
+    assert repr(again) == repr(first)
+    assert (again.holds, again.rows(), again.untested) == (True, first.rows(), first.untested)
+    document = through(first.to_dict())
+    for finding in document["findings"]:
+        finding["holds"] = False
+    # Verdicts and findings that do not go together.
+    with pytest.raises(InvalidInput, match="as its findings have it"):
+        audits.SurveyAudit.from_dict(document)
+    document = through(first.to_dict())
+    unnamed = [{**each, "question": 3} for each in document["findings"]]
+    for wrong in (
+        {},
+        [],
+        {**document, "odd": 1},
+        {**document, "holds": False},
+        {**document, "findings": 3},
+        {**document, "findings": [3]},
+        {**document, "findings": unnamed},
+        {**document, "findings": document["findings"][1:]},
+        {**document, "findings": document["findings"][:-1]},
+        {key: value for key, value in document.items() if key != "epsilon"},
+    ):
+        with pytest.raises(InvalidInput):
+            audits.SurveyAudit.from_dict(wrong)
 
 
 def test_samples_come_back_from_every_sampler() -> None:

@@ -327,8 +327,8 @@ def told(error: BaseException | None) -> list[str]:
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
-        texts += traceback.format_exception(one)
-        texts += traceback.format_exception(one, chain=False)
+        # Without the frames, which are lines of the program.
+        texts += traceback.format_exception_only(one)
         texts += [part for part in one.args if isinstance(part, str)]
         texts += getattr(one, "__notes__", [])
         waiting += [one.__cause__, one.__context__]

@@ -83,6 +83,7 @@ RATIONAL = {
 """Functions whose divisions are between fractions."""
 POWERS = {
     "mollification.TOTAL: BITS",
+    "inversion._capped: self.bits",
     "inversion._guide: min(self.bits, 16)",
     "inversion._guide: shift",
     "inversion._search: self.bits",

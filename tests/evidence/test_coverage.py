@@ -25,7 +25,7 @@ CHOSEN = [
     "case", CHOSEN, ids=lambda case: f"{case.mechanism}-{case.epsilon:g}-{case.population.name}"
 )
 def test_intervals_cover(case):
-    row = coverage.study(case, surveys=200, calibrated=2, widths=2, seed=7)
+    row = coverage.study(case, surveys=120, calibrated=2, widths=2, seed=7)
     assert len(row["quantities"]) == 8
     for quantity in row["quantities"]:
         assert quantity["verdict"] == "held", quantity
@@ -36,7 +36,7 @@ def test_the_study_catches_intervals_that_are_too_short(monkeypatch):
     # Mutant: half the cut.
     monkeypatch.setattr(coverage, "scales", lambda profile, counts: 0.5 + 0 * counts[:, 0])
     case = coverage.Case("square wave", 4.0, 2_000, coverage.SKEWED)
-    row = coverage.study(case, surveys=200, calibrated=2, widths=1, seed=7)
+    row = coverage.study(case, surveys=120, calibrated=2, widths=1, seed=7)
     assert "missed" in [quantity["verdict"] for quantity in row["quantities"]]
 
 
@@ -49,7 +49,7 @@ def test_weighted_intervals_cover_where_weights_go_with_the_answers(monkeypatch)
     # would cover in about 60 % of surveys.
     monkeypatch.setattr(profile, "DRAWS", 25)
     mechanism = SquareWave(Lattice(low=0, high=1, size=32), epsilon=8.0)
-    generator, n, surveys = np.random.default_rng(5), 20_000, 80
+    generator, n, surveys = np.random.default_rng(5), 20_000, 40
     weight = 0.005 * 25 / (0.005 * 25 + 0.995)
     hits = np.zeros(3)
     for seed in range(surveys):

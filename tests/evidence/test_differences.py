@@ -11,7 +11,7 @@ from confide.curves import difference
 from confide.estimators import Likelihood, profile
 
 LATTICE = Lattice(low=0, high=1, size=32)
-SURVEYS = 40
+SURVEYS = 24
 SHARES = (0.5, 0.9)
 CELLS = [np.diff(law.cdf(LATTICE.edges)) for law in (stats.beta(2, 5), stats.beta(3, 4))]
 CASES = [

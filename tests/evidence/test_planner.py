@@ -11,7 +11,7 @@ from confide import Counts, Lattice, SquareWave
 from confide.estimators import Likelihood
 from confide.planning.planner import plan
 
-N, EPSILON, SURVEYS = 2_000, 1.5, 60
+N, EPSILON, SURVEYS = 2_000, 1.5, 40
 METRICS = ("w1", "ks", "mean")
 
 

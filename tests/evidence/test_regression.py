@@ -36,7 +36,7 @@ def test_error_falls_with_n(mechanism):
 def test_error_falls_with_n_and_epsilon_when_both_are_private():
     rows = [
         row
-        for row in regression.both_private(3, sizes=(10**3, 3 * 10**4), epsilons=(2.0, 8.0))
+        for row in regression.both_private(2, sizes=(10**3, 10**4), epsilons=(2.0, 8.0))
         if row["method"].startswith("joint")
     ]
     low_few, low_many, high_few, high_many = (row["mean"] for row in rows)
@@ -46,7 +46,7 @@ def test_error_falls_with_n_and_epsilon_when_both_are_private():
 
 
 def test_bands_hold_the_truth_as_often_as_they_say():
-    rows = list(regression.coverage(surveys=12))
+    rows = list(regression.coverage(surveys=8))
     assert np.mean([row["covered"] for row in rows]) > 0.92
     assert [row for row in rows if row["covered"] < 0.85] == []
 

@@ -16,7 +16,7 @@ from confide.curves import CellDensity
 from confide.releases.bernstein import default_degree
 
 RING, MIX = POPULATIONS
-SIZES = (31_623, 177_828, 1_000_000)
+SIZES = (31_623, 125_893, 501_187)
 
 
 def mean(population, name, epsilon, seeds=3, **parameters):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from confide import _checks
 from confide.audits import joints
@@ -101,7 +101,7 @@ class SurveyAudit:
         return each | {"joint": joints.UNSEEN, "outside": OUTSIDE}
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Plain values for JSON: the verdicts, and every finding with the question it is about."""
         return {
             "questions": self.rows(),
             "holds": self.holds,
@@ -110,7 +110,52 @@ class SurveyAudit:
             "faults": [_sentence(*each) for each in self.faults],
             "untested": [_sentence(*each) for each in self.untested],
             "unseen": dict(self.unseen),
+            "findings": [{"question": name, **finding.to_dict()} for name, finding in self._all()],
         }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`.
+
+        Parameters
+        ----------
+        fields
+            Plain values, for instance from ``json.load``. Verdicts that do not follow from the
+            findings are refused.
+        """
+        if not isinstance(fields, Mapping) or not isinstance(fields.get("findings"), list):
+            raise InvalidInput(AUDIT, "another document")
+        questions: dict[str, tuple[Finding, ...]] = {}
+        together: list[Finding] = []
+        for each in fields["findings"]:
+            finding = Finding.from_dict(each)
+            name = each.get("question")
+            if not isinstance(name, str):
+                raise InvalidInput(AUDIT, "a finding without a question")
+            if name:
+                questions[name] = (*questions.get(name, ()), finding)
+            else:
+                together.append(finding)
+        if len(together) != 1 or not all(map(_whole, questions.values())):
+            raise InvalidInput(AUDIT, "one that lacks findings")
+        made = cls(questions, together[0])
+        stated = made.to_dict()
+        _checks.known_keys(fields, tuple(stated), "an audit")
+        for key in ("questions", "holds", "epsilon", "lower_bound"):
+            if fields.get(key, made) != stated[key]:
+                raise InvalidInput(
+                    f"{key!r} of an audit as its findings have it", "something else",
+                    "It was changed since; run the audit again.",
+                )  # fmt: skip
+        return made
+
+
+AUDIT = "an audit of a survey, as its to_dict gives it"
+
+
+def _whole(findings: tuple[Finding, ...]) -> bool:
+    """Whether the findings of a question hold those that its row is made of."""
+    return {"exact", "sampled"} <= {finding.layer for finding in findings}
 
 
 def _sentence(name: str, finding: Finding) -> str:

@@ -18,6 +18,7 @@ from confide import __version__
 from confide.cli import parsing
 from confide.cli.verbs import EXAMPLES, VERBS
 from confide.errors import (
+    BadSetting,
     ConfideError,
     ConfideWarning,
     Implausible,
@@ -36,6 +37,9 @@ METHODS = {
     "estimators.LinearRegression": "--method linear",
     "estimators.RatioRegression": "--method ratio",
 }
+
+# Options that have another name than the setting of the library.
+OPTIONS = {"integers": "integer", "mechanisms": "mechanism"}
 
 
 def _version(asked: bool) -> None:
@@ -130,11 +134,18 @@ def _words(error: Exception) -> str:
     """An error of the library in the words of the command line: options for its arguments."""
     if isinstance(error, Unsupported):
         return error.words(METHODS)
+    if isinstance(error, BadSetting):
+        return error.words(_option)
     if not isinstance(error, Unnamed):
         return str(error)
     option = f"--{error.parameter}"
     example = f"For example: {option} {shlex.quote(error.names[0])}."
     return str(InvalidInput(f"{option} to name one of {error.listed}", f"no {option}", example))
+
+
+def _option(name: str, value: str) -> str:
+    """A setting of the library as it is given here."""
+    return f"--{OPTIONS.get(name, name)} {value}".strip()
 
 
 def _usage(error: Any) -> str:

@@ -1,8 +1,9 @@
-"""Verbs of those who estimate: density, shares."""
+"""`confide density` and `confide shares`: what one question's reports tell."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +34,29 @@ from confide.reports.rows import CHOICES
 from confide.tables.asked import no_reports
 
 
+def offering(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of every method in the register, in place of ``**options``."""
+    several: dict[str, list[str]] = {}
+    for name, method in DENSITIES.items():
+        for option, words in method.options.items():
+            several.setdefault(option, []).append(f"For {name}: {words}.")
+    own = [
+        inspect.Parameter(
+            option,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[str | None, typer.Option(help=" ".join(words))],
+        )
+        for option, words in several.items()
+    ]
+    *known, _ = inspect.signature(command, eval_str=True).parameters.values()
+    at = 1 + [each.name for each in known].index("method")
+    offered: Any = command
+    offered.__signature__ = inspect.Signature([*known[:at], *own, *known[at:]])
+    return command
+
+
+@offering
 def density(
     files: ReportsArgument = None,
     *,
@@ -40,16 +64,6 @@ def density(
     group: GroupOption = None,
     by: ByOption = None,
     method: Annotated[str, typer.Option(help=" or ".join(DENSITIES))] = "likelihood",
-    smoothing: Annotated[
-        str | None, typer.Option(help="For likelihood: auto, or a number from 0 to 1.")
-    ] = None,
-    kernel: Annotated[
-        str | None, typer.Option(help="For deconvolution: fan, gaussian or cauchy.")
-    ] = None,
-    bandwidth: Annotated[
-        str | None,
-        typer.Option(help="For deconvolution: plug-in, normal-reference, cv, or a number."),
-    ] = None,
     level: LevelOption = 0.95,
     noised: Annotated[
         Path | None,
@@ -66,10 +80,10 @@ def density(
     invalid: InvalidOption = "refuse",
     plot: PlotOption = None,
     as_json: JsonOption = False,
+    **options: str | None,
 ) -> None:
     """Recover the density of a number, with its mean and quantiles and how sure they are."""
     level = _checks.level(level)
-    options = {"smoothing": smoothing, "kernel": kernel, "bandwidth": bandwidth}
     estimator = _estimator(method, options)
     given = [*(files or []), *([noised] if noised else [])]
     plottable(plot, given)

@@ -63,15 +63,7 @@ def machine(result: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(result, allow_nan=False) + "\n")
 
 
-def percent(level: float) -> str:
-    """A confidence level as people write it."""
-    return f"{100 * level:.4g} %"
-
-
-def number(value: float) -> str:
-    """A number alone, at reading precision."""
-    value = float(value)
-    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
+number, percent = displays.number, displays.percent
 
 
 def format_of(values: Sequence[float]) -> Callable[[float], str]:

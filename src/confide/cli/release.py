@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,23 +21,21 @@ from confide.errors import BadRows, BadType, InvalidInput, extra
 from confide.files import arrow, formats
 from confide.files.columns import Columns
 from confide.files.paths import counted, expand, writable
-from confide.lattice import Lattice
 from confide.ledger.budget import Ledger
 from confide.releases import (
-    Bernstein,
-    GaussianProcess,
     Histogram,
-    KolmogorovSmirnov,
     Query,
+    Recipe,
     Release,
-    Series,
+    from_settings,
     quantiles,
     release_all,
     synthesize,
 )
 from confide.releases.histogram import FINE, whole_between
+from confide.releases.query import COUNT
 from confide.releases.query import KINDS as WHATS
-from confide.releases.release import BOUNDS, Recipe
+from confide.releases.register import of_settings
 
 ALONE = "Without --ledger nothing was recorded: another release costs as much again."
 
@@ -256,19 +254,7 @@ def show_quantiles(found: Sequence[Published], spend: Spend, *, as_json: bool) -
     output.say(whole.words())
 
 
-# What each kind may be told besides its bounds and epsilon, as options here and as parameters.
-KINDS: dict[str, tuple[Callable[..., Recipe], tuple[str, ...]]] = {
-    "query": (Query, ("what", "q", "level", "spread")),
-    "histogram": (Histogram, ("cells", "integers")),
-    "series": (Series, ("terms",)),
-    "gaussian-process": (GaussianProcess, ("delta", "bandwidth")),
-    "bernstein": (Bernstein, ("degree", "bandwidth")),
-    "kolmogorov-smirnov": (KolmogorovSmirnov, ("size", "points")),
-}
-
-COUNT = "A count is of a column of 0 and 1: write 1 for those to count, such as yes, else 0."
-DELTA = "Such as --delta 1e-6: far below 1 in as many people as the file has."
-JOINT = ("histogram", "gaussian-process", "bernstein")
+KINDS = tuple(of_settings())
 
 
 def release(
@@ -351,13 +337,19 @@ def release(
     as_json: JsonOption = False,
 ) -> None:
     """Publish a density or a number about raw values, with noise that is paid from a budget."""
-    given: dict[str, Any] = {
+    settings: dict[str, Any] = {
+        "column": column,
+        "low": low,
+        "high": high,
+        "scale": scale,
+        "epsilon": epsilon,
         "delta": delta,
         "what": what,
         "q": q[0] if q else None,
         "level": level,
         "spread": spread,
         "cells": cells,
+        "integers": integer,
         "terms": terms,
         "degree": degree,
         "bandwidth": bandwidth,
@@ -370,7 +362,7 @@ def release(
             repr(kind),
             f"For that: confide release query FILE --what {kind}.",
         )
-    _checks.one_of(tuple(KINDS), kind=kind)
+    _checks.one_of(KINDS, kind=kind)
     # Everything that can be refused is refused before a value is read, and long before a charge.
     for path, suffixes in ((plot, FORMATS), (to, formats.written())):
         if path is not None:
@@ -382,11 +374,11 @@ def release(
         raise InvalidInput("--sample and --output together", "one of them")
     if kind == "query" and (plot or to) is not None:
         raise InvalidInput("a density for --plot and --output", "a query")
-    bounds = _bounds(kind, given, column, (low, high), scale)
-    whole = _integers(kind, file, column, scale, integer)
+    whole: list[str] = []
     if kind == "histogram":
-        given["integers"] = whole if len(column or [""]) > 1 else bool(whole)
-    made = recipe(kind, epsilon, given, bounds)
+        whole = _integers(file, column, scale, integer)
+        settings["integers"] = whole if len(column or [""]) > 1 else bool(whole)
+    made = from_settings(kind, settings)
     asked: list[Recipe] = [made]
     if isinstance(made, Query) and len(q or []) > 1:
         asked = list(quantiles(made, q or []))
@@ -435,60 +427,11 @@ def _read(file: Path, column: Sequence[str] | None, *, counted: bool) -> dict[st
     return raw
 
 
-def recipe(kind: str, epsilon: float, given: Mapping[str, Any], bounds: Any) -> Recipe:
-    """The recipe that some options ask for; options of other kinds are refused."""
-    make, known = KINDS[kind]
-    for option, value in given.items():
-        if value is not None and option not in known:
-            raise InvalidInput(f"no --{option} for {kind}", f"--{option} {value}")
-    if kind == "query" and given["what"] is None:
-        raise InvalidInput("--what, the number to release", "none", "Such as --what mean.")
-    if kind == "gaussian-process" and given["delta"] is None:
-        raise InvalidInput("--delta, which is part of the cost", "none", DELTA)
-    chosen = {option: given[option] for option in known if given[option] is not None}
-    if bounds is not None:
-        chosen["lattice"] = bounds
-    return make(epsilon=epsilon, **chosen)
-
-
 def _integers(
-    kind: str, file: Path, column: Sequence[str] | None, scale: str, stated: bool | None
+    file: Path, column: Sequence[str] | None, scale: str, stated: bool | None
 ) -> list[str]:
     """Columns of a histogram that hold whole numbers: those that are said to, or have the type."""
-    if stated is not None and kind != "histogram":
-        raise InvalidInput(f"no --integer for {kind}", "one")
-    if kind != "histogram" or stated is False or (stated is None and scale != "linear"):
+    if stated is False or (stated is None and scale != "linear"):
         return []
     columns = Columns.open(file, column)
     return list(columns.names) if stated else columns.integers
-
-
-def _bounds(
-    kind: str,
-    given: Mapping[str, Any],
-    column: Sequence[str] | None,
-    bounds: tuple[Sequence[float] | None, Sequence[float] | None],
-    scale: str,
-) -> Lattice | dict[str, Lattice] | None:
-    """The lattice of the column, or of each of several columns."""
-    if kind == "query" and given["what"] == "count":
-        if bounds != (None, None):
-            named = zip(("--low", "--high"), bounds, strict=True)
-            got = " and ".join(option for option, ends in named if ends is not None)
-            raise InvalidInput("no --low or --high for a count", got, COUNT)
-        return None
-    columns = list(column or [""])
-    low, high = (ends or [] for ends in bounds)
-    for option, ends in (("--low", low), ("--high", high)):
-        if len(ends) != len(columns):
-            each = "" if len(columns) == 1 else f" for each of {len(columns)} columns"
-            got = f"{len(ends)}" if ends else "none"
-            raise InvalidInput(f"{option}, a public bound{each}", got, BOUNDS)
-    if len(columns) == 1:
-        return Lattice(low=low[0], high=high[0], scale=scale)
-    if kind not in JOINT:
-        raise InvalidInput(
-            f"one --column for {kind}", f"{len(columns)}", f"Several take {' or '.join(JOINT)}."
-        )
-    pairs = zip(columns, low, high, strict=True)
-    return {name: Lattice(low=a, high=b, scale=scale) for name, a, b in pairs}

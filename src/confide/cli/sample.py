@@ -1,4 +1,4 @@
-"""The verb of a respondent with many records: sample."""
+"""`confide sample`: a few synthetic records of a respondent's data set."""
 
 from __future__ import annotations
 
@@ -19,26 +19,10 @@ from confide.files import arrow, formats
 from confide.files.columns import Columns
 from confide.files.paths import counted, expand, writable
 from confide.ledger.budget import Ledger
-from confide.sampling import KDE, Binned, Box, Gaussian, GaussianMixture, Mollifier, Reference
+from confide.sampling import from_settings
 from confide.sampling.diagnostics import SamplesDisplay
-from confide.sampling.references import Sample
+from confide.sampling.register import RATIOS, REFERENCES
 from confide.sampling.sampler import MAX_SAMPLES, Samples
-
-# What each reference is made from, as options here.
-REFERENCES: dict[str, tuple[str, ...]] = {
-    "gaussian": ("mean", "sd"),
-    "box": ("low", "high"),
-    "sample": ("public",),
-}
-RATIOS: dict[str, Any] = {
-    "kde": KDE,
-    "gaussian-mixture": GaussianMixture,
-    "binned": Binned,
-}
-REFERENCE = (
-    "Samples lie where the reference does. Choose it from common knowledge, in the units of the "
-    "records, and never from the records themselves."
-)
 
 
 def sample(
@@ -97,10 +81,15 @@ def sample(
         if path is not None:
             read = expand([file, *([public] if public else [])], formats.readable())
             writable(path, suffixes, [*read, *([ledger] if ledger else [])])
-    given = {"mean": mean, "sd": sd, "low": low, "high": high, "public": public}
-    for option, value in given.items():
-        if value is not None and option not in REFERENCES[reference]:
-            raise InvalidInput(f"no --{option} for {reference}", f"--{option}")
+    settings: dict[str, Any] = {
+        "reference": reference,
+        "mean": mean,
+        "sd": sd,
+        "low": low,
+        "high": high,
+        "epsilon": epsilon,
+        "ratio": ratio,
+    }
     if public is not None:
         own = expand([file], formats.readable())
         for known in expand([public], formats.readable()):
@@ -111,20 +100,16 @@ def sample(
                     "The reference is published as it is.",
                 )
     dim = len(column or [""])
-    made = _reference(reference, dim, given, column)
+    # Public records are read only for the reference that is made of them.
+    settings["public"] = _rows(public, column) if public and reference == "sample" else public
+    sampler = from_settings(settings, dim=dim)
     if plot is not None:
         extra("matplotlib", "plot")
         if dim > 2:
             raise InvalidInput("one or two columns for --plot", str(dim))
-    if ratio is not None:
-        _checks.one_of(tuple(RATIOS), ratio=ratio)
-    smooth = RATIOS[ratio or ("kde" if dim <= 3 else "gaussian-mixture")]()
-    # On a public point: what cannot work with this reference at all is refused here.
-    smooth(made.sample(1, seed=0), made)
-    sampler = Mollifier(reference=made, epsilon=epsilon, ratio=smooth)
     with output.counter("Reading") as tell:
         raw = Columns.open(file, column).read(tell)
-    table = made.held(np.stack(list(raw.values()), axis=1))
+    table = sampler.reference.held(np.stack(list(raw.values()), axis=1))
     # The ledger is opened, and maybe made, when nothing is left that the records could spoil.
     book = None
     if ledger is not None:
@@ -136,25 +121,8 @@ def sample(
     _show(found, list(raw), book, key, stored=stored, as_json=as_json)
 
 
-def _reference(
-    kind: str, dim: int, given: dict[str, Any], column: Sequence[str] | None
-) -> Reference:
-    """The public reference that some options ask for."""
-    if kind == "sample":
-        if given["public"] is None:
-            raise InvalidInput("--public, a file of public records", "none")
-        known = Columns.open(given["public"], column).read()
-        return Sample(np.stack(list(known.values()), axis=1))
-    first, second = REFERENCES[kind]
-    for option in (first, second):
-        ends = given[option]
-        if len(ends or []) != dim:
-            each = "" if dim == 1 else f" for each of {dim} columns"
-            got = str(len(ends)) if ends else "none"
-            raise InvalidInput(f"--{option}{each}, for the {kind} reference", got, REFERENCE)
-    if kind == "box":
-        return Box(low=given["low"], high=given["high"])
-    return Gaussian(dim, mean=given["mean"], sd=given["sd"])
+def _rows(public: Path, column: Sequence[str] | None) -> Any:
+    return np.stack(list(Columns.open(public, column).read().values()), axis=1)
 
 
 def _write(found: Samples, columns: list[str], to: Path | None, plot: Path | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ class Method:
     make
         Makes the estimator, whose ``fit(summary)`` gives a density.
     options
-        Names of its own options.
+        Its own options by name, each with what it can be; the command offers them.
     noised
         Makes the summary that it takes of numbers that somebody else noised, from the numbers,
         ``noise=``, ``low=`` and ``high=``.
@@ -32,16 +32,25 @@ class Method:
     """
 
     make: Callable[..., Any]
-    options: tuple[str, ...]
+    options: Mapping[str, str]
     noised: Callable[..., Any]
     bounded: bool
     least: int = 1
 
 
 DENSITIES: dict[str, Method] = {
-    "likelihood": Method(Likelihood, ("smoothing",), Counts.of_noised, bounded=True),
+    "likelihood": Method(
+        Likelihood, {"smoothing": "auto, or a number from 0 to 1"}, Counts.of_noised, bounded=True
+    ),
     "deconvolution": Method(
-        Deconvolution, ("kernel", "bandwidth"), Spectrum.of, bounded=False, least=2
+        Deconvolution,
+        {
+            "kernel": "fan, gaussian or cauchy",
+            "bandwidth": "plug-in, normal-reference, cv, or a number",
+        },
+        Spectrum.of,
+        bounded=False,
+        least=2,
     ),
 }
 """Every method, by name; the first is the default."""

@@ -42,13 +42,20 @@ class SeededEntropy(Entropy):
         # A stream of its own: values made with default_rng(1) must not share noise of seed 1.
         own = np.random.SeedSequence(seed, spawn_key=(STREAM,))
         self._generator = np.random.Generator(np.random.PCG64(own))
+        self._stock, self._at = b"", 0
 
     def words(self, n: int, bits: int) -> Words:
         """The next words of the stream."""
-        if not n:
-            # The generator moves on even when it is asked for no bytes.
-            return np.empty(0, dtype=KINDS[bits])
-        return np.frombuffer(self._generator.bytes(n * bits // 8), dtype=f"<u{bits // 8}")
+        # The generator makes four bytes at a time, and a call takes whole fours.
+        taken = -(-n * bits // 32) * 4
+        if self._at + taken > len(self._stock):
+            left = self._stock[self._at :]
+            self._stock = left + self._generator.bytes(max(taken - len(left), STOCK))
+            self._at = 0
+        start, self._at = self._at, self._at + taken
+        return np.frombuffer(self._stock, dtype=f"<u{bits // 8}", count=n, offset=start)
 
 
 STREAM = 0x636F6E66696465
+STOCK = 2**12
+"""Bytes that a seeded stream makes at once: making few at a time takes many times as long."""

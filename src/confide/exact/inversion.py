@@ -97,15 +97,23 @@ class Inversion:
         return guide
 
     def _search(self, words: Words, entropy: Entropy) -> Outcomes:
+        # Methods of the arrays: a device draws few at a time, and numpy's functions cost more than
+        # the search itself then.
         lower, upper = self._thresholds
-        below = np.searchsorted(upper, words, side="right")
-        reached = np.searchsorted(lower, words, side="right")
+        below = upper.searchsorted(words, "right")
         outcomes = below.astype(np.int32)
-        top = 2**self.bits - 1
-        capped = (words == np.uint64(top)) & (upper.size > 0 and int(upper[-1]) == top)
-        for at in np.flatnonzero((below != reached) | capped):
+        undecided = below != lower.searchsorted(words, "right")
+        if self._capped:
+            undecided |= words == 2**self.bits - 1
+        for at in undecided.nonzero()[0]:
             outcomes[at] = self._refine(int(words[at]), entropy)
         return outcomes
+
+    @cached_property
+    def _capped(self) -> bool:
+        """Whether the largest word stands for an upper bound that did not fit."""
+        upper = self._thresholds[1]
+        return bool(upper.size) and int(upper[-1]) == 2**self.bits - 1
 
     def _refine(self, word: int, entropy: Entropy) -> int:
         bits = self.bits

@@ -352,10 +352,13 @@ class DiscreteGaussian:
     ) -> npt.NDArray[np.bool_]:
         """Independent events of probability exp(-number scale): one for each binary digit."""
         alive = np.arange(numbers.size)
-        for j in reversed(range(int(numbers.max(initial=0)).bit_length())):
+        digits = int(numbers.max(initial=0)).bit_length()
+        coins = self._series.setdefault(scale, [])
+        coins += [self.coin(scale * 2**j) for j in range(len(coins), digits)]
+        for j in reversed(range(digits)):
             asked = (numbers[alive] >> j & 1).astype(bool)
             failed = np.zeros(alive.size, dtype=bool)
-            failed[asked] = self.coin(scale * 2**j).draw(entropy, int(asked.sum())) == 1
+            failed[asked] = coins[j].draw(entropy, int(asked.sum())) == 1
             alive = alive[~failed]
         survived = np.zeros(numbers.size, dtype=bool)
         survived[alive] = True
@@ -379,6 +382,11 @@ class DiscreteGaussian:
 
     @cached_property
     def _coins(self) -> dict[Fraction, Inversion]:
+        return {}
+
+    @cached_property
+    def _series(self) -> dict[Fraction, list[Inversion]]:
+        """Coins of a scale and of its doubles."""
         return {}
 
     def _blocks(self, entropy: Entropy, n: int) -> Integers:

@@ -139,6 +139,12 @@ def printed(q: float) -> Metric:
     return Metric(f"{quantile(q).name}-interval", meaning, "interval")
 
 
+def told_apart(metric: str) -> str:
+    """The metric itself where the cost of clipping is known apart, as bounds need it, else w1."""
+    known = metrics()
+    return metric if metric in known and known[metric].floor else DENSITY[0].name
+
+
 def metrics(
     *, quantiles: Sequence[float] = QUANTILES, intervals: bool = True, response: bool = True
 ) -> Mapping[str, Metric]:

@@ -13,11 +13,22 @@ import numpy.typing as npt
 from confide import _checks
 from confide.accounting import checked_epsilon
 from confide.curves.forms import frame
-from confide.displays import ESTIMATE, NAIVE, TRUTH, bars, card, commas, new_axes
-from confide.errors import InvalidInput, Unsupported
+from confide.displays import (
+    ESTIMATE,
+    NAIVE,
+    TRUTH,
+    bars,
+    card,
+    commas,
+    new_axes,
+    number,
+    percent,
+)
+from confide.errors import BadSetting, InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms import numeric
-from confide.planning.metrics import QUANTILES, Truth
+from confide.planning.answers import Answer, Answers
+from confide.planning.metrics import MSE, QUANTILES, Truth, metrics
 from confide.planning.populations import Population, guess
 from confide.planning.scenario import (
     ROUGH,
@@ -140,28 +151,6 @@ class Price:
     reports: float
 
 
-@dataclass(frozen=True)
-class Answer:
-    """How many respondents, or which epsilon, a target error takes.
-
-    Attributes
-    ----------
-    metric, target
-        The error that was asked for.
-    mechanism, estimator
-        What reaches it.
-    n, epsilon
-        With so many respondents at this epsilon; one of the two is the answer.
-    """
-
-    metric: str
-    target: float
-    mechanism: str
-    estimator: str
-    n: int
-    epsilon: float
-
-
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Plan:
     """Expected errors of a survey before anybody is asked. It comes from `plan`.
@@ -273,6 +262,62 @@ class Plan:
             raise _unreachable(metric, target, where, limit.least) from None
         return Answer(metric, target, row.mechanism, row.estimator, self.n, epsilon)
 
+    def reach(self, target: float, *, metric: str = "w1") -> Answers:
+        """Both ways to a target error; refused where neither leads there.
+
+        Parameters
+        ----------
+        target
+            The error wanted, in the units of the metric.
+        metric
+            Which error.
+        """
+        faults: list[InvalidInput] = []
+
+        def found(ask: Callable[..., Answer]) -> Answer | None:
+            try:
+                return ask(target, metric=metric)
+            except InvalidInput as error:
+                faults.append(error)
+                return None
+
+        by_n, by_epsilon = found(self.n_for), found(self.epsilon_for)
+        if by_n is None and by_epsilon is None:
+            raise faults[0]
+        return Answers(by_n, by_epsilon, tuple(fault.advice for fault in faults))
+
+    def words(self, metric: str = "w1") -> list[str]:
+        """What the metrics mean, the least error by one of them, and the price of privacy.
+
+        Parameters
+        ----------
+        metric
+            Whose least error is told.
+        """
+        best, price = self.best(metric), self.price
+        known = metrics() if self.simulated is None else self.simulated.metrics
+        legend = {name: known[name].meaning for name in self.metrics if name in known}
+        lines = [
+            f"{', '.join(name for name in legend if legend[name] == meaning)}: {meaning}."
+            for meaning in dict.fromkeys(legend.values())
+        ]
+        lines += [
+            "Known to: the standard error of this simulation. The mean's error needs none, as "
+            "reports have scores whose mean is that of the values.",
+            f"Least {metric}: {number(best.error)}, by {best.mechanism} with {best.estimator}.",
+            f"The price of privacy: the mean of {self.n:,} values in the open has a standard error "
+            f"of {number(price.sampling)}, that of their reports {number(price.reports)}; a "
+            f"curator who held the values would add about {number(price.privacy)} (range / (n "
+            "epsilon)), and no private method can add less, up to a constant (Barber and Duchi "
+            "2014).",
+        ]
+        if self.outside:
+            lines.append(
+                f"{percent(self.outside)} of this population lies beyond the bounds; what clipping "
+                "costs is part of the errors of w1 and the mean."
+            )
+        return lines
+
     def _row(self, metric: str, mechanism: str | None) -> Row:
         return self.best(metric) if mechanism is None else self.row(mechanism, metric)
 
@@ -316,11 +361,11 @@ class Plan:
         row = self._row(metric, mechanism)
         x = self._anchors(along, row.mechanism) if at is None else np.unique(_checks.vector(at=at))
         rows = []
-        for number, place in enumerate(x.tolist()):
+        for done, place in enumerate(x.tolist(), start=1):
             n = checked_n(round(place)) if along == "n" else self.n
             epsilon = self.epsilon if along == "n" else checked_epsilon(place)
             rows.append(self.scenario.best(row.mechanism, metric, n, epsilon, look=ROUGH))
-            told((number + 1) / x.size)
+            told(done / x.size)
         errors = np.array([[each.error, each.standard_error] for each in rows]).T
         return ErrorCurve(row.mechanism, metric, along, x, *errors)
 
@@ -339,7 +384,17 @@ class Plan:
         metric: str = "w1",
         mechanism: str | None = None,
     ) -> tuple[BoundsRow, ...]:
-        """What other bounds would cost the same population; see `confide.design.bounds`."""
+        """What other bounds would cost the same population.
+
+        Parameters
+        ----------
+        ranges
+            Pairs of bounds; by default the plan's own, narrower and wider ones.
+        metric
+            Which error; see `told_apart` for those that this can be asked about.
+        mechanism
+            By default the best one at the plan's own n and epsilon.
+        """
         row = self._row(metric, mechanism)
         if ranges is None:
             lattice = self.scenario.truth.lattice
@@ -375,9 +430,9 @@ class Plan:
         names = self.scenario.names(_checks.one_of(self.metrics, metric=metric))
         jobs = [(along, name) for along in ALONG for name in names]
         curves = []
-        for number, (along, name) in enumerate(jobs):
+        for done, (along, name) in enumerate(jobs, start=1):
             curves.append(self.curve(along, metric=metric, mechanism=name))
-            told((number + 1) / len(jobs))
+            told(done / len(jobs))
         return PlanDisplay(tuple(curves), (self.n, self.epsilon)).plot(ax, label=label, color=color)
 
     def to_dict(self) -> dict[str, Any]:
@@ -451,6 +506,8 @@ def _unreachable(metric: str, target: float, where: str, least: float) -> Invali
 
 
 MOST_CELLS = 4096
+SHAPE = 0.9
+"""Shape of two-sided gamma noise, if none is given."""
 
 
 def plan(
@@ -463,12 +520,13 @@ def plan(
     size: int = 1024,
     scale: str = "linear",
     mechanisms: str | Sequence[str] = ("square-wave", "laplace"),
-    shape: float = 0.9,
+    shape: float | None = None,
     response: Any = None,
     deviation: float | None = None,
     quantiles: Sequence[float] = QUANTILES,
     level: float = 0.95,
     intervals: bool = False,
+    metric: str | None = None,
     reach: tuple[float, float] | None = None,
     surveys: int = 200,
     precision: float = 0.05,
@@ -488,9 +546,11 @@ def plan(
     population
         A name (see `Population.named`), pilot values, a density, or a distribution of scipy.stats.
     mechanisms
-        Names of mechanisms for numbers: ``"square-wave"``, ``"laplace"``, ``"two-sided-gamma"`` (of
-        the given ``shape``, with the least noise whose loss on this lattice is epsilon), or one
-        that was added to `confide.mechanisms.KINDS`.
+        Names of mechanisms for numbers: ``"square-wave"``, ``"laplace"``, ``"two-sided-gamma"``
+        (with the least noise whose loss on this lattice is epsilon), or one that was added to
+        `confide.mechanisms.KINDS`.
+    shape
+        Of two-sided gamma noise; 0.9 if it is not given.
     response
         For a regression on the values: ``"line"``, ``"hump"``, ``"wave"`` or ``"step"`` from 0 to
         1, or a function; its noise is even, of standard deviation ``deviation`` (default 0.25).
@@ -501,6 +561,8 @@ def plan(
     intervals
         Whether to plan the intervals of quantiles that an estimate prints, too. They assume
         nothing of the population, and are wider: up to three times.
+    metric
+        A metric that the plan must have: where it is of printed intervals, these are planned.
     reach
         Where a density given as a function is looked at; by default within the bounds.
     surveys, precision
@@ -533,7 +595,16 @@ def plan(
     names = tuple(dict.fromkeys(_checks.one_of(tuple(numeric()), mechanism=m) for m in several))
     if not names:
         raise InvalidInput("at least one mechanism", "none")
+    shaped = [name for name, kind in numeric().items() if "shape" in kind.extra]
+    if shape is not None and not set(shaped) & set(names):
+        raise BadSetting(f"{{mechanisms {' or '.join(shaped)}}} to go with {{shape}}", "none")
     shares = tuple(_inside(q) for q in quantiles)
+    if metric is not None:
+        known = metrics(quantiles=shares)
+        _checks.one_of(tuple(known), metric=metric)
+        if metric == MSE.name and response is None:
+            raise BadSetting("{response} to go with the metric mse", "none")
+        intervals = intervals or known[metric].source == "interval"
     curve = None
     if response is not None:
         curve = ResponseCurve.of(response, low=lattice.low, high=lattice.high, deviation=deviation)
@@ -542,26 +613,26 @@ def plan(
     scenario = Scenario(
         Truth(chosen, lattice, shares),
         names,
-        _checks.within(0.01, 100, shape=shape),
+        _checks.within(0.01, 100, shape=SHAPE if shape is None else shape),
         curve,
         bool(intervals),
         _checks.integer(2, surveys=surveys),
         _checks.positive(precision=precision),
         _checks.level(level),
     )
-    jobs = [(metric, name) for metric in scenario.metrics for name in scenario.names(metric)]
+    jobs = [(what, name) for what in scenario.metrics for name in scenario.names(what)]
     # One simulation serves all metrics of its source; the mean needs none.
     first: dict[str, str] = {}
     for name, each in scenario.metrics.items():
         first.setdefault(each.source, name)
     costly = [job for job in jobs if job[0] in first.values() and job[0] != first["mean"]]
-    for done, (metric, name) in enumerate(costly):
+    for done, (what, name) in enumerate(costly):
 
         def tell(share: float, done: int = done) -> None:
             told((done + share) / len(costly))
 
-        scenario.best(name, metric, n, epsilon, told=tell)
-    rows = tuple(scenario.best(name, metric, n, epsilon) for metric, name in jobs)
+        scenario.best(name, what, n, epsilon, told=tell)
+    rows = tuple(scenario.best(name, what, n, epsilon) for what, name in jobs)
     return Plan(
         n=n,
         epsilon=epsilon,

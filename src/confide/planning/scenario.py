@@ -309,6 +309,10 @@ class BoundsRow:
         """Clipping and noise together."""
         return self.clip + self.noise
 
+    def to_dict(self) -> dict[str, float]:
+        """Plain values for JSON."""
+        return {**vars(self), "total": self.total}
+
 
 def candidates(
     population: Population, *, low: float, high: float

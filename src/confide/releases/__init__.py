@@ -9,7 +9,7 @@ from confide.releases.histogram import Histogram
 from confide.releases.holdout import Holdout
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.query import Query
-from confide.releases.register import from_dict
+from confide.releases.register import from_dict, from_settings
 from confide.releases.release import Recipe, Release
 from confide.releases.series import Series
 from confide.releases.several import quantiles, release_all, synthesize
@@ -26,6 +26,7 @@ __all__ = [
     "Release",
     "Series",
     "from_dict",
+    "from_settings",
     "quantiles",
     "release_all",
     "synthesize",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -72,6 +74,12 @@ def named(lattice: Bounds) -> dict[str, Lattice]:
 def described(lattice: Bounds) -> list[dict[str, Any]]:
     """Names and bounds, as plain values for JSON."""
     return [{"name": name, **each.to_dict()} for name, each in named(lattice).items()]
+
+
+@lru_cache(maxsize=256)
+def resized(lattice: Lattice, size: int) -> Lattice:
+    """The bounds and the scale of a lattice, with so many cells."""
+    return replace(lattice, size=size)
 
 
 def split(lattice: Bounds, values: Any) -> list[Floats]:

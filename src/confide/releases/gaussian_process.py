@@ -24,6 +24,7 @@ from confide.releases.bounded import (
     counted,
     indexed,
     named,
+    resized,
     split,
 )
 from confide.releases.release import Additive, Indices, Noise, Progress, Totals, checked
@@ -108,10 +109,7 @@ class GaussianProcess(Columned, Additive):
     def grids(self, n: int) -> tuple[Lattice, ...]:
         """The lattices that records are put on."""
         most = min(MOST_CELLS[self._dimensions - 1], math.ceil(FINE / self.width(n)))
-        return tuple(
-            Lattice(low=each.low, high=each.high, size=min(each.size, most), scale=each.scale)
-            for each in named(self.lattice).values()
-        )
+        return tuple(resized(each, min(each.size, most)) for each in named(self.lattice).values())
 
     def tables(self, n: int) -> list[Integers]:
         """Integer kernels, one a column: rows are points, columns cells.

@@ -25,6 +25,7 @@ from confide.releases.bounded import (
     counted,
     indexed,
     named,
+    resized,
     split,
 )
 from confide.releases.release import Additive, Indices, Noise, Totals, checked
@@ -277,9 +278,7 @@ class Histogram(Columned, Additive):
         """The lattices that records are counted on."""
         size = self.size(n)
         return tuple(
-            Lattice(low=each.low, high=each.high, size=size, scale=each.scale)
-            if whole is None
-            else whole.grid
+            resized(each, size) if whole is None else whole.grid
             for whole, each in zip(self.whole(n), named(self.lattice).values(), strict=True)
         )
 

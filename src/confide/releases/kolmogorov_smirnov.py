@@ -18,6 +18,7 @@ from confide.exact.entropy import Entropy
 from confide.exact.inversion import Part
 from confide.exact.noise import ONE
 from confide.lattice import Lattice
+from confide.releases.bounded import resized
 from confide.releases.release import Indices, Progress, Recipe, bounded, checked
 from confide.releases.sequences import Layers, Sequences, layers
 
@@ -93,8 +94,7 @@ class KolmogorovSmirnov(Recipe):
 
     def grid(self, n: int) -> Lattice:
         """The lattice that records are put on."""
-        given, (_, points) = self.lattice, self.shape(n)
-        return Lattice(low=given.low, high=given.high, size=points, scale=given.scale)
+        return resized(self.lattice, self.shape(n)[1])
 
     @cached_property
     def parameter(self) -> int:

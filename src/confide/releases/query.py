@@ -80,6 +80,8 @@ def _parts(values: Indices) -> list[Indices]:
 
 
 KINDS = ("count", "sum", "mean", "variance", "quantile")
+COUNT = "A count is of a column of 0 and 1: write 1 for those to count, such as yes, else 0."
+"""Advice for those who count anything else."""
 LEAST_FOR_RANKS = 1e-3
 """Below it the table of weights would be longer than any use of the answer."""
 

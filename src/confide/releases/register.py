@@ -1,19 +1,22 @@
-"""All kinds of releases by name, and the way back from their JSON."""
+"""All kinds of releases by name: made of plain settings, and back from their JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from typing import Any
 
 from confide import _checks
-from confide.errors import InvalidInput
+from confide.errors import BadSetting, InvalidInput
+from confide.lattice import Lattice
 from confide.releases.bernstein import Bernstein
+from confide.releases.bounded import Bounds, Columned
 from confide.releases.choice import Choice
 from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.histogram import Histogram
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
-from confide.releases.query import Query
-from confide.releases.release import Recipe
+from confide.releases.query import COUNT, Query
+from confide.releases.release import BOUNDS, Recipe
 from confide.releases.series import Series
 
 KINDS: dict[str, type[Recipe]] = {
@@ -22,13 +25,24 @@ KINDS: dict[str, type[Recipe]] = {
         Query,
         Histogram,
         Series,
-        Bernstein,
         GaussianProcess,
+        Bernstein,
         KolmogorovSmirnov,
         Choice,
     )
 }
 """Every kind of release, by name; one of one's own is added by setting an item."""
+
+COMMON = ("column", "low", "high", "scale", "epsilon")
+"""Settings of all kinds that have bounds: names, public bounds and scale of columns, and cost."""
+NEEDED = {
+    "what": ("{what}, the number to release", "Such as {what mean}."),
+    "delta": (
+        "{delta}, which is part of the cost",
+        "Such as {delta 1e-6}: far below 1 in as many people as the file has.",
+    ),
+}
+"""What is said where a setting without a default is missing."""
 
 
 def from_dict(fields: Mapping[str, Any]) -> Recipe:
@@ -44,3 +58,97 @@ def from_dict(fields: Mapping[str, Any]) -> Recipe:
         raise InvalidInput("a release as a JSON object", _checks.shown(fields))
     kind = _checks.one_of(tuple(KINDS), release=fields.get("release"))
     return KINDS[kind].from_dict(fields, KINDS)
+
+
+def of_settings() -> dict[str, tuple[str, ...]]:
+    """The kinds that plain settings make, and the settings that each has besides the common ones.
+
+    Examples
+    --------
+    >>> of_settings()["histogram"]
+    ('cells', 'integers')
+    """
+    found = {}
+    for name, kind in KINDS.items():
+        own = tuple(each.name for each in fields(kind))  # type: ignore[arg-type]
+        if "lattice" in own:
+            found[name] = tuple(each for each in own if each not in ("lattice", "epsilon"))
+    return found
+
+
+def from_settings(kind: str, settings: Mapping[str, Any]) -> Recipe:
+    """A release made of plain settings, such as those of a form or of the command line.
+
+    Parameters
+    ----------
+    kind
+        Its name: ``"query"``, ``"histogram"``, ``"series"``, ``"gaussian-process"``,
+        ``"bernstein"`` or ``"kolmogorov-smirnov"``.
+    settings
+        ``epsilon``, the public bounds ``low`` and ``high`` and perhaps ``scale``, and what the
+        kind has besides, such as ``cells``. For several columns ``column``, ``low`` and ``high``
+        are lists. What is None counts as not given.
+
+    Examples
+    --------
+    >>> from_settings("histogram", {"low": 0, "high": 90, "epsilon": 1.0, "cells": 9}).cells
+    9
+    """
+    known = of_settings()
+    own = known[_checks.one_of(tuple(known), kind=kind)]
+    given = {name: value for name, value in settings.items() if value is not None}
+    everywhere = {*COMMON, *(each for several in known.values() for each in several)}
+    for name, value in given.items():
+        if name not in everywhere:
+            _checks.known_keys([name], (*COMMON, *own), "the settings of a release")
+        if name not in (*COMMON, *own):
+            raise BadSetting(f"no {{{name}}} for {kind}", f"{{{name} {_checks.shown(value)}}}")
+    for name in _required(KINDS[kind]):
+        if name not in given and name in own:
+            expected, advice = NEEDED.get(name, (f"{{{name}}} for {kind}", ""))
+            raise BadSetting(expected, "none", advice)
+    if "epsilon" not in given:
+        raise BadSetting("{epsilon}, what the release costs", "none")
+    chosen = {name: value for name, value in given.items() if name in (*own, "epsilon")}
+    bounds = _bounds(kind, given)
+    if bounds is not None:
+        chosen["lattice"] = bounds
+    make: Callable[..., Recipe] = KINDS[kind]
+    return make(**chosen)
+
+
+def _required(kind: type[Recipe]) -> list[str]:
+    return [
+        each.name
+        for each in fields(kind)  # type: ignore[arg-type]
+        if each.default is MISSING and each.default_factory is MISSING
+    ]
+
+
+def _bounds(kind: str, given: Mapping[str, Any]) -> Bounds | None:
+    """The lattice of the column, or of each of several columns."""
+    if kind == "query" and given["what"] == "count":
+        named = [f"{{{end}}}" for end in ("low", "high") if end in given]
+        if named:
+            raise BadSetting("no {low} or {high} for a count", " and ".join(named), COUNT)
+        return None
+    columns = _several(given.get("column", ""))
+    low, high = (_several(given.get(end, ())) for end in ("low", "high"))
+    for end, bounds in (("low", low), ("high", high)):
+        if len(bounds) != len(columns):
+            each = "" if len(columns) == 1 else f" for each of {len(columns)} columns"
+            got = f"{len(bounds)}" if bounds else "none"
+            raise BadSetting(f"{{{end}}}, a public bound{each}", got, BOUNDS)
+    scale = given.get("scale", "linear")
+    if len(columns) == 1:
+        return Lattice(low=low[0], high=high[0], scale=scale)
+    joint = [name for name in of_settings() if issubclass(KINDS[name], Columned)]
+    if kind not in joint:
+        advice = f"Several take {' or '.join(joint)}."
+        raise BadSetting(f"one {{column}} for {kind}", f"{len(columns)}", advice)
+    pairs = zip(columns, low, high, strict=True)
+    return {name: Lattice(low=a, high=b, scale=scale) for name, a, b in pairs}
+
+
+def _several(given: Any) -> Sequence[Any]:
+    return list(given) if isinstance(given, list | tuple) else [given]

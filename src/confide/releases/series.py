@@ -15,7 +15,15 @@ from confide.accounting import exact
 from confide.exact.entropy import Entropy
 from confide.exact.noise import DiscreteLaplace, laplace, sensitivity
 from confide.lattice import Lattice
-from confide.releases.bounded import Bounds, cell_density, counted, indexed, named, split
+from confide.releases.bounded import (
+    Bounds,
+    cell_density,
+    counted,
+    indexed,
+    named,
+    resized,
+    split,
+)
 from confide.releases.release import Additive, Indices, Noise, Totals, bounded, checked
 
 UNIT = 2**20
@@ -58,10 +66,7 @@ class TableRelease(Additive):
     @property
     def grids(self) -> tuple[Lattice, ...]:
         """The lattices that records are put on."""
-        return tuple(
-            Lattice(low=each.low, high=each.high, size=self.cells, scale=each.scale)
-            for each in named(self.lattice).values()
-        )
+        return tuple(resized(each, self.cells) for each in named(self.lattice).values())
 
     def sensitivity(self, n: int) -> int:
         """Sum of absolute changes of the integer sums that one record can cause, at most."""

@@ -16,7 +16,7 @@ from confide.sampling.references import (
     Sample,
     reference_from_dict,
 )
-from confide.sampling.register import from_dict, samples
+from confide.sampling.register import from_dict, from_settings, samples
 from confide.sampling.sampler import Sampler, Samples
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "Sampler",
     "Samples",
     "from_dict",
+    "from_settings",
     "reference_from_dict",
     "samples",
 ]

@@ -1,21 +1,101 @@
-"""All kinds of samplers by name, and the way back from their JSON."""
+"""All kinds of samplers by name, made of plain settings, and back from their JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from confide import _checks
-from confide.errors import InvalidInput
+from confide.errors import BadSetting, InvalidInput
 from confide.sampling.mbde import MBDE
 from confide.sampling.mollifier import FiniteMollifier, Mollifier
 from confide.sampling.naive import NaiveSampler
+from confide.sampling.ratios import KDE, Binned, GaussianMixture, Ratio
+from confide.sampling.references import Box, Gaussian, Reference, Sample
 from confide.sampling.sampler import Sampler, Samples
 
 KINDS: dict[str, type[Sampler]] = {
     kind.name: kind for kind in (Mollifier, FiniteMollifier, MBDE, NaiveSampler)
 }
 """Every kind of sampler, by name; one of one's own is added by setting an item."""
+REFERENCES: dict[str, tuple[str, ...]] = {
+    "gaussian": ("mean", "sd"),
+    "box": ("low", "high"),
+    "sample": ("public",),
+}
+"""References that plain settings make, and the settings of each."""
+RATIOS: dict[str, Callable[[], Ratio]] = {
+    "kde": KDE,
+    "gaussian-mixture": GaussianMixture,
+    "binned": Binned,
+}
+"""Ways to smooth the records, by name."""
+MOST_FOR_KDE = 3
+"""Columns up to which records are smoothed by kernels unless another way is asked for."""
+ADVICE = (
+    "Samples lie where the reference does. Choose it from common knowledge, in the units of the "
+    "records, and never from the records themselves."
+)
+
+
+def from_settings(settings: Mapping[str, Any], *, dim: int = 1) -> Mollifier:
+    """A sampler made of plain settings, such as those of a form or of the command line.
+
+    What cannot work at all is refused here, before there are any records.
+
+    Parameters
+    ----------
+    settings
+        ``reference``, which is ``"gaussian"``, ``"box"`` or ``"sample"``; for the first ``mean``
+        and ``sd``, for the second ``low`` and ``high``, with a number for each column, and for the
+        last ``public``, rows of public records. ``epsilon``, the cost of one sample. Perhaps
+        ``ratio``, how records are smoothed: ``"kde"``, which is the default up to three columns,
+        ``"gaussian-mixture"``, which is it above, or ``"binned"``. None counts as not given.
+    dim
+        Number of columns.
+
+    Examples
+    --------
+    >>> pay = {"reference": "box", "low": [0], "high": [9], "epsilon": 1.0}
+    >>> from_settings(pay).epsilon
+    1.0
+    """
+    given = {name: value for name, value in settings.items() if value is not None}
+    kind = _checks.one_of(tuple(REFERENCES), reference=given.pop("reference", None))
+    ratio = given.pop("ratio", "kde" if dim <= MOST_FOR_KDE else "gaussian-mixture")
+    smooth = RATIOS[_checks.one_of(tuple(RATIOS), ratio=ratio)]()
+    if "epsilon" not in given:
+        raise BadSetting("{epsilon}, what one sample costs", "none")
+    epsilon = given.pop("epsilon")
+    reference = _reference(kind, given, dim)
+    # On a public point.
+    smooth(reference.sample(1, seed=0), reference)
+    return Mollifier(reference=reference, epsilon=epsilon, ratio=smooth)
+
+
+def _reference(kind: str, given: Mapping[str, Any], dim: int) -> Reference:
+    """The public reference of that kind; settings of the others are refused."""
+    own = REFERENCES[kind]
+    everywhere = tuple(each for several in REFERENCES.values() for each in several)
+    for name in given:
+        if name not in everywhere:
+            known = ("reference", "epsilon", "ratio", *own)
+            _checks.known_keys([name], known, "the settings of a sampler")
+        if name not in own:
+            raise BadSetting(f"no {{{name}}} for {kind}", f"{{{name}}}")
+    if kind == "sample":
+        if "public" not in given:
+            raise BadSetting("{public}, a file of public records", "none")
+        return Sample(given["public"])
+    for name in own:
+        ends = given.get(name, ())
+        if len(ends) != dim:
+            each = "" if dim == 1 else f" for each of {dim} columns"
+            got = str(len(ends)) if ends else "none"
+            raise BadSetting(f"{{{name}}}{each}, for the {kind} reference", got, ADVICE)
+    if kind == "box":
+        return Box(low=given["low"], high=given["high"])
+    return Gaussian(dim, mean=given["mean"], sd=given["sd"])
 
 
 def from_dict(fields: Mapping[str, Any]) -> Sampler:

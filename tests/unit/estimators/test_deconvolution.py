@@ -173,7 +173,7 @@ class TestSpectrum:
         assert cells.masses.min() >= 0
         assert cells.masses.sum() == pytest.approx(1)
 
-    @pytest.mark.parametrize(("axes", "n"), [(2, 20_000), (3, 40_000)])
+    @pytest.mark.parametrize(("axes", "n"), [(2, 20_000), (3, 20_000)])
     def test_several_axes_recover_a_product(self, axes, n):
         law, rng = noise.Laplace(scale=0.15), np.random.default_rng(7)
         z = rng.normal(size=(n, axes)) + rng.laplace(0, 0.15, (n, axes))
@@ -714,9 +714,9 @@ class TestBands:
             assert high[k] - low[k] == pytest.approx(3.919928 * error, rel=1e-6)
         assert low[3] == high[3] == 0
 
-    def test_a_million_cells(self):
-        """The operator would have a million squared numbers."""
-        mechanism = Laplace(Lattice(low=0, high=1, size=2**20), epsilon=4.0)
+    def test_very_many_cells(self):
+        """The operator would have 2**36 numbers."""
+        mechanism = Laplace(Lattice(low=0, high=1, size=2**18), epsilon=4.0)
         values = np.random.default_rng(27).beta(2, 5, 20_000)
         density = Deconvolution().fit(Counts.of(mechanism.simulate(values, seed=1)))
         for x in (0.2, 0.4):

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from tests.unit.ledger.writers import charge_all, open_and_charge
 
 from confide import Lattice, Ledger
 from confide.accounting import Spend
@@ -384,12 +385,6 @@ def test_a_planted_digest_is_a_damaged_ledger(ledger: Ledger) -> None:
         ledger.charge("a", {}, Spend(0.1), lambda: 1, data=b"may")
 
 
-def charge_all(path: Path, number: int) -> None:
-    ledger = Ledger(path)
-    for at in range(5):
-        ledger.charge(f"{number}/{at}", {}, Spend(0.01), lambda: 1, data=b"may")
-
-
 def test_processes_that_start_at_once_agree_on_one_secret(ledger: Ledger) -> None:
     context = multiprocessing.get_context("spawn")
     writers = [context.Process(target=charge_all, args=(ledger.path, at)) for at in range(4)]
@@ -533,10 +528,6 @@ def test_a_kill_while_a_ledger_is_brought_up_to_date(tmp_path: Path) -> None:
     Ledger(path).charge("more", SPEC, Spend(0.05), lambda: 1, data=b"x")
     path.with_name("ledger.db-journal").write_bytes(hot_journal(now))
     assert len(Ledger(path).entries()) == 3
-
-
-def open_and_charge(path: Path, number: int) -> None:
-    Ledger(path).charge(f"k{number}", SPEC, Spend(0.05), lambda: number, data=b"x")
 
 
 def test_processes_that_bring_one_ledger_up_to_date_at_once(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ import pytest
 from scipy import stats
 
 from confide import Laplace, Lattice, SquareWave, TwoSidedGamma
-from confide.errors import InvalidInput
-from confide.estimators import Likelihood
+from confide.errors import BadSetting, InvalidInput
+from confide.estimators import Likelihood, profile
 from confide.planning import metrics as planned
+from confide.planning.answers import Answer
 from confide.planning.metrics import Metric, Truth, metrics
 from confide.planning.planner import Plan, plan
 from confide.planning.populations import NAMES, Population, guess
@@ -216,6 +217,51 @@ def test_inverse_of_the_mean_is_exact(made):
     assert reached <= 0.01 * (1 + 1e-9) < missed * (1 + 1e-9)
 
 
+def test_answers_are_rounded_up_to_two_digits():
+    # Rounded to the nearest, they would fall short of their own target.
+    asked = (7, 42, 101, 1358, 8400, 123_456_789)
+    found = [Answer("w1", 0.1, "laplace", "likelihood", n, 1.0).about for n in asked]
+    assert found == [7, 42, 110, 1400, 8400, 130_000_000]
+
+
+def test_both_ways_to_a_target(made):
+    target = made.best("mean").error / 2
+    found = made.reach(target, metric="mean")
+    assert found.by_n == made.n_for(target, metric="mean")
+    assert found.by_epsilon == made.epsilon_for(target, metric="mean")
+    assert found.limits == ()
+    assert len(found.words()) == 2
+    # An epsilon cannot make up for too few respondents, and then more of these are needed.
+    far = made.reach(made.best("mean").error / 40, metric="mean")
+    assert far.by_epsilon is None
+    assert far.to_dict()["by_epsilon"] is None
+    assert far.to_dict()["by_n"]["n"] == far.by_n.n
+    assert "With 4,000 respondents, even at" in far.words()[-1]
+    with pytest.raises(InvalidInput, match="even with 1,000,000,000 respondents"):
+        made.reach(1e-12, metric="mean")
+
+
+def test_a_plan_in_words(made):
+    words = " ".join(made.words("mean"))
+    assert f"Least mean: {made.best('mean').error:.4g}" in words
+    assert "w1: how far" in words
+    assert "Barber and Duchi 2014" in words
+    again = Plan.from_dict(made.to_dict())
+    assert again.words("mean") == made.words("mean")
+
+
+def test_settings_that_do_not_go_together():
+    asked = UNIT | {"n": 100, "epsilon": 1.0, "surveys": 2}
+    with pytest.raises(BadSetting, match="mechanisms=two-sided-gamma to go with shape"):
+        plan(**asked, shape=0.9)
+    with pytest.raises(BadSetting, match="response to go with the metric mse"):
+        plan(**asked, metric="mse")
+    with pytest.raises(InvalidInput, match="a known metric"):
+        plan(**asked, metric="w2")
+    assert planned.told_apart("median") == "w1"
+    assert planned.told_apart("mean") == "mean"
+
+
 def test_inverse_reaches_its_target(made):
     target = made.best("w1").error / 2
     for answer in (made.n_for(target), made.epsilon_for(target)):
@@ -288,7 +334,9 @@ def test_regression_surveys_have_the_right_responses():
     assert 1e-5 < min(private.values()) < 2e-3
 
 
-def test_printed_intervals_are_wider_than_the_spread_of_estimates():
+def test_printed_intervals_are_wider_than_the_spread_of_estimates(monkeypatch):
+    # Fewer simulated surveys behind each interval, in the plan and in the surveys held.
+    monkeypatch.setattr(profile, "DRAWS", 25)
     options = UNIT | {"population": "normal", "mechanisms": ["square-wave"], "quantiles": [0.5]}
     planned = plan(n=3000, epsilon=2.0, surveys=8, intervals=True, **options)
     assert planned.metrics == ("w1", "ks", "median", "median-interval", "mean")

@@ -1,0 +1,74 @@
+"""What a target error takes: more respondents, or a larger epsilon."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from confide.accounting import rounded_up
+from confide.displays import number
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How many respondents, or which epsilon, a target error takes.
+
+    Attributes
+    ----------
+    metric, target
+        The error that was asked for.
+    mechanism, estimator
+        What reaches it.
+    n, epsilon
+        With so many respondents at this epsilon; one of the two is the answer.
+    """
+
+    metric: str
+    target: float
+    mechanism: str
+    estimator: str
+    n: int
+    epsilon: float
+
+    @property
+    def about(self) -> int:
+        """The respondents in two digits, all that a simulation knows; rounded up, to be enough."""
+        step: int = 10 ** max(len(str(self.n)) - 2, 0)
+        return -(-self.n // step) * step
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Both ways to a target error: by more respondents and by a larger epsilon.
+
+    Attributes
+    ----------
+    by_n, by_epsilon
+        The answers; None where that way does not lead there.
+    limits
+        For each way that does not, a sentence that says how far it leads.
+    """
+
+    by_n: Answer | None
+    by_epsilon: Answer | None
+    limits: tuple[str, ...] = ()
+
+    def words(self) -> list[str]:
+        """The answers in sentences."""
+        found = []
+        if (one := self.by_n) is not None:
+            found.append(
+                f"For {one.metric} = {number(one.target)} at epsilon={one.epsilon:g}: about "
+                f"{one.about:,} respondents, by {one.mechanism}."
+            )
+        if (other := self.by_epsilon) is not None:
+            found.append(
+                f"For {other.metric} = {number(other.target)} with {other.n:,} respondents: "
+                f"epsilon about {rounded_up(other.epsilon, 2)}, by {other.mechanism}."
+            )
+        return [*self.limits, *found] if self.by_n is None else [*found, *self.limits]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a way that does not lead there is null."""
+        ways = {"by_n": self.by_n, "by_epsilon": self.by_epsilon}
+        return {way: None if one is None else vars(one).copy() for way, one in ways.items()}
