@@ -12,7 +12,7 @@ from confide.errors import ConfideWarning
 from confide.estimators.kernel import KernelRegression
 from confide.estimators.ratio import RatioRegression
 from confide.foreign import Spectrum
-from confide.foreign.noise import Laplace
+from confide.foreign.noise_laws import Laplace
 
 
 def direct(z: np.ndarray, y: np.ndarray, x: np.ndarray, b: float, h: float) -> np.ndarray:

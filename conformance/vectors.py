@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from confide.exact.enclosures import exp_floor
-from confide.exact.noise import ONE, laplace_parameter
+from confide.exact.integer_noise import ONE, laplace_parameter
 from confide.lattice import MAX_SIZE, Lattice
 from confide.mechanisms import Laplace, Mechanism, RandomizedResponse, SquareWave
 from conformance.tapes import drawn, public_bytes, split, with_bits, written

@@ -43,7 +43,7 @@ from unittest import mock
 
 from confide.accounting import Spend
 from confide.errors import BudgetExhausted, ConfideWarning, InvalidInput
-from confide.ledger import locks, store
+from confide.ledger import database, locks
 from confide.ledger.budget import Ledger
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,19 +141,19 @@ def mounts() -> bool:
 
 
 @contextlib.contextmanager
-def unlocked(file: store.File) -> Iterator[store.Run]:
+def unlocked(file: database.File) -> Iterator[database.Run]:
     """Every statement a transaction of its own: the cap is checked, but not under the lock."""
     with file._connection("rw") as run:
         yield run
 
 
-def store_again(ledger: Ledger, run: store.Run, row: tuple[Any, ...]) -> None:
+def store_again(ledger: Ledger, run: database.Run, row: tuple[Any, ...]) -> None:
     """Charge for a key once more, under a name that the table accepts."""
     STORE(ledger, run, (f"{row[0]}{AGAIN}{secrets.token_hex(4)}", *row[1:]))
 
 
 @contextlib.contextmanager
-def ahead(file: store.File, mode: str) -> Iterator[store.Run]:
+def ahead(file: database.File, mode: str) -> Iterator[database.Run]:
     """A connection with a write-ahead log, which is beside the file."""
     with CONNECTION(file, mode) as run:
         file_mode = []
@@ -163,7 +163,7 @@ def ahead(file: store.File, mode: str) -> Iterator[store.Run]:
         yield run
 
 
-CONNECTION = store.File._connection
+CONNECTION = database.File._connection
 STORE = Ledger._store
 AGAIN = "/"
 
@@ -176,15 +176,15 @@ def broken(mutant: str) -> Iterator[None]:
             stack.enter_context(mock.patch.object(Ledger, "_known", return_value=None))
             stack.enter_context(mock.patch.object(Ledger, "_store", store_again))
         if mutant == "no lock":
-            stack.enter_context(mock.patch.object(store.File, "writing", unlocked))
+            stack.enter_context(mock.patch.object(database.File, "writing", unlocked))
         if mutant in TWO[1:]:
             stack.enter_context(mock.patch.object(locks, "mounted", return_value=False))
         if mutant in (UNMARKED, BESIDE):
             stack.enter_context(mock.patch.object(locks, "mark"))
         if mutant == BESIDE:
             stack.enter_context(mock.patch.object(locks, "INSIDE", False))
-            stack.enter_context(mock.patch.object(store.File, "_connection", ahead))
-            stack.enter_context(mock.patch.object(store.File, "_own"))
+            stack.enter_context(mock.patch.object(database.File, "_connection", ahead))
+            stack.enter_context(mock.patch.object(database.File, "_own"))
         yield
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from scipy import special
 
 from confide import Laplace, Lattice
-from confide.foreign import Spectrum, noise
+from confide.foreign import Spectrum
+from confide.foreign import noise_laws as noise
 from confide.summaries import Counts
 
 

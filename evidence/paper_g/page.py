@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from confide.displays import ESTIMATE
-from confide.foreign.noise import Laplace
+from confide.foreign.noise_laws import Laplace
 from confide.gamma.designer import optimal_gamma
 from confide.gamma.protection import closeness
 

@@ -25,10 +25,9 @@ from scipy.special import gammaincinv
 from confide.errors import ConfideWarning
 from confide.estimators import Deconvolution
 from confide.foreign import Spectrum
-from confide.foreign.noise import Gaussian, Laplace, Noise, TwoSidedGamma
+from confide.foreign.noise_laws import Gaussian, Laplace, Noise, TwoSidedGamma
 from confide.gamma.designer import GammaDesign, Pair, optimal_gamma
-from confide.gamma.divergence import gamma_delta
-from confide.gamma.error import ExpectedError, expected_error
+from confide.gamma.price import ExpectedError, expected_error, gamma_delta
 from confide.gamma.protection import (
     Feasible,
     closeness,

@@ -17,8 +17,7 @@ import numpy as np
 from confide import audits
 from confide.audits import Finding
 from confide.exact.entropy import Entropy
-from confide.exact.inversion import FEW, Inversion, Part, weighted
-from confide.exact.noise import (
+from confide.exact.integer_noise import (
     DiscreteGaussian,
     DiscreteLaplace,
     laplace,
@@ -27,6 +26,7 @@ from confide.exact.noise import (
     laplace_table,
     laplace_weights,
 )
+from confide.exact.inversion import FEW, Inversion, Part, weighted
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Laplace, Mechanism
 from confide.mechanisms.laws import Clamped, Dense

@@ -24,8 +24,8 @@ from confide.audits.grids import inputs_of, noise_gaps, pmf_of
 from confide.audits.losses import _every_pair, _short
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
+from confide.exact.integer_noise import DiscreteGaussian, DiscreteLaplace, laplace_parameter
 from confide.exact.inversion import Inversion
-from confide.exact.noise import DiscreteGaussian, DiscreteLaplace, laplace_parameter
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.laws import Band, Clamped, Dense, Product
 from confide.releases import GaussianProcess, Histogram, Holdout, Query, ranks

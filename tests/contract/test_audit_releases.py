@@ -24,8 +24,8 @@ from confide.audits.subjects import pairs_of
 from confide.audits.trials import Trial, largest_change
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_ceiling
+from confide.exact.integer_noise import ONE, DiscreteGaussian, DiscreteLaplace
 from confide.exact.inversion import Part
-from confide.exact.noise import ONE, DiscreteGaussian, DiscreteLaplace
 from confide.releases import (
     Bernstein,
     Choice,

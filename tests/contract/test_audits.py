@@ -18,9 +18,9 @@ from tests.contract.mutants import LATTICE, LAYERS, RIGHT, Case
 from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave, Survey, audits
 from confide.accounting import Spend
 from confide.audits.attacks import learned, lower_bound
-from confide.audits.certificates import within
 from confide.audits.fits import chi_square
 from confide.audits.losses import BRUTE
+from confide.audits.trials import within
 from confide.errors import InvalidInput, Unsupported
 from confide.ledger.budget import Ledger
 from confide.mechanisms import ForcedResponse

@@ -111,7 +111,7 @@ def test_reports_are_made_of_the_operating_systems_entropy(
 
 
 DEVICE = [
-    "mechanisms", "lattice.py", "exact/inversion.py", "exact/noise.py", "accounting",
+    "mechanisms", "lattice.py", "exact/inversion.py", "exact/integer_noise.py", "accounting",
     "_checks.py",
 ]  # fmt: skip
 

@@ -19,7 +19,7 @@ from confide.audits.tapes import Grid
 from confide.errors import ConfideError, InvalidInput, Unsupported
 from confide.exact.enclosures import exp_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
-from confide.exact.noise import ONE
+from confide.exact.integer_noise import ONE
 from confide.lattice import Cells
 from confide.mechanisms import Joint, Mechanism, Reports
 from confide.mechanisms.partition import BATCH, BITS, Partition, VectorLaw

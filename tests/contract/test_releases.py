@@ -11,10 +11,10 @@ from evidence.releases.study import study
 from scipy.stats import chi2
 
 from confide import Lattice
-from confide.audits.certificates import enough
+from confide.audits.trials import enough
 from confide.exact.enclosures import exp_enclosure, log_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy
-from confide.exact.noise import LEVELS, ONE, DiscreteLaplace, sensitivity
+from confide.exact.integer_noise import LEVELS, ONE, DiscreteLaplace, sensitivity
 from confide.releases import Bernstein, Histogram, Query, Series
 from confide.releases.query import (
     FOURTH_CELLS,

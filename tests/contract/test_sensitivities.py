@@ -20,8 +20,8 @@ from evidence.printed import PrintedBernstein
 from confide import Lattice
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.entropy import SeededEntropy
+from confide.exact.integer_noise import ONE, DiscreteGaussian, DiscreteLaplace, certified_delta
 from confide.exact.inversion import Inversion, weighted
-from confide.exact.noise import ONE, DiscreteGaussian, DiscreteLaplace, certified_delta
 from confide.releases import (
     Bernstein,
     Choice,

@@ -19,7 +19,7 @@ from .static_guard import Guard
 ROOT = Path(confide.__file__).parent
 MODULES = [
     *(f"exact/{name}.py" for name in (
-        "entropy", "enclosures", "inversion", "noise",
+        "entropy", "enclosures", "inversion", "integer_noise",
     )),
     *(f"mechanisms/{name}.py" for name in (
         "protocol", "laplace", "square_wave", "two_sided_gamma", "categories", "joint", "partition",
@@ -89,10 +89,10 @@ POWERS = {
     "inversion._search: self.bits",
     "inversion._thresholds: self.bits",
     "enclosures.exp_enclosure: halvings",
-    "noise._propose: HALF",
-    "noise._propose: HALF + 1",
-    "noise._survive: j",
-    "noise.digits: digits",
+    "integer_noise._propose: HALF",
+    "integer_noise._propose: HALF + 1",
+    "integer_noise._survive: j",
+    "integer_noise.digits: digits",
 }
 """Exponents that are sizes of words, or counted up from 0."""
 
@@ -122,11 +122,12 @@ def test_the_walk_comes_everywhere() -> None:
     assert found >= {
         "inversion.draw", "inversion._search", "inversion._refine", "inversion._guide",
         "inversion._count", "entropy.words", "inversion.weighted", "enclosures.exp_enclosure",
-        "noise.laplace_sampler", "protocol._run", "laplace.draw",
+        "integer_noise.laplace_sampler", "protocol._run", "laplace.draw",
         "square_wave.draw", "two_sided_gamma.draw", "categories.draw", "joint.draw",
         "partition._noisy", "partition._spread", "mollification.draw", "mollifier.draw",
-        "noise._geometric", "noise._digit", "noise._power", "noise._propose",
-        "noise._survive", "histogram.sums", "query.draw", "query.sums", "query.noises",
+        "integer_noise._geometric", "integer_noise._digit", "integer_noise._power",
+        "integer_noise._propose", "integer_noise._survive",
+        "histogram.sums", "query.draw", "query.sums", "query.noises",
         "series.sums", "series.noises", "gaussian_process.sums", "release.draw",
         "choice.exponential", "ranks.draw", "ranks.weights", "ranks.distances",
         "query.integer_variance", "query.integer_fourth", "sequences.keeping", "sequences.draw",
@@ -170,11 +171,15 @@ def test_every_power_is_needed(name: str) -> None:
         ("mechanisms/partition.py", "    noise += truth\n", "    noise = noise.astype('f8')\n"),
         ("exact/inversion.py", "middle = (low + high) // 2", "middle = int((low + high) / 2)"),
         ("exact/entropy.py", "os.urandom(n * bits // 8)", "random.randbytes(n * bits // 8)"),
-        ("exact/noise.py", "        work = bits + 64\n", "        work = bits + math.log2(64)\n"),
-        ("releases/release.py", "int(total) + int(part)", "float(total) + int(part)"),
-        ("exact/noise.py", ".astype(np.int64) << j", ".astype(np.int64) * 2.0**j"),
         (
-            "exact/noise.py",
+            "exact/integer_noise.py",
+            "        work = bits + 64\n",
+            "        work = bits + math.log2(64)\n",
+        ),
+        ("releases/release.py", "int(total) + int(part)", "float(total) + int(part)"),
+        ("exact/integer_noise.py", ".astype(np.int64) << j", ".astype(np.int64) * 2.0**j"),
+        (
+            "exact/integer_noise.py",
             "np.abs(size - centre)",
             "np.sqrt((size - centre) ** 2)",
         ),

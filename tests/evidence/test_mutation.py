@@ -178,7 +178,7 @@ def test_fixed_changes_are_noticed(copy: Copy) -> None:
     assert run(copy, [])["code"] == 0
     for inside, text in FIXED:
         chosen = next(
-            site for site in sites(copy.package, "accounting.py")
+            site for site in sites(copy.package, "accounting/spend.py")
             if site.inside == inside and text in site.text
         )  # fmt: skip
         found = run(copy, [chosen])

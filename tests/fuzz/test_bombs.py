@@ -31,7 +31,7 @@ from confide.files import formats
 from confide.files import parquet as pages
 from confide.files.parquet import LETTERS
 from confide.files.source import ROWS
-from confide.foreign.noise import Gaussian
+from confide.foreign.noise_laws import Gaussian
 from confide.mechanisms.laws import Band
 from confide.reports.files import Files
 from confide.summaries import Counts, files

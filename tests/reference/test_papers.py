@@ -70,7 +70,7 @@ def test_cauchy_kernel_loses() -> None:
 
 
 def test_random_sign_gamma_above_shape_one_cannot_be_divided_by() -> None:
-    from confide.foreign.noise import TwoSidedGamma
+    from confide.foreign.noise_laws import TwoSidedGamma
 
     noise = TwoSidedGamma(shape=1.5, scale=1.0)
     zero = np.tan(np.pi / 3)

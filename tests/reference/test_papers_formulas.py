@@ -12,7 +12,7 @@ from scipy.integrate import cumulative_trapezoid, quad
 from confide import Lattice, SquareWave
 from confide.estimators import Deconvolution
 from confide.foreign import Spectrum
-from confide.foreign.noise import Laplace, TwoSidedGamma
+from confide.foreign.noise_laws import Laplace, TwoSidedGamma
 from confide.gamma.protection import closeness
 from confide.mechanisms import ForcedResponse
 from confide.releases import Query

@@ -24,7 +24,7 @@ import pytest
 
 from confide.estimators.bandwidths import named
 from confide.estimators.deconvolution import Deconvolution
-from confide.foreign import noise
+from confide.foreign import noise_laws as noise
 from confide.foreign.spectrum import Spectrum
 
 DATA = Path(__file__).parent / "data"

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from confide.estimators.kernel import KernelRegression
-from confide.foreign import Spectrum, noise
+from confide.foreign import Spectrum
+from confide.foreign import noise_laws as noise
 
 DATA = Path(__file__).parent / "data"
 with (DATA / "regression_cases.csv").open() as _file:

@@ -16,7 +16,7 @@ from confide.audits.grids import inputs_of, pmf_of
 from confide.audits.subjects import Runs, value_at
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
-from confide.exact.noise import ONE, DiscreteGaussian, DiscreteLaplace
+from confide.exact.integer_noise import ONE, DiscreteGaussian, DiscreteLaplace
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.partition import BITS as LEVEL
 from confide.releases.release import Recipe

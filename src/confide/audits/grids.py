@@ -18,9 +18,9 @@ from confide.audits.tapes import Grid, apart
 from confide.audits.trials import drawn_as_stated
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy, SeededEntropy, Words
+from confide.exact.integer_noise import HALF, ONE, DiscreteGaussian, DiscreteLaplace
 from confide.exact.inversion import FEW as FEW_DRAWS
 from confide.exact.inversion import Inversion, Part
-from confide.exact.noise import HALF, ONE, DiscreteGaussian, DiscreteLaplace
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.laws import Law, Product
 from confide.mechanisms.partition import BITS as LEVEL

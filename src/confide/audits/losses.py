@@ -10,14 +10,13 @@ from typing import Any, TypeGuard
 from confide import _checks
 from confide.accounting import Spend
 from confide.accounting import exact as written
-from confide.audits.certificates import BITS, within
 from confide.audits.findings import Finding
 from confide.audits.neighbors import FEW
 from confide.audits.release_laws import choice_tried, holdout_loss, quantile_tried, sequences_tried
-from confide.audits.trials import Trial, sums_tried
+from confide.audits.trials import BITS, Trial, sums_tried, within
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure, log_ceiling, logs_ceiling
-from confide.exact.noise import ONE
+from confide.exact.integer_noise import ONE
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.laws import LARGE, Band, Clamped, Geometric, Law, Product, largest_ratio
 from confide.mechanisms.protocol import Private

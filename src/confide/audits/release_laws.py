@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from confide.accounting import exact as written
-from confide.audits.certificates import BITS, enough, within
 from confide.audits.findings import Finding
 from confide.audits.neighbors import (
     FEW,
@@ -27,12 +26,12 @@ from confide.audits.neighbors import (
     spots,
 )
 from confide.audits.tapes import Silence
-from confide.audits.trials import AGAIN, MANY, Trial, sizes
+from confide.audits.trials import AGAIN, BITS, MANY, Trial, enough, sizes, within
 from confide.errors import InvalidInput
 from confide.exact.enclosures import log_ceiling, logs_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy
+from confide.exact.integer_noise import ONE
 from confide.exact.inversion import weighted
-from confide.exact.noise import ONE
 from confide.releases.choice import Choice, exponential
 from confide.releases.holdout import UNIT, Holdout
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov

@@ -1,4 +1,4 @@
-"""What one record changes the sums of a release by, and whether its noise hides that."""
+"""Releases tried on neighboring data sets: what one record changes, and whether noise hides it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from confide.accounting import exact as written
-from confide.audits.certificates import enough
 from confide.audits.neighbors import (
     FEW,
     Data,
@@ -24,10 +23,43 @@ from confide.audits.neighbors import (
     spots,
 )
 from confide.errors import InvalidInput
-from confide.exact.enclosures import logs_ceiling
+from confide.exact.enclosures import exp_enclosure, logs_ceiling
 from confide.exact.entropy import SeededEntropy
-from confide.exact.noise import ONE, DiscreteGaussian, DiscreteLaplace, certified_delta
+from confide.exact.integer_noise import ONE, DiscreteGaussian, DiscreteLaplace, certified_delta
 from confide.releases.release import Additive, Noise, Totals
+
+BITS = 256
+
+
+def within(ratio: Fraction, epsilon: Fraction | float) -> bool:
+    """Whether ratio <= e**epsilon."""
+    if epsilon == math.inf:
+        return True
+    bits = BITS
+    while True:
+        lower, upper = exp_enclosure(Fraction(epsilon), bits)
+        if ratio.numerator << bits <= lower * ratio.denominator:
+            return True
+        if ratio.numerator << bits > upper * ratio.denominator:
+            return False
+        bits *= 2
+
+
+def enough(noise: DiscreteLaplace, change: int) -> bool:
+    """Whether the noise hides so large a change for its epsilon: (2**62 / P)**change <= e**epsilon.
+
+    Parameters
+    ----------
+    noise
+        Its parameter P and the epsilon that it may cost; not the sensitivity that it states.
+    change
+        The sum of absolute changes that one record causes.
+    """
+    if change == 0:
+        return True
+    _, upper = exp_enclosure(-noise.epsilon / change, BITS)
+    return noise.parameter << BITS >= upper * ONE
+
 
 MANY = 1024
 """Cells that the last of many records is moved between, at most."""

@@ -11,8 +11,6 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output, results
-from confide.cli import noised as foreign
-from confide.cli.noised import NOISES
 from confide.cli.options import (
     ByOption,
     GroupOption,
@@ -29,9 +27,53 @@ from confide.cli.results import Subject, as_dict, share_rows, shares_as_dict, ta
 from confide.errors import InvalidInput
 from confide.estimators import CategoryShares
 from confide.estimators.register import DENSITIES
+from confide.files.columns import Columns
+from confide.foreign import noise_laws as noise
 from confide.lattice import Categories
 from confide.reports.rows import CHOICES
 from confide.tables.asked import no_reports
+
+# The parameters of each law.
+NOISES = {"laplace": ("scale",), "gaussian": ("scale",), "two-sided-gamma": ("scale", "shape")}
+MEANINGS = {"scale": "the scale of the noise", "shape": "the shape of the noise"}
+
+
+def _noised(
+    path: Path,
+    method: str,
+    *,
+    column: str | None,
+    kind: str | None,
+    parameters: Mapping[str, float | None],
+    bounds: Mapping[str, float | None],
+) -> Subject:
+    """A column and a summary of its numbers, of the kind that a method needs."""
+    law = _law(kind, parameters)
+    chosen = DENSITIES[method]
+    if chosen.bounded:
+        for option, value in bounds.items():
+            if value is None:
+                raise InvalidInput(f"--{option}, a bound of the true values", "none")
+    columns = Columns.open(path, column)
+    (name,) = columns.names
+    parts = [
+        chosen.noised(batch[name], noise=law, **bounds)
+        for batch in columns.batches()
+        if batch[name].size
+    ]
+    return Subject(name, sum(parts[1:], start=parts[0]))
+
+
+def _law(kind: str | None, parameters: Mapping[str, float | None]) -> noise.Noise:
+    if kind is None:
+        raise InvalidInput(f"--noise, one of {', '.join(NOISES)}", "none")
+    needed = NOISES[_checks.one_of(tuple(NOISES), noise=kind)]
+    for option, value in parameters.items():
+        if option in needed and value is None:
+            raise InvalidInput(f"--{option}, {MEANINGS[option]}", "none")
+        if option not in needed and value is not None:
+            raise InvalidInput(f"no --{option} for {kind} noise", f"--{option} {value:g}")
+    return noise.from_dict({"noise": kind} | {key: parameters[key] for key in needed})
 
 
 def offering(command: Callable[..., None]) -> Callable[..., None]:
@@ -91,7 +133,7 @@ def density(
     if noised is not None:
         others = {"FILES": files, "question": question, "group": group, "by": by}
         _alone(others, invalid)
-        subject = foreign.read(
+        subject = _noised(
             noised, method, column=column, kind=law, parameters=parameters, bounds=bounds
         )
     else:

@@ -26,10 +26,10 @@ VERBS = {
         "Turn values into private reports, in random order, with randomness of the system's own.",
     ),
     "summarize": (
-        "collect",
+        "summarize",
         "Count reports: all that an estimate needs, in a file that no longer grows with them.",
     ),
-    "merge": ("collect", "Add up summaries of the same questions by the same mechanisms."),
+    "merge": ("summarize", "Add up summaries of the same questions by the same mechanisms."),
     "density": (
         "estimate",
         "Recover the density of a number, with its mean and quantiles and how sure they are.",

@@ -13,7 +13,7 @@ from confide._types import Floats, Waves
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators.bandwidths import Axis, Kernel, spread
 from confide.foreign import quadrature
-from confide.foreign.noise import Gaussian, Noise, TwoSidedGamma
+from confide.foreign.noise_laws import Gaussian, Noise, TwoSidedGamma
 from confide.foreign.spectrum import Spectrum, varies, wave_sums
 
 NEGLIGIBLE = 1e-16

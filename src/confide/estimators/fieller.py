@@ -14,7 +14,7 @@ from confide._types import Floats
 from confide.curves.regression import CellRegression
 from confide.estimators.bandwidths import Kernel
 from confide.estimators.inverting import Inverse, along
-from confide.foreign.noise import Gaussian
+from confide.foreign.noise_laws import Gaussian
 from confide.foreign.spectrum import Spectrum
 
 BINS = 2**14

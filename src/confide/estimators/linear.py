@@ -23,7 +23,7 @@ from confide.estimators.responses import (
     names,
     with_response,
 )
-from confide.foreign.noise import Gaussian
+from confide.foreign.noise_laws import Gaussian
 from confide.foreign.spectrum import Spectrum
 from confide.lattice import Lattice
 from confide.summaries import Counts

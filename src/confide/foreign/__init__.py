@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confide.foreign.noise import Custom, Gaussian, Laplace, Noise, TwoSidedGamma
+from confide.foreign.noise_laws import Custom, Gaussian, Laplace, Noise, TwoSidedGamma
 from confide.foreign.noised import Noised
 from confide.foreign.spectrum import Spectrum
 

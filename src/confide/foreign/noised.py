@@ -14,7 +14,7 @@ import numpy.typing as npt
 from confide import _checks
 from confide._types import Floats
 from confide.errors import InvalidInput, Unsupported
-from confide.foreign.noise import Gaussian, Noise, from_dict
+from confide.foreign.noise_laws import Gaussian, Noise, from_dict
 from confide.lattice import MAX_SIZE, Categories, Indices, Lattice
 from confide.mechanisms.laws import Law, fast_length
 from confide.mechanisms.protocol import Channel, polynomial_scores, polynomials

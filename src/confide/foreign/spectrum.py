@@ -15,8 +15,8 @@ from confide import _checks
 from confide._types import Floats, Waves
 from confide.curves.forms import fingerprint, named
 from confide.errors import InvalidInput, Mismatch
-from confide.foreign import noise as laws
-from confide.foreign.noise import Gaussian, Noise
+from confide.foreign import noise_laws as laws
+from confide.foreign.noise_laws import Gaussian, Noise
 
 MAX_AXES = 3
 DIRECT = 2**17

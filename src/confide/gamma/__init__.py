@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from confide.gamma.designer import CurvesDisplay, GammaDesign, Pair, PairsDisplay, optimal_gamma
-from confide.gamma.divergence import gamma_delta, gamma_epsilon
-from confide.gamma.error import ExpectedError, expected_error
+from confide.gamma.price import ExpectedError, expected_error, gamma_delta, gamma_epsilon
 from confide.gamma.protection import (
     closeness,
     criterion_scale,

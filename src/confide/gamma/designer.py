@@ -31,10 +31,9 @@ from confide.displays import (
 )
 from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import Deconvolution
-from confide.foreign.noise import TwoSidedGamma
+from confide.foreign.noise_laws import TwoSidedGamma
 from confide.foreign.spectrum import Spectrum
-from confide.gamma.divergence import gamma_delta, gamma_epsilon
-from confide.gamma.error import ExpectedError, expected_error
+from confide.gamma.price import ExpectedError, expected_error, gamma_delta, gamma_epsilon
 from confide.gamma.protection import Feasible, expected_matches, widest
 from confide.gamma.surface import FEWEST, Surface
 

@@ -15,7 +15,7 @@ from scipy import special
 from confide import _checks
 from confide._types import Floats
 from confide.errors import InvalidInput
-from confide.foreign.noise import Noise, TwoSidedGamma
+from confide.foreign.noise_laws import Noise, TwoSidedGamma
 from confide.gamma.surface import Spread, Surface, gamma_spread
 
 Distribution = Any

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, final
 from confide import _checks
 from confide.accounting import Spend
 from confide.errors import BudgetExhausted, ConfideWarning, InvalidInput, Mismatch
-from confide.ledger import bindings, costs, store
+from confide.ledger import bindings, costs, database
 
 APPLICATION = int.from_bytes(b"cnfd")
 VERSION = 3
@@ -172,7 +172,7 @@ class Ledger:
     ) -> None:
         timeout = _checks.positive(timeout=timeout)
         path = Path(path).resolve()
-        self._file = store.File(path, "ledger", APPLICATION, VERSION, SCHEMA, timeout)
+        self._file = database.File(path, "ledger", APPLICATION, VERSION, SCHEMA, timeout)
         self._bindings = bindings.Bindings.of(path)
         asked = costs.budgeted(budget, epsilon, delta)
         if subject is not None:
@@ -333,7 +333,7 @@ class Ledger:
         about = f", subject={self.subject!r}" if self.subject else ""
         return f"Ledger({str(self.path)!r}, {self._head.cap}{about})"
 
-    def _known(self, run: store.Run, key: str, fingerprint: str) -> str | None:
+    def _known(self, run: database.Run, key: str, fingerprint: str) -> str | None:
         rows = run("SELECT fingerprint, release FROM charges WHERE key = ?", (key,))
         if not rows:
             return None
@@ -347,7 +347,7 @@ class Ledger:
             )
         return str(text)
 
-    def _afford(self, run: store.Run, cost: costs.Cost, place: costs.Group) -> None:
+    def _afford(self, run: database.Run, cost: costs.Cost, place: costs.Group) -> None:
         # Changes nothing, but fails before anything is drawn where the file is read-only.
         run("DELETE FROM charges WHERE 0")
         sums = self._sums(run)
@@ -363,7 +363,7 @@ class Ledger:
             "which costs nothing.",
         )
 
-    def _sums(self, run: store.Run) -> dict[costs.Group, costs.Cost]:
+    def _sums(self, run: database.Run) -> dict[costs.Group, costs.Cost]:
         rows = run(
             "SELECT attribute, member, SUM(epsilon), SUM(delta) FROM charges"
             " GROUP BY attribute, member",
@@ -371,12 +371,12 @@ class Ledger:
         return {(attribute, member): costs.Cost(e, d) for attribute, member, e, d in rows}
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[store.Run]:
+    def _reading(self) -> Iterator[database.Run]:
         with self._file.reading() as run:
             self._check(run)
             yield run
 
-    def _check(self, run: store.Run) -> None:
+    def _check(self, run: database.Run) -> None:
         if self._stored_head(run) != self._head:
             raise Mismatch(
                 f"the same ledger at {self._file.named} as when it was opened",
@@ -384,14 +384,14 @@ class Ledger:
                 "The file was replaced while it was in use.",
             )
 
-    def _stored_head(self, run: store.Run) -> _Head:
+    def _stored_head(self, run: database.Run) -> _Head:
         rows = run("SELECT id, subject, epsilon, delta FROM budget")
         if len(rows) != 1:
             raise self._file.damaged()
         ((id_, subject, epsilon, delta),) = rows
         return _Head(id_, subject, costs.Cost(epsilon, delta))
 
-    def _store(self, run: store.Run, row: tuple[Any, ...]) -> None:
+    def _store(self, run: database.Run, row: tuple[Any, ...]) -> None:
         run(
             f"INSERT INTO charges ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             row,

@@ -11,8 +11,8 @@ import numpy as np
 from confide._types import Floats
 from confide.accounting import Spend, checked_epsilon, exact
 from confide.exact.entropy import Entropy
+from confide.exact.integer_noise import ONE, laplace_parameter, laplace_sampler, laplace_weights
 from confide.exact.inversion import Inversion, Part
-from confide.exact.noise import ONE, laplace_parameter, laplace_sampler, laplace_weights
 from confide.lattice import Lattice
 from confide.mechanisms.laws import LARGE, Geometric, geometric
 from confide.mechanisms.protocol import Indices, Numeric

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from confide._types import Floats
 from confide.errors import Unsupported
 from confide.exact.enclosures import exp_floor
-from confide.exact.noise import laplace_table, laplace_weights
+from confide.exact.integer_noise import laplace_table, laplace_weights
 
 STEPS = 30
 """Steps of an iteration at most; each keeps a vector."""

@@ -17,8 +17,8 @@ from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.enclosures import exp_ceiling, log_ceiling
 from confide.exact.entropy import Entropy, SystemEntropy
+from confide.exact.integer_noise import ONE, laplace_sampler, laplace_weights
 from confide.exact.inversion import FEW, Inversion, Part
-from confide.exact.noise import ONE, laplace_sampler, laplace_weights
 from confide.lattice import LIMIT, Categories, Cells, Lattice, Numbers
 from confide.mechanisms.laws import Clamped, Law, geometric, largest_ratio
 from confide.mechanisms.protocol import Mechanism, Reports

@@ -18,8 +18,8 @@ from confide.accounting import Spend, rounded_up
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.enclosures import log_ceiling
 from confide.exact.entropy import Entropy
+from confide.exact.integer_noise import ONE
 from confide.exact.inversion import Inversion, Part, weighted
-from confide.exact.noise import ONE
 from confide.lattice import Lattice
 from confide.mechanisms.laws import Clamped
 from confide.mechanisms.protocol import CELLS, Indices, Numeric

@@ -14,7 +14,7 @@ from confide import _checks
 from confide._types import Floats, Integers
 from confide.accounting import exact
 from confide.exact.entropy import Entropy
-from confide.exact.noise import DiscreteGaussian, certified_delta, gaussian, most_rho
+from confide.exact.integer_noise import DiscreteGaussian, certified_delta, gaussian, most_rho
 from confide.lattice import Lattice
 from confide.releases.bounded import (
     Bounds,

@@ -15,7 +15,7 @@ from confide._types import Floats
 from confide.accounting import exact
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
-from confide.exact.noise import DiscreteLaplace, laplace
+from confide.exact.integer_noise import DiscreteLaplace, laplace
 from confide.lattice import SIZE, Lattice
 from confide.releases.bounded import (
     Bounds,

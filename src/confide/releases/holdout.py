@@ -25,7 +25,7 @@ from confide.accounting import Spend, checked_epsilon, exact
 from confide.errors import BudgetExhausted, InvalidInput
 from confide.exact.enclosures import logs_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
-from confide.exact.noise import DiscreteLaplace, laplace
+from confide.exact.integer_noise import DiscreteLaplace, laplace
 from confide.ledger.bindings import content
 from confide.ledger.costs import Charges
 

@@ -15,8 +15,8 @@ from confide.curves import CellDensity
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_ceiling, logs_ceiling
 from confide.exact.entropy import Entropy
+from confide.exact.integer_noise import ONE
 from confide.exact.inversion import Part
-from confide.exact.noise import ONE
 from confide.lattice import Lattice
 from confide.releases.bounded import resized
 from confide.releases.release import Indices, Progress, Recipe, bounded, checked

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtri, stdtrit
 
-from confide.exact.noise import DiscreteLaplace
+from confide.exact.integer_noise import DiscreteLaplace
 
 Interval = tuple[float, float]
 FINE = 1000

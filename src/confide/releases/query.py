@@ -14,8 +14,8 @@ from confide import _checks
 from confide.accounting import exact
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
+from confide.exact.integer_noise import DiscreteLaplace, laplace
 from confide.exact.inversion import Part, weighted
-from confide.exact.noise import DiscreteLaplace, laplace
 from confide.lattice import MAX_SIZE, Lattice
 from confide.releases import noise_intervals
 from confide.releases.ranks import Ranks

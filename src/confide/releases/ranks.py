@@ -14,8 +14,8 @@ import numpy as np
 
 from confide.exact.enclosures import exp_ceiling, logs_ceiling
 from confide.exact.entropy import Entropy
+from confide.exact.integer_noise import ONE
 from confide.exact.inversion import weighted
-from confide.exact.noise import ONE
 from confide.lattice import Lattice
 from confide.releases.noise_intervals import rank_ends
 from confide.releases.release import Indices

@@ -22,8 +22,8 @@ from confide.displays import card
 from confide.errors import ConfideWarning, InvalidInput, Mismatch, unquoted
 from confide.exact.enclosures import logs_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.exact.integer_noise import DiscreteGaussian, DiscreteLaplace
 from confide.exact.inversion import Part, within
-from confide.exact.noise import DiscreteGaussian, DiscreteLaplace
 from confide.lattice import Lattice
 from confide.ledger.bindings import content
 from confide.ledger.costs import Charges

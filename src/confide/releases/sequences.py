@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from confide._types import Floats, Integers
 from confide.exact.entropy import Entropy
+from confide.exact.integer_noise import ONE
 from confide.exact.inversion import Inversion, Part, weighted
-from confide.exact.noise import ONE
 from confide.releases.release import Progress
 
 DIGITS = 128

@@ -13,7 +13,7 @@ from confide import _checks
 from confide._types import Floats, Integers
 from confide.accounting import exact
 from confide.exact.entropy import Entropy
-from confide.exact.noise import DiscreteLaplace, laplace, sensitivity
+from confide.exact.integer_noise import DiscreteLaplace, laplace, sensitivity
 from confide.lattice import Lattice
 from confide.releases.bounded import (
     Bounds,

@@ -14,8 +14,7 @@ no value, and no epsilon covers it.
 from __future__ import annotations
 
 from confide.errors import extra
-from confide.sklearn.supervised import PrivateClassifier, PrivateRegressor
-from confide.sklearn.unsupervised import PrivateKDE
+from confide.sklearn.estimators import PrivateClassifier, PrivateKDE, PrivateRegressor
 
 extra("sklearn", "sklearn")
 

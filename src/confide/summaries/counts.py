@@ -16,7 +16,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.curves.forms import fingerprint, named
 from confide.errors import InvalidInput, Mismatch
-from confide.foreign.noise import Noise
+from confide.foreign.noise_laws import Noise
 from confide.foreign.noised import Noised
 from confide.lattice import CHUNK, Lattice
 from confide.mechanisms import Channel, Mechanism, Reports

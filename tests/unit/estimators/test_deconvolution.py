@@ -13,7 +13,8 @@ from confide.estimators.bands import WaveBand, search, stretch
 from confide.estimators.bandwidths import KERNELS, named
 from confide.estimators.deconvolution import Deconvolution
 from confide.estimators.inverting import inverses
-from confide.foreign import Spectrum, noise, quadrature
+from confide.foreign import Spectrum, quadrature
+from confide.foreign import noise_laws as noise
 from confide.lattice import Lattice
 from confide.mechanisms import Joint, Laplace, RandomizedResponse, SquareWave, TwoSidedGamma
 from confide.summaries import Counts

@@ -7,7 +7,7 @@ from confide.errors import InvalidInput
 from confide.estimators import intervals, profile
 from confide.estimators.intervals import Intervals
 from confide.estimators.profile import Profile, maximize
-from confide.foreign.noise import Gaussian
+from confide.foreign.noise_laws import Gaussian
 from confide.mechanisms import Joint, RandomizedResponse, TwoSidedGamma
 from confide.summaries import Counts
 

@@ -15,7 +15,8 @@ from confide.estimators import regression_bandwidths
 from confide.estimators.bandwidths import named
 from confide.estimators.inverting import inverses
 from confide.estimators.kernel import KernelRegression
-from confide.foreign import Spectrum, noise
+from confide.foreign import Spectrum
+from confide.foreign import noise_laws as noise
 from confide.summaries import Counts
 
 guess = pytest.mark.filterwarnings("ignore:The estimated density")

@@ -16,7 +16,7 @@ from confide.estimators import likelihood
 from confide.estimators.em import coarse_edges, coarsen, em, log_likelihood, one_thread, smooth
 from confide.estimators.likelihood import Likelihood, choose_smoothing
 from confide.estimators.profile import maximize
-from confide.foreign import noise
+from confide.foreign import noise_laws as noise
 from confide.lattice import Lattice
 from confide.mechanisms import Joint, Laplace, RandomizedResponse, SquareWave
 from confide.summaries import Counts

@@ -10,7 +10,8 @@ from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave, Two
 from confide.curves.regression import Line, Logistic
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators.linear import LinearRegression, LogisticRegression, baseline
-from confide.foreign import Spectrum, noise
+from confide.foreign import Spectrum
+from confide.foreign import noise_laws as noise
 from confide.summaries import Counts
 
 UNIT = Lattice(low=0, high=1, size=64)

@@ -10,7 +10,7 @@ from confide.curves.regression import CategoryMeans
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.levels import Levels, choose_smoothing
 from confide.estimators.ratio import RatioRegression
-from confide.foreign import noise
+from confide.foreign import noise_laws as noise
 from confide.summaries import Counts
 
 UNIT = Lattice(low=0, high=1, size=32)

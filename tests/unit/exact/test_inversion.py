@@ -19,8 +19,8 @@ from confide.exact.enclosures import (
     logs_ceiling,
 )
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
+from confide.exact.integer_noise import ONE, laplace_parameter, laplace_sampler, laplace_weights
 from confide.exact.inversion import Inversion, weighted
-from confide.exact.noise import ONE, laplace_parameter, laplace_sampler, laplace_weights
 from confide.mechanisms.two_sided_gamma import _table
 
 

@@ -21,7 +21,8 @@ from confide.estimators import (
     profile,
 )
 from confide.estimators.intervals import Intervals
-from confide.foreign import Noised, Spectrum, noise
+from confide.foreign import Noised, Spectrum
+from confide.foreign import noise_laws as noise
 from confide.summaries import Counts
 
 Floats = npt.NDArray[np.float64]

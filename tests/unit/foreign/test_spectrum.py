@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from confide.errors import InvalidInput, Mismatch
-from confide.foreign import Spectrum, noise
+from confide.foreign import Spectrum
+from confide.foreign import noise_laws as noise
 from confide.foreign import spectrum as module
 
 LAW = noise.Laplace(scale=0.3)

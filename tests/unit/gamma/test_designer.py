@@ -14,9 +14,9 @@ from scipy import integrate, stats
 from scipy.special import gammainc
 
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
-from confide.foreign.noise import Gaussian, Laplace, TwoSidedGamma
+from confide.foreign.noise_laws import Gaussian, Laplace, TwoSidedGamma
 from confide.gamma.designer import optimal_gamma
-from confide.gamma.error import expected_error
+from confide.gamma.price import expected_error
 from confide.gamma.protection import (
     Feasible,
     closeness,

@@ -25,7 +25,7 @@ from confide import Lattice, Ledger
 from confide.accounting import Spend
 from confide.errors import ConfideWarning, InvalidInput, Mismatch
 from confide.lattice import Categories
-from confide.ledger import bindings, store
+from confide.ledger import bindings, database
 from confide.ledger.bindings import Bindings, Secret, content
 from confide.releases import (
     Bernstein,
@@ -484,16 +484,16 @@ def test_a_ledger_is_brought_up_to_date_once(
 ) -> None:
     path = tmp_path / "ledger.db"
     shutil.copy(OLD, path)
-    real, faster = store.File._held, []
+    real, faster = database.File._held, []
 
-    def held(file: store.File, *, shared: bool) -> Any:
+    def held(file: database.File, *, shared: bool) -> Any:
         # Somebody else does it between the look at the file and the lock.
         if not faster:
             faster.append(1)
             faster.append(Ledger(path))
         return real(file, shared=shared)
 
-    monkeypatch.setattr(store.File, "_held", held)
+    monkeypatch.setattr(database.File, "_held", held)
     assert len(Ledger(path).entries()) == 3
     assert len(faster) == 2
 

@@ -15,7 +15,7 @@ from confide.accounting import exact
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.entropy import Entropy
-from confide.exact.noise import ONE, sensitivity
+from confide.exact.integer_noise import ONE, sensitivity
 from confide.lattice import Lattice
 from confide.releases import Bernstein, Series, release
 from confide.releases.bernstein import default_degree, furthest, kernel, polynomials

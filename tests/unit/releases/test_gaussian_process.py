@@ -15,8 +15,14 @@ from confide.accounting import Spend
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.entropy import Entropy, SeededEntropy
-from confide.exact.noise import STEPS as LEVELS
-from confide.exact.noise import DiscreteGaussian, _holds, certified_delta, gaussian, most_rho
+from confide.exact.integer_noise import STEPS as LEVELS
+from confide.exact.integer_noise import (
+    DiscreteGaussian,
+    _holds,
+    certified_delta,
+    gaussian,
+    most_rho,
+)
 from confide.releases import GaussianProcess, Histogram
 from confide.releases import gaussian_process as module
 from confide.releases.gaussian_process import (

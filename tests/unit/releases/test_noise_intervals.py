@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from confide import Lattice
-from confide.exact.noise import DiscreteLaplace
+from confide.exact.integer_noise import DiscreteLaplace
 from confide.lattice import MAX_SIZE
 from confide.releases import Query
 from confide.releases.noise_intervals import (

@@ -9,7 +9,7 @@ from evidence.printed import PrintedBernstein
 from confide import Lattice
 from confide.accounting import Spend
 from confide.errors import InvalidInput, Mismatch
-from confide.exact.noise import DiscreteLaplace
+from confide.exact.integer_noise import DiscreteLaplace
 from confide.releases import Bernstein, Histogram, Query, Series, noise_intervals
 from confide.releases.histogram import default_cells
 from confide.releases.noise_intervals import reach, share_interval

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from confide import mechanisms
 from confide.errors import InvalidInput, Mismatch, Unsupported
-from confide.foreign import Noised, noise
+from confide.foreign import Noised
+from confide.foreign import noise_laws as noise
 from confide.lattice import Lattice
 from confide.mechanisms import Joint, Laplace, RandomizedResponse, Reports, SquareWave
 from confide.summaries import Counts

@@ -17,7 +17,7 @@ from confide.estimators import (
     LogisticRegression,
     RatioRegression,
 )
-from confide.foreign.noise import Laplace as LaplaceNoise
+from confide.foreign.noise_laws import Laplace as LaplaceNoise
 from confide.lattice import Lattice
 from confide.mechanisms import (
     ForcedResponse,

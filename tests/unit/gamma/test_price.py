@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from confide import Laplace, Lattice, SquareWave, TwoSidedGamma
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure
-from confide.foreign import noise
-from confide.gamma.divergence import gamma_delta, gamma_epsilon
+from confide.foreign import noise_laws as noise
+from confide.gamma.price import gamma_delta, gamma_epsilon
 from confide.mechanisms import laws
 from confide.mechanisms.laws import Law
 

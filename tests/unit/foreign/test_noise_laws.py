@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate
 
 from confide.errors import InvalidInput, Unsupported
-from confide.foreign import noise
+from confide.foreign import noise_laws as noise
 
 LAWS = [
     noise.Laplace(scale=0.7),
