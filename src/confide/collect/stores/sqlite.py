@@ -61,6 +61,13 @@ SCHEMA = (
     PRIMARY KEY (cell, question, report)
     ) WITHOUT ROWID""",
 )
+MIX = (
+    "CREATE TEMP TABLE mixed AS SELECT fresh() AS receipt, cell, reports FROM reports ORDER BY 1",
+    "DELETE FROM reports",
+    "INSERT INTO reports SELECT receipt, x'', cell, reports FROM mixed ORDER BY receipt",
+    "DROP TABLE mixed",
+)
+"""Gives every report a new random name and its place, and drops receipts and ties."""
 OPEN, CLOSING, CLOSED = 0, 1, 2
 """States of a survey. One that is closing takes no reports, and its file is still to be wiped."""
 PATIENCE = 10.0
@@ -213,7 +220,8 @@ class SqliteStore(Store):
             ((state,),) = run("SELECT state FROM survey")
             if state == OPEN:
                 self._open().create_function("fresh", 0, lambda: secrets.token_bytes(16))
-                run("UPDATE reports SET receipt = fresh(), tie = x''")
+                for statement in MIX:
+                    run(statement)
                 run(f"UPDATE survey SET state = {CLOSING}")
         if state != CLOSED:
             self._wipe()
@@ -292,17 +300,21 @@ class SqliteStore(Store):
         )
 
     def _keep(self, run: Run, entries: Sequence[Entry]) -> None:
+        # OR ROLLBACK: a statement that could undo itself alone would first copy every page.
         hashes = [entry.invitation for entry in entries if entry.invitation is not None]
         if hashes:
-            run(f"UPDATE invitations SET used = 1 WHERE hash IN ({_marks(hashes)})", hashes)
+            run(
+                f"UPDATE OR ROLLBACK invitations SET used = 1 WHERE hash IN ({_marks(hashes)})",
+                hashes,
+            )
         ordered = sorted(entries, key=lambda entry: entry.receipt)
         run(
-            f"INSERT INTO reports VALUES {_rows(4, len(ordered))}",
+            f"INSERT OR ROLLBACK INTO reports VALUES {_rows(4, len(ordered))}",
             [v for e in ordered for v in (e.receipt, e.tie, e.cell, e.reports)],
         )
         counts = counted([(entry.cell, entry.reports) for entry in entries])
         run(
-            f"INSERT INTO counts VALUES {_rows(4, len(counts))}"
+            f"INSERT OR ROLLBACK INTO counts VALUES {_rows(4, len(counts))}"
             " ON CONFLICT DO UPDATE SET n = n + excluded.n",
             [value for key, n in sorted(counts.items()) for value in (*key, n)],
         )
@@ -312,7 +324,8 @@ class SqliteStore(Store):
     def _add(self, run: Run, cells: Sequence[tuple[str, int, int]]) -> None:
         if cells:
             run(
-                f"INSERT INTO cells VALUES {_rows(3, len(cells))} ON CONFLICT DO UPDATE SET"
+                f"INSERT OR ROLLBACK INTO cells VALUES {_rows(3, len(cells))}"
+                " ON CONFLICT DO UPDATE SET"
                 " invited = invited + excluded.invited, answered = answered + excluded.answered",
                 [value for row in cells for value in row],
             )
