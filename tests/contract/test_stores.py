@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import random
 import signal
+import sqlite3
 import sys
 import time
 from collections import Counter
@@ -101,6 +102,26 @@ def test_a_batch_is_judged_as_if_its_uploads_came_one_by_one(store: Store, peopl
     batch = [first, first, other(first), second, stolen, second, third]
     assert store.put(batch) == [STORED, SAME, USED, STORED, USED, SAME, STORED]
     assert sum(store.status().answered.values()) == 3
+
+
+def test_a_batch_may_have_many_reports(address: str) -> None:
+    """More values than a statement of SQLite takes."""
+    words = {"categories": [str(number) for number in range(50)], "epsilon": 0.1}
+    people = People(
+        Questionnaire.from_dict(
+            {"groups": ["region"], "questions": {f"q{number}": words for number in range(40)}}
+        )
+    )
+    store = opened(address, people.survey, create=True)
+    if isinstance(store, sqlite.SqliteStore):
+        # As SQLite is built by most; some take more.
+        store._open().setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)
+    tokens = [people.signer.mint([f"region {number}"]) for number in range(300)]
+    found = [people.signer.read(token) for token in tokens]
+    store.invite([one.hash for one in found if one], {one.cell: 1 for one in found if one})
+    assert store.put(entries(people, tokens)) == [STORED] * 300
+    assert store.tallies() == recounted(store)
+    store.shut()
 
 
 def test_an_open_survey_takes_anybody_up_to_its_cap(address: str) -> None:
