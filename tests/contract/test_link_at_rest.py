@@ -249,7 +249,7 @@ def test_postgres(postgres: Callable[[], str]) -> None:
             each.read_bytes() for each in Path(home, "base").rglob("*") if each.is_file()
         )
         log = b"".join(each.read_bytes() for each in Path(home, "pg_wal").glob("0*"))
-        some = uploads[::20] + uploads[-1:]
+        some = uploads[::60] + uploads[-1:]
         for upload in some:
             assert upload.entry.receipt not in tables
             assert upload.entry.tie not in tables

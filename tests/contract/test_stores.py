@@ -8,6 +8,8 @@ import json
 import multiprocessing
 import random
 import signal
+import sqlite3
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +23,10 @@ from evidence.collector.people import SURVEY, People
 from confide.collect.stores import opened, postgres, sqlite
 from confide.collect.stores.store import Outcome, Store
 from confide.collect.wire import Entry
-from confide.errors import InvalidInput, Mismatch
+from confide.errors import InvalidInput, Mismatch, MissingExtra
 from confide.questions import Questionnaire
 
+PAY = SURVEY["questions"]["pay"]
 KINDS = ("sqlite", "postgres")
 STORED, SAME, USED = Outcome.STORED, Outcome.SAME, Outcome.USED
 
@@ -99,6 +102,26 @@ def test_a_batch_is_judged_as_if_its_uploads_came_one_by_one(store: Store, peopl
     batch = [first, first, other(first), second, stolen, second, third]
     assert store.put(batch) == [STORED, SAME, USED, STORED, USED, SAME, STORED]
     assert sum(store.status().answered.values()) == 3
+
+
+def test_a_batch_may_have_many_reports(address: str) -> None:
+    """More values than a statement of SQLite takes."""
+    words = {"categories": [str(number) for number in range(50)], "epsilon": 0.1}
+    people = People(
+        Questionnaire.from_dict(
+            {"groups": ["region"], "questions": {f"q{number}": words for number in range(40)}}
+        )
+    )
+    store = opened(address, people.survey, create=True)
+    if isinstance(store, sqlite.SqliteStore):
+        # As SQLite is built by most; some take more.
+        store._open().setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)
+    tokens = [people.signer.mint([f"region {number}"]) for number in range(300)]
+    found = [people.signer.read(token) for token in tokens]
+    store.invite([one.hash for one in found if one], {one.cell: 1 for one in found if one})
+    assert store.put(entries(people, tokens)) == [STORED] * 300
+    assert store.tallies() == recounted(store)
+    store.shut()
 
 
 def test_an_open_survey_takes_anybody_up_to_its_cap(address: str) -> None:
@@ -216,7 +239,7 @@ def test_a_store_belongs_to_its_survey_and_wording(address: str, people: People)
     with pytest.raises(InvalidInput, match="got none"):
         opened(address, people.survey, create=False)
     opened(address, people.survey, create=True).shut()
-    pay = {**SURVEY["questions"]["pay"], "epsilon": 2.0}
+    pay = {**PAY, "epsilon": 2.0}
     with pytest.raises(Mismatch, match="other questions or mechanisms"):
         opened(address, Questionnaire.from_dict({"questions": {"pay": pay}}), create=True)
     with pytest.raises(Mismatch, match="the same mechanisms and another wording"):
@@ -370,6 +393,35 @@ def test_a_password_is_in_no_message(people: People) -> None:
         assert hidden not in str(told.value)
         assert told.value.__cause__ is None
         assert told.value.__suppress_context__ or told.value.__context__ is None
+
+
+def test_without_its_extra_a_database_says_what_to_install(
+    people: People, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match=r"confide\[postgres\]"):
+        opened("postgresql://localhost/nothing", people.survey, create=True)
+
+
+@pytest.mark.parametrize("name", ["a\x00b", "a\ud800"])
+def test_names_that_no_store_can_hold_are_refused(address: str, name: str) -> None:
+    survey = Questionnaire.from_dict({"questions": {name: PAY}})
+    with pytest.raises(InvalidInput, match="names of questions"):
+        opened(address, survey, create=True)
+
+
+@pytest.mark.parametrize("name", ['"', "';--", "Ω", "%s", "a b", "{0}", "\\u0041"])
+def test_names_are_no_statements(address: str, name: str) -> None:
+    people = People(Questionnaire.from_dict({"groups": [name + "g"], "questions": {name: PAY}}))
+    store = opened(address, people.survey, create=True)
+    upload = people.entry(people.upload(*people.invite(store, 1)))
+    assert store.put([upload]) == [STORED]
+    ((cell, counts),) = store.tallies().items()
+    assert list(counts) == [name]
+    store.close()
+    assert list(store.tallies()[cell]) == [name]
+    assert [cell] == list(store.status().answered)
+    store.shut()
 
 
 def test_one_database_holds_several_stores(postgres: Callable[[], str], people: People) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import final
 
-from confide.errors import Mismatch
+from confide.errors import InvalidInput, Mismatch
 from confide.questions import Questionnaire
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Halves of characters, which are no text."""
 
 
 @final
@@ -34,7 +38,12 @@ class Identity:
     @classmethod
     def of(cls, survey: Questionnaire, cap: int | None = None) -> Identity:
         """That of a survey."""
-        document = json.dumps(survey.to_dict(), ensure_ascii=False, separators=(",", ":"))
+        for name in survey.questions:
+            if "\x00" in name or SURROGATE.search(name):
+                raise InvalidInput(
+                    "names of questions that a store can hold", f"{name!r}", "Name it otherwise."
+                )
+        document = json.dumps(survey.to_dict(), separators=(",", ":"))
         return cls(document, survey.fingerprint, survey.worded, cap)
 
     def check(self, stored: Identity, name: str) -> None:

@@ -420,18 +420,17 @@ class PostgresStore(Store):
     def _run(self, work: Callable[[], Result]) -> Result:
         """Do some work that may be done again, if the connection is cut or a transaction fails."""
         with self._told():
-            for attempt in range(1, ATTEMPTS + 1):
+            for _ in range(ATTEMPTS - 1):
                 old = self._connection is not None
                 try:
                     return work()
                 except self._psycopg.Error as error:
-                    cut = self._connection is not None and self._connection.broken
-                    again = error.sqlstate in AGAIN or (cut and old)
-                    if attempt == ATTEMPTS or not again:
+                    cut = old and self._connection is not None and self._connection.broken
+                    if error.sqlstate not in AGAIN and not cut:
                         raise
                     if cut:
                         self.shut()
-        raise AssertionError
+            return work()
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:

@@ -61,6 +61,13 @@ SCHEMA = (
     PRIMARY KEY (cell, question, report)
     ) WITHOUT ROWID""",
 )
+MIX = (
+    "CREATE TEMP TABLE mixed AS SELECT fresh() AS receipt, cell, reports FROM reports ORDER BY 1",
+    "DELETE FROM reports",
+    "INSERT INTO reports SELECT receipt, x'', cell, reports FROM mixed ORDER BY receipt",
+    "DROP TABLE mixed",
+)
+"""Gives every report a new random name and its place, and drops receipts and ties."""
 OPEN, CLOSING, CLOSED = 0, 1, 2
 """States of a survey. One that is closing takes no reports, and its file is still to be wiped."""
 PATIENCE = 10.0
@@ -69,6 +76,8 @@ LOG = 4000
 """Pages of the write-ahead log after which they are moved to where they belong."""
 STEP = 10_000
 """Rows that are read at a time."""
+VALUES = 30_000
+"""Values in one statement; SQLite takes 32,766 unless it was built otherwise."""
 BESIDE = ("-wal", "-shm", "-journal")
 """Endings of files that SQLite keeps beside a database."""
 PRAGMAS = (
@@ -213,7 +222,8 @@ class SqliteStore(Store):
             ((state,),) = run("SELECT state FROM survey")
             if state == OPEN:
                 self._open().create_function("fresh", 0, lambda: secrets.token_bytes(16))
-                run("UPDATE reports SET receipt = fresh(), tie = x''")
+                for statement in MIX:
+                    run(statement)
                 run(f"UPDATE survey SET state = {CLOSING}")
         if state != CLOSED:
             self._wipe()
@@ -277,11 +287,9 @@ class SqliteStore(Store):
         ((state, cap, answered),) = run(
             "SELECT state, cap, (SELECT TOTAL(answered) FROM cells) FROM survey"
         )
-        used = run(f"SELECT hash, used FROM invitations WHERE hash IN ({_marks(hashes)})", hashes)
-        stored = run(
-            "SELECT receipt, tie, cell, reports FROM reports"
-            f" WHERE receipt IN ({_marks(receipts)})",
-            receipts,
+        used = _some(run, "SELECT hash, used FROM invitations WHERE hash", hashes)
+        stored = _some(
+            run, "SELECT receipt, tie, cell, reports FROM reports WHERE receipt", receipts
         )
         return Known(
             closed=state != OPEN,
@@ -292,30 +300,32 @@ class SqliteStore(Store):
         )
 
     def _keep(self, run: Run, entries: Sequence[Entry]) -> None:
+        # OR ROLLBACK: a statement that could undo itself alone would first copy every page.
         hashes = [entry.invitation for entry in entries if entry.invitation is not None]
-        if hashes:
-            run(f"UPDATE invitations SET used = 1 WHERE hash IN ({_marks(hashes)})", hashes)
-        ordered = sorted(entries, key=lambda entry: entry.receipt)
-        run(
-            f"INSERT INTO reports VALUES {_rows(4, len(ordered))}",
-            [v for e in ordered for v in (e.receipt, e.tie, e.cell, e.reports)],
+        _some(run, "UPDATE OR ROLLBACK invitations SET used = 1 WHERE hash", hashes)
+        _insert(
+            run,
+            "INSERT OR ROLLBACK INTO reports",
+            sorted((entry.receipt, entry.tie, entry.cell, entry.reports) for entry in entries),
         )
         counts = counted([(entry.cell, entry.reports) for entry in entries])
-        run(
-            f"INSERT INTO counts VALUES {_rows(4, len(counts))}"
-            " ON CONFLICT DO UPDATE SET n = n + excluded.n",
-            [value for key, n in sorted(counts.items()) for value in (*key, n)],
+        _insert(
+            run,
+            "INSERT OR ROLLBACK INTO counts",
+            [(*key, n) for key, n in sorted(counts.items())],
+            "ON CONFLICT DO UPDATE SET n = n + excluded.n",
         )
         cells = Counter(entry.cell for entry in entries)
         self._add(run, [(cell, 0, n) for cell, n in cells.items()])
 
     def _add(self, run: Run, cells: Sequence[tuple[str, int, int]]) -> None:
-        if cells:
-            run(
-                f"INSERT INTO cells VALUES {_rows(3, len(cells))} ON CONFLICT DO UPDATE SET"
-                " invited = invited + excluded.invited, answered = answered + excluded.answered",
-                [value for row in cells for value in row],
-            )
+        _insert(
+            run,
+            "INSERT OR ROLLBACK INTO cells",
+            cells,
+            "ON CONFLICT DO UPDATE SET"
+            " invited = invited + excluded.invited, answered = answered + excluded.answered",
+        )
 
     def _may_invite(self, run: Run) -> None:
         ((state,),) = run("SELECT state FROM survey")
@@ -534,9 +544,20 @@ def _number(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _marks(values: Sequence[Any]) -> str:
-    return ",".join("?" * len(values))
+def _some(run: Run, statement: str, values: Sequence[Any]) -> list[Any]:
+    """Run a statement for all of these values, with as few calls as SQLite allows."""
+    found = []
+    for at in range(0, len(values), VALUES):
+        part = values[at : at + VALUES]
+        found += run(f"{statement} IN ({','.join('?' * len(part))})", part)
+    return found
 
 
-def _rows(columns: int, n: int) -> str:
-    return ",".join([f"({_marks(range(columns))})"] * n)
+def _insert(run: Run, statement: str, rows: Sequence[tuple[Any, ...]], then: str = "") -> None:
+    """Insert all of these rows, with as few calls as SQLite allows."""
+    step = VALUES // len(rows[0]) if rows else 1
+    for at in range(0, len(rows), step):
+        part = rows[at : at + step]
+        marks = f"({','.join('?' * len(part[0]))})"
+        values = [value for row in part for value in row]
+        run(f"{statement} VALUES {','.join([marks] * len(part))} {then}", values)
