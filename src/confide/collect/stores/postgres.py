@@ -180,7 +180,9 @@ class PostgresStore(Store):
         """Admit one report for each hash of an invitation; ``cells`` says how many in each cell."""
         if self._cap is not None:
             raise InvalidInput("a survey that needs invitations", "one that takes anybody")
-        self._run(lambda: self._invite(sorted(hashes), dict(cells)))
+        # Not tried again where nobody knows what became of it: invitations are admitted once.
+        with self._told():
+            self._invite(sorted(hashes), dict(cells))
 
     def put(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Store a batch in one transaction; what it answers is on disk when it returns."""
