@@ -261,6 +261,42 @@ def test_processes_may_make_one_store_at_once(address: str, people: People) -> N
         each.shut()
 
 
+def _visit(address: str, close: bool) -> None:
+    """Open a store as another program does, look at it, perhaps close the survey, and go."""
+    store = opened(address, People().survey, create=False)
+    store.status()
+    if close:
+        store.close()
+    store.shut()
+
+
+def _visited(address: str, *, close: bool) -> None:
+    process = multiprocessing.get_context("spawn").Process(target=_visit, args=(address, close))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+def test_other_programs_that_come_and_go_change_nothing(address: str, people: People) -> None:
+    # A service has a store open several times. SQLite's locks belong to the whole process, and
+    # would be gone if anything else in it had opened and closed the file.
+    stores = [opened(address, people.survey, create=True) for _ in range(3)]
+    first, second, third = entries(people, people.invite(stores[0], 3))
+    assert stores[0].put([first]) == [STORED]
+    _visited(address, close=False)
+    assert stores[0].put([second]) == [STORED]
+    stores.append(opened(address, people.survey, create=False))
+    assert sum(stores[-1].status().answered.values()) == 2
+    _visited(address, close=True)
+    assert stores[0].put([third]) == [Outcome.CLOSED]
+    assert all(store.status().closed for store in stores)
+    for store in stores:
+        store.shut()
+    last = opened(address, people.survey, create=False)
+    assert len(list(last.rows())) == 2
+    last.shut()
+
+
 def test_racing_uploads_of_one_invitation_are_stored_once(address: str, people: People) -> None:
     first = opened(address, people.survey, create=True)
     tokens = people.invite(first, 10)

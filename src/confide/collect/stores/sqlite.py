@@ -8,6 +8,7 @@ import os
 import secrets
 import sqlite3
 import stat
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -98,6 +99,37 @@ REASONS = {
 """By SQLite's codes. Its own messages may quote what was stored."""
 Run = Callable[..., list[Any]]
 """Runs a statement with values for its question marks; returns all rows."""
+
+
+_OPENING = threading.Lock()
+_IN_USE: Counter[tuple[int, int]] = Counter()
+"""Files that this process has open through SQLite.
+
+Nothing else in the process may open one of them: as soon as it closed its own handle, the system
+would drop the locks of SQLite (POSIX locks belong to a process, not to a handle). Another process
+would then take the store for unused and delete its log, with reports that were acknowledged.
+"""
+
+
+@final
+class _Connection(sqlite3.Connection):
+    """A connection that is counted as long as it is open."""
+
+    number: tuple[int, int] | None = None
+
+    def counted(self, number: tuple[int, int] | None) -> None:
+        """Count it for a file."""
+        self.number = number
+        if number is not None:
+            _IN_USE[number] += 1
+
+    def close(self) -> None:
+        """Let go of the file."""
+        super().close()
+        with _OPENING:
+            if self.number is not None:
+                _IN_USE[self.number] -= 1
+                self.number = None
 
 
 @final
@@ -416,13 +448,16 @@ class SqliteStore(Store):
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"{self._path.absolute().as_uri()}?mode=rw",
-            uri=True,
-            timeout=PATIENCE,
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        with _OPENING:
+            connection = sqlite3.connect(
+                f"{self._path.absolute().as_uri()}?mode=rw",
+                uri=True,
+                timeout=PATIENCE,
+                isolation_level=None,
+                check_same_thread=False,
+                factory=_Connection,
+            )
+            connection.counted(_number(self._path))
         try:
             for pragma in PRAGMAS:
                 connection.execute(pragma).fetchall()
@@ -465,8 +500,11 @@ class SqliteStore(Store):
     def _check_head(self) -> None:
         """Refuse what is no store of this version, before SQLite writes anything to it."""
         try:
-            with self._path.open("rb") as file:
-                head = file.read(HEAD)
+            with _OPENING:
+                if _IN_USE[_number(self._path) or (0, 0)] > 0:
+                    return  # it was looked at when it was opened
+                with self._path.open("rb") as file:
+                    head = file.read(HEAD)
         except OSError:
             raise InvalidInput(f"a store at {self._name}", "one that cannot be read") from None
         if len(head) < HEAD or not head.startswith(MAGIC):
