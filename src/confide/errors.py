@@ -15,6 +15,7 @@
     ├── Unsupported      the method cannot do this; the message names the one that can
     ├── Refused          a collector cannot take an upload; it has the HTTP status that says so
     ├── Unavailable      a store of reports cannot be used now, but perhaps later
+    ├── Unacknowledged   a collector has not said that it has a report
     └── MissingExtra     an optional dependency is not installed (also an ImportError)
     ConfideWarning       the result is valid, under conditions that are worth a look
     ├── Implausible      counts that no values could have given; the command line refuses them

@@ -30,7 +30,7 @@ IMPORTED = {
     "functools.cached_property", "functools.lru_cache", "functools.singledispatch",
     "itertools.accumulate", "itertools.combinations", "abc.abstractmethod", "typing.Any",
     "typing.NamedTuple",
-    "confide.accounting.exact", "confide.errors.InvalidInput", "confide.errors.unquoted",
+    "confide.accounting.spend.exact", "confide.errors.InvalidInput", "confide.errors.unquoted",
     "confide.lattice.CHUNK", "confide.lattice.Lattice", "confide.lattice.MAX_SIZE",
 }  # fmt: skip
 BUILTINS = {

@@ -15,7 +15,7 @@ import pytest
 
 import confide as cf
 from confide import audits, mechanisms
-from confide.accounting import Spend, checked_epsilon, exact
+from confide.accounting.spend import Spend, checked_epsilon, exact
 from confide.cli.app import run
 from confide.errors import InvalidInput
 from confide.estimators import Deconvolution, Likelihood

@@ -3,23 +3,6 @@
 from __future__ import annotations
 
 from confide.accounting.shuffling import shuffled
-from confide.accounting.spend import (
-    MAX_EPSILON,
-    WEAK_EPSILON,
-    Spend,
-    checked_epsilon,
-    exact,
-    odds,
-    rounded_up,
-)
+from confide.accounting.spend import Spend
 
-__all__ = [
-    "MAX_EPSILON",
-    "WEAK_EPSILON",
-    "Spend",
-    "checked_epsilon",
-    "exact",
-    "odds",
-    "rounded_up",
-    "shuffled",
-]
+__all__ = ["Spend", "shuffled"]

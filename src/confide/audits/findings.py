@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from confide import _checks
-from confide.accounting import rounded_up
+from confide.accounting.spend import rounded_up
 from confide.displays import ESTIMATE, NAIVE, TRUTH, new_axes
 from confide.errors import InvalidInput
 

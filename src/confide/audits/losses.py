@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 from confide import _checks
 from confide.accounting import Spend
-from confide.accounting import exact as written
+from confide.accounting.spend import exact as written
 from confide.audits.findings import Finding
 from confide.audits.neighbors import FEW
 from confide.audits.release_laws import choice_tried, holdout_loss, quantile_tried, sequences_tried

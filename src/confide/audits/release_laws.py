@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.accounting import exact as written
+from confide.accounting.spend import exact as written
 from confide.audits.findings import Finding
 from confide.audits.neighbors import (
     FEW,

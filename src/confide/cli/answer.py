@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from confide.accounting import odds, rounded_up
+from confide.accounting.spend import odds, rounded_up
 from confide.cli import output
 from confide.cli.options import JsonOption
 from confide.cli.parsing import harmless

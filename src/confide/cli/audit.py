@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from confide.accounting import odds, rounded_up
+from confide.accounting.spend import odds, rounded_up
 from confide.cli import output
 from confide.cli.options import JsonOption, PlotOption, plottable
 from confide.cli.parsing import harmless

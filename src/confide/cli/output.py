@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from confide import displays
-from confide.accounting import rounded_up
+from confide.accounting.spend import rounded_up
 from confide.cli.parsing import harmless
 from confide.files.paths import atomic
 

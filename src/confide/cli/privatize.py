@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from confide import streams
-from confide.accounting import rounded_up
+from confide.accounting.spend import rounded_up
 from confide.cli import inputs, output
 from confide.cli.options import JsonOption
 from confide.files import formats

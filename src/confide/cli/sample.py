@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from confide import _checks
-from confide.accounting import odds
+from confide.accounting.spend import odds
 from confide.cli import budgets, output
 from confide.cli.options import JsonOption, PlotOption
 from confide.displays import FORMATS

@@ -12,7 +12,7 @@ from scipy import special
 
 from confide import _checks
 from confide._types import Floats
-from confide.accounting import checked_epsilon
+from confide.accounting.spend import checked_epsilon
 from confide.curves.regression import CellRegression, Classification
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.fieller import fieller

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats, Integers
-from confide.accounting import exact
+from confide.accounting.spend import exact
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_ceiling, exp_enclosure, logs_ceiling
 from confide.exact.entropy import Entropy

@@ -16,7 +16,7 @@ from scipy.special import gammainc
 
 from confide import _checks
 from confide._types import Floats
-from confide.accounting import odds, rounded_up
+from confide.accounting.spend import odds, rounded_up
 from confide.curves.forms import frame
 from confide.displays import (
     ESTIMATE,

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 from confide import _checks
-from confide.accounting import Spend, checked_epsilon
+from confide.accounting.spend import Spend, checked_epsilon
 from confide.errors import InvalidInput
 
 MICRO, ATTO = 6, 18

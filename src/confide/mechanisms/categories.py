@@ -13,7 +13,7 @@ import numpy as np
 
 from confide import _checks
 from confide._types import Floats
-from confide.accounting import Spend, checked_epsilon
+from confide.accounting.spend import Spend, checked_epsilon
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, Part, weighted

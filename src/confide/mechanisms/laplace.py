@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide._types import Floats
-from confide.accounting import Spend, checked_epsilon, exact
+from confide.accounting.spend import Spend, checked_epsilon, exact
 from confide.exact.entropy import Entropy
 from confide.exact.integer_noise import ONE, laplace_parameter, laplace_sampler, laplace_weights
 from confide.exact.inversion import Inversion, Part

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
-from confide.accounting import Spend, checked_epsilon, exact
+from confide.accounting.spend import Spend, checked_epsilon, exact
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.enclosures import exp_ceiling, log_ceiling
 from confide.exact.entropy import Entropy, SystemEntropy

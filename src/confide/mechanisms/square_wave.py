@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide._types import Floats
-from confide.accounting import Spend, checked_epsilon, exact
+from confide.accounting.spend import Spend, checked_epsilon, exact
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_floor
 from confide.exact.entropy import Entropy

@@ -14,7 +14,7 @@ import numpy as np
 
 from confide import _checks
 from confide._types import Floats
-from confide.accounting import Spend, rounded_up
+from confide.accounting.spend import Spend, rounded_up
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.enclosures import log_ceiling
 from confide.exact.entropy import Entropy

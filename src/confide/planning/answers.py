@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from confide.accounting import rounded_up
+from confide.accounting.spend import rounded_up
 from confide.displays import number
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
-from confide.accounting import checked_epsilon
+from confide.accounting.spend import checked_epsilon
 from confide.curves.forms import frame
 from confide.displays import (
     ESTIMATE,

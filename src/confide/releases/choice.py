@@ -14,7 +14,7 @@ import numpy as np
 
 from confide import _checks
 from confide._types import Floats, Integers
-from confide.accounting import exact
+from confide.accounting.spend import exact
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure, float_ceiling
 from confide.exact.entropy import Entropy

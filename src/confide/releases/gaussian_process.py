@@ -12,7 +12,7 @@ import numpy as np
 
 from confide import _checks
 from confide._types import Floats, Integers
-from confide.accounting import exact
+from confide.accounting.spend import exact
 from confide.exact.entropy import Entropy
 from confide.exact.integer_noise import DiscreteGaussian, certified_delta, gaussian, most_rho
 from confide.lattice import Lattice

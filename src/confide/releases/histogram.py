@@ -12,7 +12,7 @@ import numpy as np
 
 from confide import _checks
 from confide._types import Floats
-from confide.accounting import exact
+from confide.accounting.spend import exact
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
 from confide.exact.integer_noise import DiscreteLaplace, laplace

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
-from confide.accounting import Spend, checked_epsilon, exact
+from confide.accounting.spend import Spend, checked_epsilon, exact
 from confide.errors import BudgetExhausted, InvalidInput
 from confide.exact.enclosures import logs_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy

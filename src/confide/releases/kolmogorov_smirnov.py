@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from confide import _checks
-from confide.accounting import exact
+from confide.accounting.spend import exact
 from confide.curves import CellDensity
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_ceiling, logs_ceiling

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Integers
-from confide.accounting import Spend, checked_epsilon, odds, rounded_up
+from confide.accounting.spend import Spend, checked_epsilon, odds, rounded_up
 from confide.curves import CellDensity, Density
 from confide.curves.forms import frame, short
 from confide.displays import card

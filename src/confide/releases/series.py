@@ -11,7 +11,7 @@ import numpy as np
 
 from confide import _checks
 from confide._types import Floats, Integers
-from confide.accounting import exact
+from confide.accounting.spend import exact
 from confide.exact.entropy import Entropy
 from confide.exact.integer_noise import DiscreteLaplace, laplace, sensitivity
 from confide.lattice import Lattice

@@ -16,7 +16,7 @@ import numpy as np
 
 from confide import _checks
 from confide._types import Floats
-from confide.accounting import checked_epsilon
+from confide.accounting.spend import checked_epsilon
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_ceiling
 from confide.exact.entropy import Entropy

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide._types import Floats
-from confide.accounting import checked_epsilon
+from confide.accounting.spend import checked_epsilon
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.entropy import Entropy

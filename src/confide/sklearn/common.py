@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from confide import _checks
 from confide._types import Floats
-from confide.accounting import Spend, checked_epsilon
+from confide.accounting.spend import Spend, checked_epsilon
 from confide.errors import ConfideError, ConfideWarning, InvalidInput, alone
 from confide.lattice import Lattice
 from confide.mechanisms import Mechanism, Numeric, numeric

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide import _checks
 from confide._types import Floats
-from confide.accounting import checked_epsilon
+from confide.accounting.spend import checked_epsilon
 from confide.curves import Classification, Regression
 from confide.errors import InvalidInput
 from confide.estimators import (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confide.accounting import Spend, checked_epsilon
+from confide.accounting.spend import Spend, checked_epsilon
 from confide.errors import InvalidInput
 
 

@@ -11,7 +11,7 @@ from evidence.printed import PrintedBernstein
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confide.accounting import exact
+from confide.accounting.spend import exact
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.entropy import Entropy

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from confide import Lattice, Ledger
-from confide.accounting import Spend, exact
+from confide.accounting.spend import Spend, exact
 from confide.errors import InvalidInput, Mismatch
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.entropy import SeededEntropy
