@@ -47,7 +47,8 @@ PAGE = ROOT / "docs" / "mutation.md"
 RESULT = ROOT / "evidence" / "mutation" / "results.json"
 SEED, COUNT = 13, 320
 CRITICAL = (
-    "mechanisms/*.py", "releases/*.py", "exact/*.py", "ledger/*.py", "accounting/*.py", "lattice.py",
+    "mechanisms/*.py", "releases/*.py", "exact/*.py", "ledger/*.py", "accounting/*.py",
+    "lattice.py",
 )  # fmt: skip
 HOUR = 3600
 KILLED, OVERTIME, SURVIVED = "killed", "took too long", "survived"
