@@ -170,7 +170,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
 def run(copy: Copy, changes: list[Site]) -> dict[str, object]:
     with copy.changed(changes):
         return copy.order(
-            files=["tests/unit/test_accounting.py"], limits=None, first=True, seconds=120
+            files=["tests/unit/accounting/test_spend.py"], limits=None, first=True, seconds=120
         )
 
 
@@ -184,7 +184,7 @@ def test_fixed_changes_are_noticed(copy: Copy) -> None:
         found = run(copy, [chosen])
         row = mutation.verdict(chosen, found, "lines")
         assert row["verdict"] == mutation.KILLED, chosen
-        assert row["by"].startswith("tests/unit/test_accounting.py")
+        assert row["by"].startswith("tests/unit/accounting/test_spend.py")
     # Everything is as it was.
     assert run(copy, [])["code"] == 0
 
