@@ -64,7 +64,7 @@ def test_from_an_invitation_to_a_density(
 ) -> None:
     invite = ["invite", "survey.toml", "--people", "people.csv", "--url", "https://x.example.org"]
     assert run([*invite, "-o", "links.csv", "--json"]) == 0
-    assert said(capsys) == {"n": 3, "output": "links.csv", "key": "survey.key"}
+    assert said(capsys) == {"n": 3, "before": 0, "output": "links.csv", "key": "survey.key"}
     with served("survey.toml", "--no-owner") as found:
         first, second, third = links(here / "links.csv", found["page"])
         answers = ["--set", "pay=52000", "--set", "smokes=no", "--json"]
@@ -90,6 +90,30 @@ def test_from_an_invitation_to_a_density(
     assert said(capsys)["groups"] == 2
     assert run(["density", "survey.toml", "counts.json", "--question", "pay", "--json"]) == 0
     assert said(capsys)["n"] == 2
+
+
+def test_a_lost_key_is_not_replaced_in_silence(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    invite = ["invite", "survey.toml", "--people", "people.csv", "--url", "https://x.example.org"]
+    assert run([*invite, "-o", "links.csv"]) == 0
+    assert run([*invite, "-o", "more.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["before"] == 3
+    (here / "survey.key").unlink()
+    assert run([*invite, "-o", "again.csv"]) == 2
+    assert "signing key of the 6 invitations" in capsys.readouterr().err
+    assert not (here / "again.csv").exists()
+    assert not (here / "survey.key").exists()
+
+
+def test_a_survey_that_has_closed_invites_nobody(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    survey.write_text(page_survey().replace("2027-01-31", "2020-01-31"))
+    invite = ["invite", "survey.toml", "--people", "people.csv", "--url", "https://x.example.org"]
+    assert run([*invite, "-o", "links.csv"]) == 2
+    assert "closes in the future" in capsys.readouterr().err
+    assert not (here / "survey.key").exists()
 
 
 def test_anybody(survey: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,7 +171,7 @@ def test_the_demo_starts_and_moves(here: Path) -> None:
         (["serve"], "a survey"),
         (["serve", "survey.toml"], "Invite people first"),
         (["serve", "survey.toml", "--demo"], "either a survey or --demo"),
-        (["serve", "survey.toml", "--anybody", "5", "--host", "0.0.0.0"], "--url https"),
+        (["serve", "survey.toml", "--anybody", "5"], "a survey without groups"),
         (["export", "survey.toml", "-o", "r.parquet"], "a store at"),
         (["export", "survey.toml", "-o", "r.csv"], "ends in .parquet"),
         (["answer", "https://x.org/#AAAA"], "a whole link"),

@@ -50,9 +50,11 @@ def answer(
                 f"sent change anybody's odds about you by a factor of at most "
                 f"{odds(survey.spend.epsilon)} (epsilon {rounded_up(survey.spend.epsilon, 4)}).",
             )
-        for name, question in survey.questions.items():
-            if name not in answers:
-                answers[name] = _ask(name, question)
+        missing = [name for name in survey.questions if name not in answers]
+        for name in missing:
+            answers[name] = _ask(name, survey.questions[name])
+        if missing:
+            _review(answers, survey.questions)
     receipt = client.answer(answers)
     sent = json.loads(client.drawn() or b"{}")
     if as_json:
@@ -66,6 +68,30 @@ def answer(
     if before:
         output.say("It was drawn by an earlier run; nothing was drawn anew.")
     output.say(f"The collector has it. Receipt: {receipt}")
+
+
+def _review(answers: dict[str, Any], questions: Any) -> None:
+    """Show how the answers were read, and ask whether to go on: a report is drawn only once."""
+    rows = [(name, _read_as(answers[name], question)) for name, question in questions.items()]
+    output.say("")
+    output.table("Your answers, on this machine only", ("question", "read as"), rows, words=2)
+    if not typer.confirm("Add noise and send?", default=True):
+        output.say("Nothing was drawn or sent.")
+        raise typer.Exit
+
+
+def _read_as(answer: Any, question: Question) -> str:
+    if answer is None:
+        return f"no answer, counts as {question.missing}"
+    axis = question.axis
+    if isinstance(axis, Categories):
+        return dict(zip(axis.labels, question.wording.labels.get("", axis.labels), strict=True))[
+            answer
+        ]
+    unit = question.wording.get("unit")
+    text = f"{answer:,g}{' ' + unit if unit else ''}"
+    inside = min(max(answer, axis.low), axis.high)
+    return text if inside == answer else f"{text}, counts as {inside:,g}"
 
 
 def _set(given: list[str], questions: Any) -> dict[str, Any]:
@@ -157,6 +183,8 @@ def verify(
             "Everything served here is as it should be. A collector can serve something else to "
             "somebody else: check again from other places."
             if found.holds
+            else "The page is right, but it asks another survey than the file."
+            if all(found.files.values())
             else "Do not answer on this page: it is not the one that this release of confide ships."
         )
     if not found.holds:

@@ -58,6 +58,8 @@ def export(
     if as_json:
         output.machine({"n": table.num_rows, "closed": closed, "output": str(to)})
         return
+    if close:
+        output.say("The survey is closed.")
     output.say(
         f"{counted(table.num_rows, 'report')} in {to}, in random order.",
         f"Next: confide summarize {survey} {to} -o counts.json",

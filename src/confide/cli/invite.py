@@ -13,7 +13,7 @@ from confide.collect import People, Signer, key_file, opened
 from confide.collect import invite as invited_all
 from confide.collect.people import check
 from confide.errors import InvalidInput
-from confide.files.paths import counted, writable
+from confide.files.paths import counted, named, writable
 from confide.survey import Survey
 
 SurveyArgument = Annotated[
@@ -78,21 +78,36 @@ def invite(
     writable(to, (".csv",), [path for path in (survey, people) if path is not None])
     check(invited, asked, url=url, to=to)
     file = key_file(key_of(survey, key))
-    signer = Signer(file.read() or file.make(), asked)
+    signing = file.read()
     opened_store = opened(store_of(survey, store), asked, create=True)
     try:
+        before = sum(opened_store.status().invited.values())
+        if signing is None and before:
+            raise InvalidInput(
+                f"the signing key of the {counted(before, 'invitation')} in the store, at "
+                f"{named(file.path)}",
+                "none",
+                "Put it back. To begin anew, name another --store: links that were sent are void "
+                "then.",
+            )
+        signer = Signer(signing or file.make(), asked)
         made = invited_all(invited, asked, signer, opened_store, url=url, to=to)
     finally:
         opened_store.shut()
     if as_json:
-        output.machine({"n": made, "output": str(to), "key": str(file.path)})
+        output.machine({"n": made, "before": before, "output": str(to), "key": str(file.path)})
         return
+    if before:
+        output.say(
+            f"{counted(before, 'invitation')} were there before, and all of them stay valid: "
+            f"{before + made:,} in all. People who are in both files can answer twice."
+        )
     # An address of a database may have a password in it.
     where = "" if store is None else " --store ..."
     output.say(
         f"{counted(made, 'invitation')} in {to}, which only you can read. Each link admits one "
         "answer.",
-        f"Keep {file.path}: without it no invitation can be checked.",
+        f"Keep {file.path}: without it no link works.",
         f"Next: confide serve {survey}{where}",
     )
     if asked.groups:

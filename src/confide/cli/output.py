@@ -35,6 +35,11 @@ def say(*lines: str) -> None:
         console.print(_text(line))
 
 
+def link(words: str, address: str) -> None:
+    """Print an address that can be clicked and copied: it is never broken into lines."""
+    Console(highlight=False).print(_text(f"{words}{address}"), soft_wrap=True)
+
+
 def _text(words: str) -> Text:
     """Words for the terminal, whoever wrote them."""
     return Text(harmless(words))

@@ -83,8 +83,15 @@ def serve(
             raise InvalidInput(
                 f"a signing key at {named(file.path)}",
                 "none",
-                "Invite people first: confide invite makes it.",
+                "Invite people first: confide invite makes it. If people were invited already, put "
+                "their key back: with another one none of their links is accepted.",
             )
+    elif asked.groups:
+        raise InvalidInput(
+            "a survey without groups for --anybody",
+            f"the groups {', '.join(asked.groups)}",
+            "Groups come with invitations.",
+        )
     collector = Collector(
         asked,
         store_of(survey, store),
@@ -103,9 +110,9 @@ def _ready(found: Addresses, as_json: bool, url: str | None) -> None:
     if as_json:
         output.machine({"page": found.page, "dashboard": found.dashboard})
         return
-    output.say(f"Respondents: {url or found.page}")
+    output.link("Respondents: ", url or found.page)
     if found.dashboard:
-        output.say(f"Your dashboard: {found.dashboard}")
+        output.link("Your dashboard: ", found.dashboard)
     output.say("Stop with Ctrl+C. Everything that was acknowledged is stored.")
 
 
@@ -120,12 +127,10 @@ def _demo(port: int, owner_port: int, as_json: bool) -> None:
                     fields = {"page": found.page, "dashboard": found.dashboard}
                     output.machine({**fields, "invitation": show.link(found.page)})
                 else:
-                    output.say(
-                        f"{len(show.invited):,} made-up people begin to answer.",
-                        f"Watch the estimates sharpen: {found.dashboard}",
-                        f"Answer yourself:             {show.link(found.page)}",
-                        "Stop with Ctrl+C; everything is thrown away then.",
-                    )
+                    output.say(f"{len(show.invited):,} made-up people begin to answer.")
+                    output.link("Watch the estimates sharpen: ", found.dashboard)
+                    output.link("Answer yourself:             ", show.link(found.page))
+                    output.say("Stop with Ctrl+C; everything is thrown away then.")
                 begin(found.page)
 
             show.collector.run(ready=ready, stop=stop)

@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import final
 
@@ -112,6 +113,10 @@ def _columns(columns: Sequence[str], survey: Questionnaire, path: Path) -> None:
 def check(people: People, survey: Questionnaire, *, url: str, to: Path) -> None:
     """Refuse what cannot be carried out, before anything is made."""
     checked_url(url)
+    if survey.closes is not None and survey.closes <= datetime.now(UTC):
+        raise InvalidInput(
+            "a survey that closes in the future", f"one that closed at {survey.closes.isoformat()}"
+        )
     if survey.groups and not people.columns:
         raise InvalidInput(
             f"a table of people with the groups {', '.join(survey.groups)}",

@@ -210,6 +210,7 @@ def _bound(service: Service) -> Iterator[socket.socket]:
             raise InvalidInput(
                 f"a free address for a service at {service.host}, port {service.port}",
                 "one that is taken or not of this machine",
+                "Name another with --port or --owner-port.",
             ) from None
         yield own
 
