@@ -57,6 +57,10 @@ class Database:
         """Start it again; it recovers from its log."""
         self._server.ensure_postgres_running()
 
+    def leave(self) -> None:
+        """Use it no longer."""
+        self._server.cleanup()
+
 
 @contextlib.contextmanager
 def database() -> Iterator[Database]:
@@ -68,7 +72,7 @@ def database() -> Iterator[Database]:
     try:
         yield found
     finally:
-        found._server.cleanup()
+        found.leave()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -92,7 +92,7 @@ def linked_twice(path: Path) -> None:
 
 BAD = {
     "text": (lambda path: path.write_text("some text " * 1000), "not SQLite"),
-    "empty": (lambda path: path.touch(), "not SQLite"),
+    "empty": (lambda path: path.touch(), "an SQLite file of something else"),
     "folder": (lambda path: path.mkdir(), "a link, a folder or a device"),
     "pipe": (os.mkfifo, "a link, a folder or a device"),
     "link": (linked, "a link, a folder or a device"),

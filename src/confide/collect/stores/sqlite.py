@@ -8,7 +8,6 @@ import os
 import secrets
 import sqlite3
 import stat
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,9 +26,6 @@ APPLICATION = int.from_bytes(b"cnfs")
 """In the head of the file; ledgers have another one."""
 VERSION = 1
 """Of the tables."""
-MAGIC, HEAD = b"SQLite format 3\x00", 100
-"""How a file of SQLite begins, and the length of its head, in which these are numbers of ours."""
-VERSION_AT, APPLICATION_AT = slice(60, 64), slice(68, 72)
 SCHEMA = (
     """CREATE TABLE survey (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -99,37 +95,6 @@ REASONS = {
 """By SQLite's codes. Its own messages may quote what was stored."""
 Run = Callable[..., list[Any]]
 """Runs a statement with values for its question marks; returns all rows."""
-
-
-_OPENING = threading.Lock()
-_IN_USE: Counter[tuple[int, int]] = Counter()
-"""Files that this process has open through SQLite.
-
-Nothing else in the process may open one of them: as soon as it closed its own handle, the system
-would drop the locks of SQLite (POSIX locks belong to a process, not to a handle). Another process
-would then take the store for unused and delete its log, with reports that were acknowledged.
-"""
-
-
-@final
-class _Connection(sqlite3.Connection):
-    """A connection that is counted as long as it is open."""
-
-    number: tuple[int, int] | None = None
-
-    def counted(self, number: tuple[int, int] | None) -> None:
-        """Count it for a file."""
-        self.number = number
-        if number is not None:
-            _IN_USE[number] += 1
-
-    def close(self) -> None:
-        """Let go of the file."""
-        super().close()
-        with _OPENING:
-            if self.number is not None:
-                _IN_USE[self.number] -= 1
-                self.number = None
 
 
 @final
@@ -448,16 +413,7 @@ class SqliteStore(Store):
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
-        with _OPENING:
-            connection = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?mode=rw",
-                uri=True,
-                timeout=PATIENCE,
-                isolation_level=None,
-                check_same_thread=False,
-                factory=_Connection,
-            )
-            connection.counted(_number(self._path))
+        connection = self._handle("rw")
         try:
             for pragma in PRAGMAS:
                 connection.execute(pragma).fetchall()
@@ -497,21 +453,28 @@ class SqliteStore(Store):
         self._check_head()
         return True
 
+    def _handle(self, mode: str) -> sqlite3.Connection:
+        """The file, opened by SQLite, as it must always be.
+
+        If anything else in the process opened it, the system would drop SQLite's locks as soon as
+        that handle is closed (POSIX locks belong to a process, not to a handle). Another process
+        would take the store for unused, and delete its log with reports that were acknowledged.
+        """
+        return sqlite3.connect(
+            f"{self._path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+
     def _check_head(self) -> None:
-        """Refuse what is no store of this version, before SQLite writes anything to it."""
-        try:
-            with _OPENING:
-                if _IN_USE[_number(self._path) or (0, 0)] > 0:
-                    return  # it was looked at when it was opened
-                with self._path.open("rb") as file:
-                    head = file.read(HEAD)
-        except OSError:
-            raise InvalidInput(f"a store at {self._name}", "one that cannot be read") from None
-        if len(head) < HEAD or not head.startswith(MAGIC):
-            raise self._damaged()
-        if int.from_bytes(head[APPLICATION_AT]) != APPLICATION:
+        """Refuse what is no store of this version, before anything is written to it."""
+        with self._told(), contextlib.closing(self._handle("ro")) as connection:
+            ((application,),) = connection.execute("PRAGMA application_id").fetchall()
+            ((version,),) = connection.execute("PRAGMA user_version").fetchall()
+        if application != APPLICATION:
             raise InvalidInput(f"a store at {self._name}", "an SQLite file of something else")
-        version = int.from_bytes(head[VERSION_AT])
         if version != VERSION:
             raise InvalidInput(
                 f"a store of version {VERSION} at {self._name}",
