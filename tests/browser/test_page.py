@@ -538,6 +538,42 @@ def test_a_survey_that_was_changed(
     assert service.reports() == changed.reports() == []
 
 
+def test_a_collector_that_drops_invitations_gets_no_second_report(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    visited = visit()
+    link = service.link()
+    answer(visited.page, link, "1000")
+    state(visited.page, "received")
+
+    def opened(route: Route) -> None:
+        fields = route.fetch().json()
+        route.fulfill(json=fields | {"invited": False, "wording": "another"})
+
+    visited.page.route("**/survey.json", opened)
+    visited.page.reload()
+    state(visited.page, "received")
+    assert len(visited.uploads) == 1
+
+
+def test_what_is_no_text_becomes_no_markup(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+
+    def hostile(route: Route) -> None:
+        fields = route.fetch().json()
+        fields["intro"] = {"onclick": "alert(1)", "style": "color: red"}
+        fields["title"] = "<img src=x onerror=alert(1)>"
+        fields["questions"][0] |= {"text": "", "name_en": "Another question"}
+        route.fulfill(json=fields | {"languages": ["en"], "language": "de"})
+
+    visited.page.route("**/survey.json", hostile)
+    visited.page.goto(service.link())
+    expect(visited.page.locator("h1")).to_have_text("<img src=x onerror=alert(1)>")
+    assert visited.page.locator("[onclick], [style], img").count() == 0
+    expect(visited.page.locator("#q1-card h2")).to_have_text("pay")
+    assert visited.said == []
+
+
 def send_to(page: Page, service: Service, pattern: str) -> None:
     """Requests that match go to another collector."""
     path = pattern.removeprefix("**/")
