@@ -302,10 +302,10 @@ class SqliteStore(Store):
             [v for e in ordered for v in (e.receipt, e.tie, e.cell, e.reports)],
         )
         counts = counted([(entry.cell, entry.reports) for entry in entries])
-        run(
-            f"INSERT INTO counts VALUES {_rows(4, len(counts))}"
-            " ON CONFLICT DO UPDATE SET n = n + excluded.n",
-            [value for key, n in sorted(counts.items()) for value in (*key, n)],
+        # One by one: long surveys have more of them than a statement may have question marks.
+        self._open().executemany(
+            "INSERT INTO counts VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
+            [(*key, n) for key, n in sorted(counts.items())],
         )
         cells = Counter(entry.cell for entry in entries)
         self._add(run, [(cell, 0, n) for cell, n in cells.items()])
