@@ -127,8 +127,8 @@ class Wrapped(Store):
     def close(self) -> None:
         self.inner.close()
 
-    def tidy(self) -> None:
-        self.inner.tidy()
+    def tidy(self) -> bool:
+        return self.inner.tidy()
 
     def shut(self) -> None:
         self.inner.shut()
@@ -140,8 +140,8 @@ class Nothing(Wrapped):
     def put(self, entries: Sequence[wire.Entry]) -> list[Outcome]:
         return [Outcome.STORED] * len(entries)
 
-    def tidy(self) -> None:
-        pass
+    def tidy(self) -> bool:
+        return True
 
 
 class Slow(Wrapped):

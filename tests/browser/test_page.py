@@ -32,6 +32,7 @@ BLOCKED = """
 const blocked = { get() { throw new DOMException("Blocked.", "SecurityError"); } };
 Object.defineProperty(window, "localStorage", blocked);
 Object.defineProperty(window, "sessionStorage", blocked);
+Object.defineProperty(window, "indexedDB", blocked);
 LockManager.prototype.request = () => Promise.reject(new DOMException("Blocked."));
 """
 LATER: Any = {"status": 503, "headers": {"retry-after": "60"}, "json": {"reason": "Later."}}
@@ -379,6 +380,24 @@ def test_two_tabs_draw_once(service: Service, visit: Callable[..., Visit]) -> No
     assert visited.said == []
 
 
+def test_a_tab_to_which_storage_comes_late_draws_nothing_new(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    # Tabs are processes: for a moment one reads what was there before another one wrote.
+    visited = visit()
+    link = service.link()
+    late = visited.tab()
+    late.add_init_script("Storage.prototype.getItem = () => null;")
+    to_review(late, link, "299000")
+    answer(visited.page, link, "1000")
+    state(visited.page, "received")
+    late.bring_to_front()
+    late.click("button.main")
+    state(late, "received")
+    assert len(visited.uploads) == 2
+    assert len(set(visited.uploads)) == 1
+
+
 def test_a_tab_sees_what_another_one_has_sent(
     service: Service, visit: Callable[..., Visit]
 ) -> None:
@@ -519,6 +538,42 @@ def test_a_survey_that_was_changed(
     assert service.reports() == changed.reports() == []
 
 
+def test_a_collector_that_drops_invitations_gets_no_second_report(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    visited = visit()
+    link = service.link()
+    answer(visited.page, link, "1000")
+    state(visited.page, "received")
+
+    def opened(route: Route) -> None:
+        fields = route.fetch().json()
+        route.fulfill(json=fields | {"invited": False, "wording": "another"})
+
+    visited.page.route("**/survey.json", opened)
+    visited.page.reload()
+    state(visited.page, "received")
+    assert len(visited.uploads) == 1
+
+
+def test_what_is_no_text_becomes_no_markup(service: Service, visit: Callable[..., Visit]) -> None:
+    visited = visit()
+
+    def hostile(route: Route) -> None:
+        fields = route.fetch().json()
+        fields["intro"] = {"onclick": "alert(1)", "style": "color: red"}
+        fields["title"] = "<img src=x onerror=alert(1)>"
+        fields["questions"][0] |= {"text": "", "name_en": "Another question"}
+        route.fulfill(json=fields | {"languages": ["en"], "language": "de"})
+
+    visited.page.route("**/survey.json", hostile)
+    visited.page.goto(service.link())
+    expect(visited.page.locator("h1")).to_have_text("<img src=x onerror=alert(1)>")
+    assert visited.page.locator("[onclick], [style], img").count() == 0
+    expect(visited.page.locator("#q1-card h2")).to_have_text("pay")
+    assert visited.said == []
+
+
 def send_to(page: Page, service: Service, pattern: str) -> None:
     """Requests that match go to another collector."""
     path = pattern.removeprefix("**/")
@@ -645,12 +700,19 @@ def test_the_answer_is_nowhere(service: Service, visit: Callable[..., Visit]) ->
     stored = page.evaluate(
         """async () => JSON.stringify([
             Object.entries(localStorage), Object.entries(sessionStorage), document.cookie,
+            await new Promise((found) => {
+                indexedDB.open("confide").onsuccess = ({ target: { result } }) => {
+                    const uploads = result.transaction("uploads").objectStore("uploads");
+                    uploads.getAll().onsuccess = (event) => found(event.target.result);
+                };
+            }),
             await indexedDB.databases(), await caches.keys(), location.href, history.state,
             (await navigator.serviceWorker.getRegistrations()).length,
             document.documentElement.outerHTML, Array.from(document.images, (i) => i.src),
         ])"""
     )
-    assert page.evaluate("indexedDB.databases()") == []
+    assert page.evaluate("indexedDB.databases()") == [{"name": "confide", "version": 1}]
+    assert set(visited.uploads) <= set(json.loads(stored)[3])
     assert page.evaluate("caches.keys()") == []
     assert visited.context.cookies() == []
     wire = [

@@ -164,11 +164,14 @@ async function open() {
   const offered = words.choices(survey.languages);
   const choice = words.preferred(offered);
   if (choice.language !== words.language) await words.speak(choice);
-  const token = survey.invited ? location.hash.slice(1) : null;
+  const hash = location.hash.slice(1);
+  const token = survey.invited ? hash : null;
   const groups = token === null ? [] : groupsIn(token);
+  // A collector that asks for no invitation any more gets no second report for this one.
+  const kept = await Kept.of(survey, token ?? (groupsIn(hash) && hash));
   /** @type {Scene} */
   const scene = { survey, questions: [], groups: groups ?? [], lasting: true };
-  const page = new Page(scene, await Kept.of(survey, token), token, offered);
+  const page = new Page(scene, kept, token, offered);
   if (token === "") page.stopped = ["uninvited"];
   else if (!groups || (token && groups.length !== survey.groups.length)) page.stopped = ["torn"];
   else

@@ -31,7 +31,7 @@ export class Question {
   /** What is asked; a question without a text is asked by its name. */
   get asked() {
     const found = this.text("text");
-    return found.text ? found : this.text("name");
+    return found.text ? found : { text: this.fields.name, language: this.own };
   }
 
   /** What stands for a category. @param {string} category */

@@ -3,6 +3,8 @@
 
 /** Seconds between attempts, at first and at most; of an attempt; that a server may ask for. */
 const [FIRST, LONGEST, PATIENCE, MOST_ASKED] = [0.5, 30, 20, 600];
+/** Seconds to wait for a database that does not open. */
+const OPENING = 5;
 
 /** Answers that end the sending; any other one is followed by another attempt.
  * @type {Record<number, State>} */
@@ -31,19 +33,43 @@ export function groupsIn(token) {
 }
 
 /** Run work while no other tab does. Browsers that block storage block locks as well.
- * @type {(name: string, work: () => void) => Promise<void>} */
+ * @type {(name: string, work: () => Promise<void>) => Promise<void>} */
 async function alone(name, work) {
   let begun = false;
   const begin = () => {
     begun = true;
-    work();
+    return work();
   };
   try {
     await navigator.locks.request(name, begin);
   } catch (error) {
     if (begun) throw error;
-    begin();
+    await begin();
   }
+}
+
+/** The upload that the first tab has drawn under a name, this one or another. Tabs may be processes
+ * of their own, and what one writes to localStorage comes to the others late, lock or not;
+ * transactions of IndexedDB follow one another. Where it is blocked, this tab decides alone.
+ * @type {(name: string, draw: () => string) => Promise<string>} */
+function first(name, draw) {
+  let body = "";
+  const own = () => (body ||= draw());
+  const decided = new Promise((resolve, reject) => {
+    setTimeout(reject, 1000 * OPENING);
+    const opening = indexedDB.open("confide");
+    opening.onupgradeneeded = () => opening.result.createObjectStore("uploads");
+    opening.onerror = reject;
+    opening.onsuccess = () => {
+      const work = opening.result.transaction("uploads", "readwrite");
+      const uploads = work.objectStore("uploads");
+      const found = uploads.get(name);
+      found.onsuccess = () => uploads.put(found.result ?? own(), name);
+      work.oncomplete = () => resolve(found.result ?? body);
+      work.onabort = reject;
+    };
+  });
+  return decided.catch(own);
 }
 
 /** The upload to one survey with one invitation, on this device. It has neither an answer nor
@@ -94,8 +120,8 @@ export class Kept {
 
   /** Draw an upload, unless one is kept; keep it before it is sent. @param {() => string} draw */
   once(draw) {
-    return alone(this.key, () => {
-      if (!this.read()) this.write({ body: draw(), received: false });
+    return alone(this.key, async () => {
+      if (!this.read()) this.write({ body: await first(this.key, draw), received: false });
     });
   }
 }

@@ -22,10 +22,11 @@ function h(kind, ...parts) {
 /** A paragraph of the page. @type {(key: string, values?: Keys, kind?: string) => Node} */
 const p = (key, values, kind = "p") => h(kind, say(key, values));
 
-/** A text of the survey, which may be in another language than the page.
+/** A text of the survey, which may be in another language than the page. Whatever else came in its
+ * place becomes text: an object would become attributes.
  * @type {(kind: string, text: Text, keys?: Keys) => HTMLElement} */
 const spoken = (kind, { text, language: its }, keys) =>
-  h(kind, keys, { lang: its !== language && its }, text);
+  h(kind, keys, { lang: its !== language && its }, text && String(text));
 
 /** The heading of a view gets the focus. @type {(text: string) => HTMLElement} */
 const heading = (text) => h("h1", { tabindex: -1 }, text);

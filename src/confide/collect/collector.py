@@ -157,12 +157,15 @@ class _Watch:
         return self._closes is not None and datetime.now(UTC) >= self._closes
 
     def _run(self) -> None:
-        while not self._closed.is_set():
+        while True:
             with contextlib.suppress(Unavailable):
-                if self._due():
-                    self._store.close()
                 if self._store.status().closed:
                     self._closed.set()
+                if self.closed():
+                    # Whoever has ended it may have failed to wipe it, since somebody was reading.
+                    self._store.close()
+                    self._closed.set()
+                    return
             if self._end.wait(LOOK):
                 return
 

@@ -96,8 +96,7 @@ class Writer:
             try:
                 wish = self._inbox.get(timeout=None if tidy else REST)
             except queue.Empty:
-                self._tidy()
-                tidy = True
+                tidy = self._tidy()
                 continue
             batch: list[_Wish] = []
             while wish is not None:
@@ -115,13 +114,15 @@ class Writer:
                 self._tidy()
                 return
 
-    def _tidy(self) -> None:
+    def _tidy(self) -> bool:
+        """Whether the store is tidy, or there is no use in trying before the next upload."""
         try:
-            self.store.tidy()
+            return self.store.tidy()
         except Unavailable:
             pass  # the next upload is told
         except Exception as error:
             LOG.error("Tidying the store failed: %s.", type(error).__name__)
+        return True
 
     def _complain(self, trouble: str) -> None:
         """Log what is wrong when it begins, and when it ends, but not for every batch."""

@@ -1,6 +1,9 @@
 """Everything that runs while a survey is answered, as a whole."""
 
+import base64
+import hashlib
 import json
+import sqlite3
 import time
 import urllib.request
 from datetime import UTC, datetime, timedelta
@@ -13,7 +16,8 @@ from confide.collect import demo, wire
 from confide.collect.client import Client
 from confide.collect.collector import Collector
 from confide.collect.invitations import link
-from confide.collect.stores import opened
+from confide.collect.stores import opened, sqlite
+from confide.collect.stores.store import Unavailable
 from confide.collect.verification import verify
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
@@ -142,3 +146,37 @@ def test_the_demo_answers_over_http(tmp_path: Path) -> None:
 def test_made_up_people_are_the_same_each_time() -> None:
     assert demo.people(20) == demo.people(20)
     assert {person.groups[0] for person in demo.people(200)} == set(demo.REGIONS)
+
+
+def test_an_end_that_a_reader_held_up_is_wiped_when_it_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "PATIENCE", 0.3)
+    path = tmp_path / "s"
+    (token,) = invited(SURVEY, path, tmp_path, 1)
+    with running(SURVEY, path) as found:
+        receipt = Client(link(found.page, token), folder=tmp_path / "a").answer({"pay": 1})
+        kept = hashlib.sha256(
+            b"confide receipt" + base64.urlsafe_b64decode(receipt + "==")
+        ).digest()
+        until = time.monotonic() + 10
+        while Path(f"{path}-wal").stat().st_size and time.monotonic() < until:
+            time.sleep(0.05)  # the writer has tidied, and rests
+        reader = sqlite3.connect(path, isolation_level=None)
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT receipt FROM reports").fetchall() == [(kept,)]
+        store = opened(path, SURVEY, create=False)
+        with pytest.raises(Unavailable, match="close whatever reads it"):
+            store.close()
+        assert store.status().closed
+        store.shut()
+        reader.execute("COMMIT")
+        reader.close()
+
+        def traces() -> bool:
+            return any(kept in each.read_bytes() for each in tmp_path.glob("s*"))
+
+        until = time.monotonic() + 10
+        while traces() and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not traces()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import secrets
 import sqlite3
 import stat
 import subprocess
@@ -15,8 +17,10 @@ from evidence.collector.people import People
 from confide.collect.stores import opened, sqlite
 from confide.collect.stores.store import Outcome, Unavailable
 from confide.collect.wire import Entry
+from confide.collect.writer import BATCH
 from confide.errors import InvalidInput, Mismatch
 from confide.ledger import Ledger
+from confide.questions import Questionnaire
 
 PEOPLE = People()
 
@@ -279,3 +283,19 @@ def test_another_survey_is_refused_without_touching_the_file(tmp_path: Path) -> 
     with pytest.raises(Mismatch):
         opened(path, other.survey, create=True)
     assert path.read_bytes() == before
+
+
+def test_a_full_batch_of_a_long_survey(tmp_path: Path) -> None:
+    questions = {f"q{at}": {"low": 0, "high": 9, "epsilon": 0.1} for at in range(40)}
+    survey = Questionnaire.from_dict({"questions": questions})
+    store = opened(tmp_path / "a.db", survey, create=True, cap=BATCH)
+    assert isinstance(store, sqlite.SqliteStore)
+    # What SQLite has unless whoever built it said otherwise.
+    store._open().setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)
+    entries = [
+        Entry(None, key, key, "", json.dumps(dict.fromkeys(questions, at)))
+        for at, key in enumerate(secrets.token_bytes(32) for _ in range(BATCH))
+    ]
+    assert store.put(entries) == [Outcome.STORED] * BATCH
+    assert store.tallies()[""]["q39"] == dict.fromkeys(range(BATCH), 1)
+    store.shut()

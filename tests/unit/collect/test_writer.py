@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -34,9 +36,10 @@ class Watched(Wrapped):
         self.before()
         return super().put(entries)
 
-    def tidy(self) -> None:
-        super().tidy()
+    def tidy(self) -> bool:
+        done = super().tidy()
         self.tidied.set()
+        return done
 
 
 @pytest.fixture
@@ -197,4 +200,28 @@ def test_a_store_is_tidied_when_nothing_comes(
     assert not store.tidied.wait(0.05)  # nothing was stored
     asyncio.run(every(own, uploads(store, 1)))
     assert store.tidied.wait(10)
+    own.stop()
+
+
+def test_a_store_that_somebody_read_is_tidied_afterwards(
+    store: Watched, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "REST", 0.05)
+    entries = uploads(store, 2)
+    own = writer.Writer(store)
+    asyncio.run(own.put(entries[0]))
+    reader = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM reports").fetchall()
+    asyncio.run(own.put(entries[1]))
+    store.tidied.clear()
+    assert store.tidied.wait(10)
+    log = tmp_path / "a.db-wal"
+    assert log.stat().st_size > 0
+    reader.execute("COMMIT")
+    until = time.monotonic() + 10
+    while log.stat().st_size and time.monotonic() < until:
+        time.sleep(0.01)
+    assert log.stat().st_size == 0
+    reader.close()
     own.stop()

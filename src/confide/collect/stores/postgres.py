@@ -229,10 +229,9 @@ class PostgresStore(Store):
                 for cell, reports in cursor:
                     yield cell, json.loads(reports)
 
-    def tidy(self) -> None:
+    def tidy(self) -> bool:
         """Mix what came last, if that is enough to hide one among the others."""
-        if self._fresh:
-            self._mix(IDLE)
+        return not self._fresh or self._mix(IDLE)
 
     def shut(self) -> None:
         """Let go of the connection."""
@@ -300,12 +299,15 @@ class PostgresStore(Store):
             ],
         )
 
-    def _mix(self, least: int) -> None:
+    def _mix(self, least: int) -> bool:
         """Move what came last, unless it is less than this or somebody reads just now."""
+        done = False
         with contextlib.suppress(Unavailable):
             self._run(lambda: self._mixed(least))
-        # Whatever came of it: if others read for long, they are not waited for at every batch.
-        self._fresh = 0
+            done = True
+        # If others read for long, they are not waited for at every batch; one is left to tidy.
+        self._fresh = 0 if done else 1
+        return done
 
     def _mixed(self, least: int) -> None:
         with self._writing() as run:

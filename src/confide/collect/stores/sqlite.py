@@ -258,14 +258,15 @@ class SqliteStore(Store):
             path.unlink(missing_ok=True)
             raise
 
-    def tidy(self) -> None:
+    def tidy(self) -> bool:
         """Empty the write-ahead log, unless somebody reads it just now."""
         with self._told():
             run = self._open().execute
             # Uploads must not wait for those who read.
             run("PRAGMA busy_timeout = 0")
-            run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            ((busy, *_),) = run("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             run(f"PRAGMA busy_timeout = {1000 * PATIENCE:.0f}")
+        return not busy
 
     def shut(self) -> None:
         """Let go of the file."""

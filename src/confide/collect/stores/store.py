@@ -109,8 +109,11 @@ class Store(ABC):
         """Cell and reports of every person, in an order that says nothing."""
 
     @abstractmethod
-    def tidy(self) -> None:
-        """Wipe what the last uploads left beside the tables. A writer calls it when it has time."""
+    def tidy(self) -> bool:
+        """Wipe what the last uploads left beside the tables. A writer calls it when it has time.
+
+        Returns whether that was possible; where somebody reads just now, it is tried again later.
+        """
 
     @abstractmethod
     def shut(self) -> None:
