@@ -175,6 +175,7 @@ def verify(
     else:
         rows = [(path, "the same" if same else "DIFFERS") for path, same in found.files.items()]
         rows += [
+            ("headers of the page", "the same" if found.headers else "DIFFER"),
             ("mechanisms of the survey", "the same" if found.mechanisms else "DIFFER"),
             ("wording of the survey", "the same" if found.wording else "DIFFERS"),
         ]

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.message import Message
 from functools import cached_property
 from pathlib import Path
 from typing import Any, final
@@ -196,9 +197,15 @@ _OPENER = urllib.request.build_opener(_Stay)
 
 def fetch(url: str) -> bytes:
     """A file of a collector."""
+    return fetched(url)[0]
+
+
+def fetched(url: str, headers: Mapping[str, str] | None = None) -> tuple[bytes, Message]:
+    """A file of a collector, and the headers that came with it."""
+    request = urllib.request.Request(url, headers=dict(headers or {}))
     try:
-        with _OPENER.open(url, timeout=TIMEOUT) as response:
-            data: bytes = response.read(LONGEST + 1)
+        with _OPENER.open(request, timeout=TIMEOUT) as response:
+            data, told = response.read(LONGEST + 1), response.headers
     except urllib.error.HTTPError as error:
         raise InvalidInput(f"a confide collector at {url!r}", f"status {error.code}") from None
     except (OSError, http.client.HTTPException) as error:
@@ -206,7 +213,7 @@ def fetch(url: str) -> bytes:
         raise InvalidInput(f"an answer from {url!r}", f"none ({reason})") from None
     if len(data) > LONGEST:
         raise InvalidInput(f"at most {LONGEST:,} bytes from {url!r}", "more")
-    return data
+    return data, told
 
 
 def _post(url: str, data: bytes) -> tuple[int | None, str, float]:

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from confide.collect import static
 from confide.collect.invitations import uncell
 from confide.collect.live import Live
-from confide.collect.respondents import Guarded, answer, headers, served
+from confide.collect.respondents import Guarded, answer, served
 from confide.collect.stores.store import Status, Unavailable
 from confide.collect.wire import Refused
 from confide.errors import InvalidInput
@@ -103,7 +103,7 @@ def app(live: Live, *, secret: str, hosts: Collection[str]) -> ASGIApp:
     handlers: Any = {HTTPException: _refused, Unavailable: _unavailable, Exception: _failed}
     inner = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     inline = static.import_map_hash(files["/"].data)
-    return Guarded(Hosts(inner, frozenset(hosts)), headers(inline))
+    return Guarded(Hosts(inner, frozenset(hosts)), static.headers(inline))
 
 
 @final

@@ -101,32 +101,7 @@ def app(desk: Desk, files: Mapping[str, static.File] | None = None) -> ASGIApp:
         *(Route(path, served(file), methods=["GET"]) for path, file in files.items()),
     ]
     inline = static.import_map_hash(files["/"].data) if "/" in files else None
-    return Guarded(Starlette(routes=routes), headers(inline))
-
-
-def headers(inline: str | None) -> dict[str, str]:
-    """Headers of every answer: nothing from elsewhere, nothing kept, nothing told to others."""
-    scripts = "'self'" + (f" '{inline}'" if inline else "")
-    policy = {
-        "default-src": "'none'",
-        "script-src": scripts,
-        "style-src": "'self'",
-        "img-src": "'self' blob: data:",
-        "connect-src": "'self'",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-        "frame-ancestors": "'none'",
-        "require-trusted-types-for": "'script'",
-    }
-    return {
-        "content-security-policy": "; ".join(f"{key} {value}" for key, value in policy.items()),
-        "cache-control": "no-store",
-        "referrer-policy": "no-referrer",
-        "x-content-type-options": "nosniff",
-        "cross-origin-opener-policy": "same-origin",
-        "cross-origin-resource-policy": "same-origin",
-        "permissions-policy": "camera=(), geolocation=(), microphone=()",
-    }
+    return Guarded(Starlette(routes=routes), static.headers(inline))
 
 
 @final

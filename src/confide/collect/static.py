@@ -71,3 +71,28 @@ def import_map_hash(html: bytes) -> str | None:
     if inline is None:
         return None
     return "sha256-" + base64.b64encode(hashlib.sha256(inline[1]).digest()).decode()
+
+
+def headers(inline: str | None) -> dict[str, str]:
+    """Headers of every answer: nothing from elsewhere, nothing kept, nothing told to others."""
+    scripts = "'self'" + (f" '{inline}'" if inline else "")
+    policy = {
+        "default-src": "'none'",
+        "script-src": scripts,
+        "style-src": "'self'",
+        "img-src": "'self' blob: data:",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+        "require-trusted-types-for": "'script'",
+    }
+    return {
+        "content-security-policy": "; ".join(f"{key} {value}" for key, value in policy.items()),
+        "cache-control": "no-store",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    }

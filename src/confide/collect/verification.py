@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from email.message import Message
 from typing import Any, final
 
 from confide.collect import static, wire
-from confide.collect.client import fetch
+from confide.collect.client import fetched
 from confide.collect.invitations import checked_url
-from confide.errors import InvalidInput
+from confide.errors import ConfideError, InvalidInput
 from confide.files.paths import load_json
 from confide.questions import Questionnaire
+
+LIKE_A_BROWSER = {
+    "user-agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+    "accept": "text/html,application/xhtml+xml,*/*;q=0.8",
+    "accept-language": "en-US,en;q=0.5",
+}
+"""What is sent, so that our name is not enough for a collector to serve us something else."""
+POLICY = "content-security-policy"
+STEERING = ("clear-site-data", "link", "refresh", "set-cookie")
+"""Headers by which the very same files do something else: go to another page, take styles that send
+off what is chosen, forget what was drawn, or tell who comes back."""
 
 
 @final
@@ -22,24 +36,28 @@ class Verification:
     ----------
     files
         Each served file, with whether it is byte for byte that of the package.
+    headers
+        Whether they all come with the package's policy, and with nothing that steers a browser.
     mechanisms, wording
-        Whether the served survey has the mechanisms, and the wording, of the file.
+        Whether the served survey has the mechanisms of the file; and its wording, and nothing else.
     """
 
     files: dict[str, bool]
+    headers: bool
     mechanisms: bool
     wording: bool
 
     @property
     def holds(self) -> bool:
         """Whether everything is as it should be."""
-        return all(self.files.values()) and self.mechanisms and self.wording
+        return all(self.files.values()) and self.headers and self.mechanisms and self.wording
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "holds": self.holds,
             "files": self.files,
+            "headers": self.headers,
             "mechanisms": self.mechanisms,
             "wording": self.wording,
         }
@@ -52,17 +70,36 @@ def verify(url: str, survey: Questionnaire) -> Verification:
     places and at times that the collector cannot tell from a respondent's.
     """
     url = checked_url(url)
-    files = {}
-    for path, file in static.page("page", "device").items():
+    shipped = static.page("page", "device")
+    policy = static.headers(static.import_map_hash(shipped["/"].data))[POLICY]
+    files, headers = {}, True
+    for path, file in shipped.items():
         try:
-            files[path] = fetch(url + path.removeprefix("/")) == file.data
+            data, told = fetched(url + path.removeprefix("/"), LIKE_A_BROWSER)
         except InvalidInput:
             if path == "/":
                 raise
             files[path] = False
+            continue
+        files[path] = data == file.data
+        strict = policy in told.get_all(POLICY, []) and told.get("content-type") == file.kind
+        headers = headers and strict and _steers_nothing(told)
     try:
-        served = wire.survey_of(load_json(fetch(url + "survey.json"), "the served survey"))
-        same = served.fingerprint == survey.fingerprint, served.worded == survey.worded
-    except InvalidInput:
-        same = False, False
-    return Verification(files, *same)
+        data, told = fetched(url + "survey.json", LIKE_A_BROWSER)
+        headers = headers and _steers_nothing(told)
+        given = load_json(data, "the served survey")
+        mechanisms = wire.survey_of(given).fingerprint == survey.fingerprint
+        return Verification(files, headers, mechanisms, mechanisms and _same(given, survey))
+    except ConfideError:
+        return Verification(files, headers, mechanisms=False, wording=False)
+
+
+def _steers_nothing(told: Message) -> bool:
+    return not any(name in told for name in STEERING)
+
+
+def _same(given: Mapping[str, Any], survey: Questionnaire) -> bool:
+    """Whether a device is told all of a survey and nothing else, which a page might show."""
+    rest = {key: value for key, value in given.items() if key != "closed"}
+    expected = wire.described(survey, invited=given.get("invited") is True)
+    return type(given.get("closed")) is bool and rest == json.loads(json.dumps(expected))

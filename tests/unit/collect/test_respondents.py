@@ -135,7 +135,7 @@ def test_codes(service: Service) -> None:
 
 
 def test_every_answer_has_the_same_strict_headers(service: Service) -> None:
-    expected = respondents.headers(static.import_map_hash(PAGE))
+    expected = static.headers(static.import_map_hash(PAGE))
     assert "default-src 'none'" in expected["content-security-policy"]
     for method, path in (
         ("GET", "/"),
