@@ -1,11 +1,5 @@
-/**
- * Reading numbers that people type, strictly: what could be read in two ways is refused.
- *
- * @typedef {"empty" | "characters" | "separators" | "digits"} Reason
- *   empty: nothing was typed; characters: other characters than digits, a sign and separators (this
- *   takes 1e5, 0x10 and Infinity); separators: separators where this language has none, or groups
- *   that are not of three digits; digits: more than 15 digits that count, which would be rounded
- * @typedef {{ value: number } | { reason: Reason }} Parsed
+/** Reading numbers that people type, strictly: what could be read in two ways is refused.
+ * @import { Parsed } from "./types.d.ts"
  */
 
 /** More digits than these do not fit into a JavaScript number. */
@@ -14,11 +8,8 @@ const MOST_CHARACTERS = 40;
 const SPACES = " \u00a0\u2009\u202f";
 const APOSTROPHES = "'\u2019";
 
-/**
- * The decimal separator of a language and the characters that may stand between thousands: its
- * own, with all of its kind, and spaces.
- * @type {(language: string) => { decimal: string, groups: string[] }}
- */
+/** The decimal separator of a language, and what may stand between thousands: its own and spaces.
+ * @type {(language: string) => { decimal: string, groups: string[] }} */
 export function separators(language) {
   const format = new Intl.NumberFormat(language, { numberingSystem: "latn", useGrouping: true });
   const parts = format.formatToParts(1234567.8);
@@ -28,13 +19,8 @@ export function separators(language) {
   return { decimal: of("decimal"), groups: [...new Set([...kin, ...SPACES])] };
 }
 
-/**
- * The number that a text says in a language ("en", "de", "de-CH", ...).
- *
- * An optional sign, digits, and a decimal part; thousands may be separated, in groups of three and
- * by one and the same character. "1.234" is 1.234 in English and 1234 in German.
- * @type {(text: string, language: string) => Parsed}
- */
+/** The number that a text says in a language: "1.234" is 1.234 in English and 1234 in German.
+ * @type {(text: string, language: string) => Parsed} */
 export function parseNumber(text, language) {
   const typed = text.trim();
   if (!typed) return { reason: "empty" };

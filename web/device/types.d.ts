@@ -25,3 +25,13 @@ export type Mechanism = Kind & {
   spec: Spec;
   draw(index: number, entropy?: Entropy): number;
 };
+
+/** Why a text is no number. empty: nothing was typed; characters: other characters than digits, a
+ * sign and separators (this takes 1e5, 0x10 and Infinity); separators: separators where this
+ * language has none, or groups that are not of three digits; digits: more than 15 digits that
+ * count, which would be rounded. */
+export type Reason = "empty" | "characters" | "separators" | "digits";
+
+/** What was read: an optional sign, digits and a decimal part. Thousands may be separated, in
+ * groups of three and by one and the same character. */
+export type Parsed = { value: number } | { reason: Reason };
