@@ -80,7 +80,8 @@ def broken(mutant: str) -> Iterator[None]:
             path = self.folder / f"{number:08d}-{nonce.hex()}.half"
             write(self, number, batch)
             self.finished()[number].rename(path)
-            time.sleep(0.1)
+            # So long that most signals fall here.
+            time.sleep(0.3)
             path.rename(path.with_suffix(".batch"))
 
     with contextlib.ExitStack() as stack:

@@ -13,7 +13,7 @@ from evidence.privatize_kills.study import MUTANTS, ROWS, SPANS, SUFFIXES, trial
 @pytest.fixture(autouse=True)
 def small() -> Iterator[None]:
     """Fewer people than in the study, who are drawn in less time."""
-    rows, spans = {"small": 24_000, "large": 60_000}, {"small": 0.5, "large": 0.8}
+    rows, spans = {"small": 36_000, "large": 60_000}, {"small": 0.5, "large": 0.8}
     with mock.patch.dict(ROWS, rows), mock.patch.dict(SPANS, spans):
         yield
 
@@ -29,5 +29,6 @@ def test_nothing_is_left_that_the_next_run_does_not_take(kind: str) -> None:
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_mutants_are_caught(mutant: str) -> None:
     # Whether a signal hits the weak spot is a matter of luck: a mutant gets many trials.
-    trials = (trial(MUTANTS[mutant], SUFFIXES[seed % 2], mutant, 4, seed) for seed in range(20))
+    SPANS["small"] = 1.0
+    trials = (trial(MUTANTS[mutant], SUFFIXES[seed % 2], mutant, 2, seed) for seed in range(40))
     assert any(map(violations, trials))

@@ -1,4 +1,4 @@
-"""The verb of those who must trust a survey: audit."""
+"""`confide audit`: whether every question of a survey keeps the epsilon that it claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb that compares two groups."""
+"""`confide compare`: the difference between two groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb of those who have not collected yet: design gamma."""
+"""`confide design`: the noise to collect with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs of those who keep a budget: ledger show and ledger get."""
+"""`confide ledger`: what was released about a data set, and what is left to spend."""
 
 from __future__ import annotations
 

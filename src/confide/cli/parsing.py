@@ -113,7 +113,8 @@ def check_repeats(params: Sequence[Any], args: Sequence[str]) -> dict[str, list[
         if each.param_type_name != "option" or each.multiple:
             continue
         if each.is_flag and len(names) > 1:
-            raise InvalidInput(f"one of {' and '.join(sorted(names))}", "both")
+            ways = [way for way in (*each.opts, *each.secondary_opts) if way in names]
+            raise InvalidInput(f"one of {' and '.join(ways)}", "both")
         if not each.is_flag and names.total() > 1:
             longest = max(each.opts, key=len)
             raise InvalidInput(f"{longest} once", f"it {names.total()} times")

@@ -1,4 +1,4 @@
-"""The verb of those who hold values: privatize."""
+"""`confide privatize`: values of a file turned into private reports."""
 
 from __future__ import annotations
 

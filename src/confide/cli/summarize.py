@@ -1,4 +1,4 @@
-"""Verbs of those who collect: summarize, merge."""
+"""`confide summarize` and `confide merge`: reports counted, and counts added up."""
 
 from __future__ import annotations
 
