@@ -26,9 +26,6 @@ APPLICATION = int.from_bytes(b"cnfs")
 """In the head of the file; ledgers have another one."""
 VERSION = 1
 """Of the tables."""
-MAGIC, HEAD = b"SQLite format 3\x00", 100
-"""How a file of SQLite begins, and the length of its head, in which these are numbers of ours."""
-VERSION_AT, APPLICATION_AT = slice(60, 64), slice(68, 72)
 SCHEMA = (
     """CREATE TABLE survey (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -450,21 +447,29 @@ class SqliteStore(Store):
                 "one that others can use",
                 "Take it back with chmod 600.",
             )
-        self._check_head()
+        self._check_head(found.st_size)
         return True
 
-    def _check_head(self) -> None:
+    def _check_head(self, size: int) -> None:
         """Refuse what is no store of this version, before SQLite writes anything to it."""
+        # By SQLite: a file that we open and close ourselves takes the locks of every connection of
+        # this process with it, and then others delete the log that these write to.
+        uri = f"{self._path.absolute().as_uri()}?mode=ro&immutable=1"
         try:
-            with self._path.open("rb") as file:
-                head = file.read(HEAD)
-        except OSError:
-            raise InvalidInput(f"a store at {self._name}", "one that cannot be read") from None
-        if len(head) < HEAD or not head.startswith(MAGIC):
+            with contextlib.closing(sqlite3.connect(uri, uri=True)) as connection:
+                ((application,),) = connection.execute("PRAGMA application_id").fetchall()
+                ((version,),) = connection.execute("PRAGMA user_version").fetchall()
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code == sqlite3.SQLITE_CORRUPT:
+                return  # without its log a file may look so; with it, we shall see
+            if code == sqlite3.SQLITE_CANTOPEN:
+                raise InvalidInput(f"a store at {self._name}", "one that cannot be read") from None
+            raise self._damaged() from None
+        if not size:
             raise self._damaged()
-        if int.from_bytes(head[APPLICATION_AT]) != APPLICATION:
+        if application != APPLICATION:
             raise InvalidInput(f"a store at {self._name}", "an SQLite file of something else")
-        version = int.from_bytes(head[VERSION_AT])
         if version != VERSION:
             raise InvalidInput(
                 f"a store of version {VERSION} at {self._name}",
