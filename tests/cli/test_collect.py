@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+from confide.cli.answer import _ask
 from confide.cli.app import run
+from confide.questions import Question
 
 ROOT = Path(__file__).parents[2]
 
@@ -218,3 +220,25 @@ def test_answers_set_twice_or_misspelt(
             assert "1,000" not in err
             assert "Expected" in err
     assert not (here / "state").exists()
+
+
+def test_a_question_does_not_steer_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = "no\x1b[2Jyes"
+    question = Question.from_dict(
+        {"categories": [hostile, "b"], "epsilon": 1.0, "missing": hostile, "text": hostile}
+    )
+    prompts: list[str] = []
+    typed = iter(["\u00b2", "9" * 5000, "2"])
+
+    def prompt(text: str, **_: Any) -> str:
+        prompts.append(text)
+        return next(typed)
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.prompt", prompt)
+    # A digit that is no number, and one too long for Python, are no answers.
+    assert _ask("q", question) == "b"
+    assert len(prompts) == 3
+    assert "\x1b" not in prompts[0] + capsys.readouterr().out

@@ -1,5 +1,5 @@
-/** The page on which somebody answers: questions, a look at the answers, one upload. Answers are
- * in this tab's memory until the report is drawn.
+/** The page on which somebody answers: questions, a review, one upload. Answers are in this
+ * tab's memory until the report is drawn.
  * @import { Child, Choice, Scene, State } from "./types.d.ts"
  */
 

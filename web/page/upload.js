@@ -76,7 +76,7 @@ function first(name, draw) {
 export class Kept {
   /** @type {Upload | null} */
   memory = null;
-  /** Whether it outlives this tab. */
+  /** It outlives this tab. */
   lasting = true;
 
   /** @param {string} key */

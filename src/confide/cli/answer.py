@@ -96,7 +96,11 @@ def _read_as(answer: Any, question: Question) -> str:
 
 def _set(given: list[str], questions: Any) -> dict[str, Any]:
     if given:
-        print("Warning: a shell may keep answers that are typed after --set.", file=sys.stderr)
+        print(
+            "Warning: a shell may keep answers that are typed after --set, and other programs on "
+            "this machine can see them meanwhile.",
+            file=sys.stderr,
+        )
     answers: dict[str, Any] = {}
     for each in given:
         name, sign, value = each.partition("=")
@@ -129,12 +133,12 @@ def _ask(name: str, question: Question) -> Any:
     if help_text := question.wording.get("help"):
         output.say(harmless(help_text))
     if question.missing is not None:
-        hint += f"; empty counts as {question.missing}"
+        hint += f"; empty counts as {harmless(str(question.missing))}"
     while True:
         typed = typer.prompt(f"[{hint}]", default="", show_default=False).strip()
         if not typed and question.missing is not None:
             return None
-        if isinstance(axis, Categories) and typed.isdigit() and 1 <= int(typed) <= axis.size:
+        if isinstance(axis, Categories) and typed in map(str, range(1, axis.size + 1)):
             return axis.labels[int(typed) - 1]
         try:
             return _read(typed, name, question)

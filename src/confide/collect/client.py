@@ -18,6 +18,7 @@ from email.message import Message
 from functools import cached_property
 from pathlib import Path
 from typing import Any, final
+from urllib.parse import urlsplit
 
 from confide import _checks
 from confide.collect import wire
@@ -144,8 +145,13 @@ class Client:
 
     @cached_property
     def _path(self) -> Path:
-        # By the link alone: a survey that changed meanwhile must not be answered once more.
-        name = hashlib.sha256(self.link.strip().encode()).hexdigest()[:32]
+        # By the link alone: a survey that changed meanwhile must not be answered once more. Nor one
+        # whose link is spelled in another way, with a capital letter or without its last slash.
+        url, token = self._parts
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        place = f"{parts.scheme}://{parts.hostname}:{port}{parts.path}#{token or ''}"
+        name = hashlib.sha256(place.encode()).hexdigest()[:32]
         return (self.folder or _folder()) / f"{name}.json"
 
     def _keep(self, upload: bytes) -> bytes:
@@ -230,7 +236,9 @@ def _post(url: str, data: bytes) -> tuple[int | None, str, float]:
         with contextlib.suppress(InvalidInput, OSError, TypeError, KeyError):
             reason = str(load_json(error.read(LONGEST), "an answer")["reason"])
         wait = error.headers.get("retry-after", "")
-        return error.code, reason, float(wait) if wait.isdigit() else 0.0
+        # Digits of other scripts are digits to Python, and no number.
+        known = wait.isascii() and wait.isdigit()
+        return error.code, reason, float(wait) if known else 0.0
     except (OSError, http.client.HTTPException):
         return None, "", 0.0
 

@@ -102,6 +102,7 @@ def app(live: Live, *, secret: str, hosts: Collection[str]) -> ASGIApp:
 
     handlers: Any = {HTTPException: _refused, Unavailable: _unavailable, Exception: _failed}
     inner = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    inner.router.redirect_slashes = False
     inline = static.import_map_hash(files["/"].data)
     return Guarded(Hosts(inner, frozenset(hosts)), static.headers(inline))
 

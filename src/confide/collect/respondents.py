@@ -101,7 +101,10 @@ def app(desk: Desk, files: Mapping[str, static.File] | None = None) -> ASGIApp:
         *(Route(path, served(file), methods=["GET"]) for path, file in files.items()),
     ]
     inline = static.import_map_hash(files["/"].data) if "/" in files else None
-    return Guarded(Starlette(routes=routes), static.headers(inline))
+    inner = Starlette(routes=routes)
+    # A redirect to a path without its slash would go to whatever host a request names.
+    inner.router.redirect_slashes = False
+    return Guarded(inner, static.headers(inline))
 
 
 @final

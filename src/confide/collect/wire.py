@@ -123,7 +123,10 @@ def survey_of(fields: Any) -> Questionnaire:
         )
     questions = {}
     given = fields.get("questions")
-    for each in given if isinstance(given, list) else ():
+    given = given if isinstance(given, list) else []
+    declared = (each.get("mechanism") for each in given if isinstance(each, Mapping))
+    register.affordable(declared, "the survey of a collector")
+    for each in given:
         if not isinstance(each, Mapping) or not isinstance(each.get("name"), str):
             raise InvalidInput("questions with a name", _checks.shown(each))
         mechanism = register.from_dict(each.get("mechanism"))  # type: ignore[arg-type]

@@ -307,7 +307,10 @@ def _moment(given: Any) -> datetime | None:
         raise InvalidInput(
             "closes with an offset from universal time", f"{given.isoformat()} without", example
         )
-    return given.astimezone(UTC)
+    try:
+        return given.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput("closes in the years 1 to 9999", "another year", example) from None
 
 
 def _no_long_keys(text: str, where: str) -> None:

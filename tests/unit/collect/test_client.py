@@ -192,3 +192,32 @@ def test_two_programs_at_once_send_one_report(tmp_path: Path) -> None:
     assert len(receipts) == 8
     assert len(set(receipts)) == 1
     assert len(list(opened(path, SURVEY, create=False).rows())) == 1
+
+
+def test_one_link_in_several_spellings_draws_once(
+    tmp_path: Path, flaky: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("confide.collect.client.PAUSES", (0.01,))
+    port = flaky.server_port
+    links = [f"http://localhost:{port}", f"http://LOCALHOST:{port}/", f"HTTP://localhost:{port}/#"]
+    assert len({Client(each, folder=tmp_path).answer({"pay": 7}) for each in links}) == 1
+    assert len(set(Flaky.taken)) == 1
+
+
+def test_a_wait_that_is_no_number(
+    tmp_path: Path, flaky: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("confide.collect.client.PAUSES", (0.01,))
+
+    def busy(self: Flaky) -> None:
+        self.taken.append(self.rfile.read(int(self.headers["content-length"])))
+        self.send_response(503)
+        self.send_header("retry-after", "\u00b2")
+        self.end_headers()
+
+    monkeypatch.setattr(Flaky, "do_POST", busy)
+    with pytest.raises(Unacknowledged):
+        Client(f"http://127.0.0.1:{flaky.server_port}", folder=tmp_path, patience=0.1).answer(
+            {"pay": 7}
+        )
+    assert len(set(Flaky.taken)) == 1

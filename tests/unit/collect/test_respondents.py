@@ -287,6 +287,12 @@ def test_a_wrong_method_is_refused(service: Service, method: str) -> None:
     assert service.send(body)[0] == 201
 
 
+def test_no_redirect_to_the_host_that_a_request_names(service: Service) -> None:
+    for path in ("/reports/", "/survey.json/", "/health/"):
+        status, _, found = service.send(b"", {"host": "evil.example"}, method="GET", path=path)
+        assert (status, found.get("location")) == (404, None)
+
+
 def chunked(body: bytes, size: int = 7) -> bytes:
     parts = [body[at : at + size] for at in range(0, len(body), size)]
     head = b"POST /reports HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"

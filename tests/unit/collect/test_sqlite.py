@@ -8,6 +8,7 @@ import secrets
 import sqlite3
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -283,6 +284,28 @@ def test_another_survey_is_refused_without_touching_the_file(tmp_path: Path) -> 
     with pytest.raises(Mismatch):
         opened(path, other.survey, create=True)
     assert path.read_bytes() == before
+
+
+def test_a_program_that_comes_and_goes_leaves_the_log_to_those_who_write(tmp_path: Path) -> None:
+    # As in a service, which opens a store several times.
+    store, other = make(tmp_path / "a.db"), make(tmp_path / "a.db")
+    first, second = (PEOPLE.entry(PEOPLE.upload(token)) for token in PEOPLE.invite(store, 2))
+    assert store.put([first]) == [Outcome.STORED]
+    look = (
+        "import sqlite3, sys; own = sqlite3.connect(sys.argv[1]);"
+        "print(own.execute('SELECT count(*) FROM reports').fetchone()[0]); own.close()"
+    )
+
+    def seen() -> int:
+        command = [sys.executable, "-c", look, str(tmp_path / "a.db")]
+        return int(subprocess.run(command, check=True, capture_output=True).stdout)
+
+    assert seen() == 1
+    assert (tmp_path / "a.db-wal").exists()
+    assert store.put([second]) == [Outcome.STORED]
+    assert seen() == 2
+    other.shut()
+    store.shut()
 
 
 def test_a_full_batch_of_a_long_survey(tmp_path: Path) -> None:

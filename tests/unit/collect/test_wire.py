@@ -182,3 +182,22 @@ def test_whatever_comes_it_is_an_entry_or_a_reason(fields: Any) -> None:
         if refused is not None:
             assert refused.status in (404, 413, 422)
             assert refused.reason.endswith(".")
+
+
+def test_a_survey_that_would_keep_a_device_busy_is_refused_before_it_is_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gamma = {"low": 0, "high": 9, "shape": 1.0, "noise_scale": 20.0, "mechanism": "two-sided-gamma"}
+    fields = wire.described(Questionnaire.from_dict({"questions": {"pay": gamma}}))
+    (question,) = fields["questions"]
+    question["mechanism"]["lattice"]["size"] = 2**20
+    fields["questions"] = [question | {"name": f"q{at}"} for at in range(2)]
+    monkeypatch.setattr(wire.register, "from_dict", lambda _: pytest.fail("It was built."))
+    with pytest.raises(InvalidInput, match="at most 1,048,576 cells"):
+        wire.survey_of(fields)
+
+
+def test_a_deadline_in_no_year_is_refused() -> None:
+    fields = wire.described(SURVEY)
+    with pytest.raises(InvalidInput, match="the years 1 to 9999"):
+        wire.survey_of(fields | {"closes": "0001-01-01T00:00:00+14:00"})
