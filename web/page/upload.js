@@ -76,7 +76,7 @@ function first(name, draw) {
 export class Kept {
   /** @type {Upload | null} */
   memory = null;
-  /** It outlives this tab. */
+  /** Outlives this tab. */
   lasting = true;
 
   /** @param {string} key */
