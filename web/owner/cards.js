@@ -144,7 +144,7 @@ export class Card {
       ...drawn.map((one) => el("li", {}, el("span", { class: `swatch ${looks.get(one.group)}` }), String(one.group))),
       ...(drawn.length < known.length ? [el("li", { class: "quiet" }, `The ${DRAWN} largest of ${known.length} groups are drawn.`)] : []),
     );
-    const missing = (/** @type {Grouped} */ one) => `not enough: ${whole(one.n)} of ${whole(one.needed)} reports`;
+    const missing = (/** @type {Grouped} */ one) => `from ${whole(one.needed)} reports on`;
     if (this.picture instanceof DensityPicture) {
       const format = within(spread(known.flatMap((one) => one.quantities), this.asked));
       const find = (/** @type {Grouped} */ one, /** @type {string} */ name) => /** @type {Quantity} */ (one.quantities.find((each) => each.name === name));
