@@ -1,8 +1,5 @@
-/**
- * The page on which somebody answers a survey: questions, a look at the answers, one upload.
- *
- * Answers live in this tab's memory until the report is drawn. They are in no request, no storage
- * and no address.
+/** The page on which somebody answers: questions, a look at the answers, one upload. Answers are
+ * in this tab's memory until the report is drawn.
  * @import { Child, Choice, Scene, State } from "./types.d.ts"
  */
 

@@ -32,7 +32,7 @@ export function groupsIn(token) {
   }
 }
 
-/** Run work while no other tab does. Browsers that block storage block locks as well.
+/** Run work while no other tab does; blocked storage blocks locks as well.
  * @type {(name: string, work: () => Promise<void>) => Promise<void>} */
 async function alone(name, work) {
   let begun = false;
@@ -48,9 +48,8 @@ async function alone(name, work) {
   }
 }
 
-/** The upload that the first tab has drawn under a name, this one or another. Tabs may be processes
- * of their own, and what one writes to localStorage comes to the others late, lock or not;
- * transactions of IndexedDB follow one another. Where it is blocked, this tab decides alone.
+/** The upload that the first tab has drawn. What a tab writes to localStorage may come late to
+ * others; transactions of IndexedDB follow one another. Where it is blocked, this tab decides.
  * @type {(name: string, draw: () => string) => Promise<string>} */
 function first(name, draw) {
   let body = "";
@@ -72,8 +71,8 @@ function first(name, draw) {
   return decided.catch(own);
 }
 
-/** The upload to one survey with one invitation, on this device. It has neither an answer nor
- * randomness in it: another answer with the same randomness would give both away. */
+/** The upload with one invitation on this device, without any answer or randomness: another answer
+ * with the same randomness would give both away. */
 export class Kept {
   /** @type {Upload | null} */
   memory = null;
