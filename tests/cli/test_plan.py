@@ -68,6 +68,7 @@ def test_pilot_and_picture(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     lines = [f"{x:.0f},a" for x in pay(200) / 3000]
     Path("pilot.csv").write_text("pay,who\n" + "\n".join(lines) + "\n")
     asked = ["plan", "--n", "50", "--epsilon", "2", "--low", "0", "--high", "60", "--size", "16"]
+    asked += ["--surveys", "4"]
     more = ["--pilot", "pilot.csv", "--column", "pay", "--plot", "plan.svg", "--metric", "mean"]
     assert run([*asked, *more, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)

@@ -87,7 +87,7 @@ def test_exact_loss_of_labels_by_brute_force(size: int, epsilon: float) -> None:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("levels", [1, 7, 32, 127])
-@pytest.mark.parametrize("size", [2, 400, 4096])
+@pytest.mark.parametrize("size", [2, 4096])
 def test_exact_loss_of_large_partitions(size: int, levels: int, epsilon: float) -> None:
     mechanism = partition(size, epsilon, levels)
     law = mechanism.law

@@ -31,6 +31,7 @@ from sklearn.linear_model import LogisticRegression
 import confide as cf
 from confide import releases, sampling, streams
 from confide.cli.app import run
+from confide.estimators import Likelihood, RatioRegression
 from confide.sklearn import PrivateClassifier, PrivateKDE, PrivateRegressor
 from confide.survey import Survey
 
@@ -374,6 +375,25 @@ def refused(path: Path_, cell: Callable[[], Any]) -> Iterator[tuple[str, str]]:
             yield kind, text
 
 
+@pytest.fixture
+def one_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An estimate sees reports and never a value: the first one that is made serves for all."""
+    for kind in (Likelihood, RatioRegression):
+        monkeypatch.setattr(kind, "fit", first_of(kind.fit))
+
+
+def first_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    results: list[Any] = []
+
+    def fit(*given: Any) -> Any:
+        if not results:
+            results.append(function(*given))
+        return results[0]
+
+    return fit
+
+
+@pytest.mark.usefixtures("one_fit")
 @pytest.mark.parametrize("name", PATHS)
 def test_no_message_quotes_a_value(name: str) -> None:
     told = [one for cell in CELLS.values() for one in refused(PATHS[name], cell)]
@@ -465,3 +485,38 @@ def test_no_error_of_a_stream_quotes_a_value(
         kinds.append(kind)
     assert set(kinds) <= {"", "InvalidInput", "BadRows", "BadType", "MissingColumn"}
     assert sum(kind != "" for kind in kinds) > 100
+
+
+def in_a_message(value: Any) -> None:
+    raise ValueError(f"not {value}")
+
+
+def in_a_cause(value: Any) -> None:
+    try:
+        in_a_message(value)
+    except ValueError as error:
+        raise TypeError("not this") from error
+
+
+def in_a_context(value: Any) -> None:
+    try:
+        in_a_message(value)
+    except ValueError:
+        raise TypeError("not this") from None
+
+
+def in_a_note(value: Any) -> None:
+    error = TypeError("not this")
+    error.add_note(str(value))
+    raise error
+
+
+def in_a_warning(value: Any) -> None:
+    warnings.warn(f"odd: {value}", stacklevel=1)
+
+
+@pytest.mark.parametrize("tell", [in_a_message, in_a_cause, in_a_context, in_a_note, in_a_warning])
+def test_a_value_that_is_quoted_anywhere_is_seen(tell: Callable[[Any], Any]) -> None:
+    assert secrets(all_told(tell, MARK)[0])
+    assert not secrets(all_told(tell, "another")[0])
+    assert secrets(all_told(print, MARK)[0])
