@@ -10,6 +10,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from bench.peers import Peer
 
@@ -57,6 +61,11 @@ def best(*jobs: Callable[[], object], rounds: int = 5) -> list[float]:
             job()
             times[at] = min(times[at], time.perf_counter() - start)
     return times
+
+
+def sort(values: npt.NDArray[Any]) -> None:
+    """The unit of work: a stable sort, which no processor has special instructions for."""
+    np.sort(values, kind="stable")
 
 
 def peak() -> int:

@@ -6,7 +6,7 @@ import numpy as np
 
 import confide as cf
 from bench import peers
-from bench.clock import Row, against, best
+from bench.clock import Row, against, best, sort
 
 LATTICE = cf.Lattice(low=0, high=1, size=1024)
 
@@ -56,7 +56,7 @@ def rows() -> list[Row]:
         table.append(against(what, peers.run(name), f"{work} of values without noise", ours))
 
     floats = np.random.default_rng(3).random(1_000_000)
-    sort = "a stable sort of 1e6 floats"
+    unit = "a stable sort of 1e6 floats"
     jobs = [("deconvolution", deconvolution, laplace, 2.0)]
     for mechanism in (laplace, wave):
         jobs += [
@@ -66,7 +66,7 @@ def rows() -> list[Row]:
         jobs.append(("likelihood, smoothing chosen", cf.estimators.Likelihood(), mechanism, 15.0))
     for name, estimator, mechanism, limit in jobs:
         counts = huge(mechanism)
-        ours, yard = best(lambda e=estimator, c=counts: e.fit(c), lambda: np.sort(floats, kind="stable"), rounds=3)
+        ours, yard = best(lambda e=estimator, c=counts: e.fit(c), lambda: sort(floats), rounds=3)
         what = f"{name}, {mechanism.name}, 1024 cells, n = 1e8"
-        table.append(Row(what, sort, ours / yard, limit))
+        table.append(Row(what, unit, ours / yard, limit))
     return table
