@@ -19,7 +19,8 @@
     └── MissingExtra     an optional dependency is not installed (also an ImportError)
     ConfideWarning       the result is valid, under conditions that are worth a look
     ├── Implausible      counts that no values could have given; the command line refuses them
-    └── LeftOut          rows were left out of a summary
+    ├── LeftOut          rows were left out of a summary
+    └── Together         few people were asked the two questions that are related
 
 Every message is one sentence of the form "Expected this, got that." and, where there is one, a
 second that says what to do.

@@ -34,11 +34,18 @@ class Survey(Questionnaire):
         Public columns that results are given by, such as a region.
     closes
         When collecting ends, fixed beforehand; None for no date.
+    ask
+        How many of the questions each person is asked; None for all of them.
+    epsilon
+        What one person spends in all, where the survey says so: each question then costs that
+        divided by the number of questions that a person is asked. None where every question has an
+        epsilon of its own.
 
     Notes
     -----
-    Formal guarantee: the questions' noises are independent, so a respondent who answers all of them
-    spends the sum of their epsilons, which `spend` states.
+    Formal guarantee: the questions' noises are independent, so a respondent spends the sum of the
+    epsilons of the questions that they are asked. `spend` states the largest such sum. Who is
+    asked what is drawn before any answer is looked at, and is public.
 
     Examples
     --------

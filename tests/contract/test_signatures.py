@@ -29,6 +29,8 @@ ARGUED = {
     "summarize.bounds": "of a public response",
     "Survey.pair.bounds": "of a public response",
     "Survey.summarize.bounds": "of a public response",
+    "Questionnaire.epsilon": "every question may have its own",
+    "Survey.epsilon": "every question may have its own",
     "Spectrum.low": "numbers that are in the open already need none",
     "Spectrum.high": "numbers that are in the open already need none",
     "Spectrum.of.low": "numbers that are in the open already need none",

@@ -18,6 +18,7 @@ from confide.errors import InvalidInput
 from confide.files import arrow
 from confide.mechanisms import Mechanism
 from confide.questions import Questionnaire
+from confide.reports.rows import NOT_ASKED
 
 GROUPS = 8
 """Reports are put into so many groups to see whether two of them go together."""
@@ -155,8 +156,12 @@ class _Mechanism:
         found = []
         for a in range(both.shape[1]):
             for b in range(a):
-                found.append(_independent(both[:, [a, b]], parts[a], parts[b]))
-        return min(found), len(found)
+                pair = both[:, [a, b]]
+                # Of people who were asked both.
+                pair = pair[(pair != NOT_ASKED).all(axis=1)]
+                if len(pair):
+                    found.append(_independent(pair, parts[a], parts[b]))
+        return min(found, default=1.0), len(found)
 
 
 class _Questions(_Mechanism):
@@ -183,7 +188,9 @@ class _Questions(_Mechanism):
             reports = self.survey.privatize(table, keep_order=True)
         else:
             reports = self.survey.simulate(table, seed=seed)
-        return np.stack([reports[name].to_numpy() for name in self.parts], axis=1)
+        # Which questions a person was asked is seen as well.
+        columns = (reports[name].fill_null(NOT_ASKED).to_numpy() for name in self.parts)
+        return np.stack(list(columns), axis=1)
 
     def middle(self) -> Any:
         return {

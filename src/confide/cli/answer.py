@@ -16,6 +16,7 @@ from confide.cli.options import JsonOption
 from confide.cli.parsing import harmless
 from confide.collect import Client
 from confide.collect import verify as verified
+from confide.collect.client import check_asked
 from confide.errors import InvalidInput
 from confide.lattice import Categories
 from confide.questions import Question
@@ -42,19 +43,26 @@ def answer(
     answers: dict[str, Any] = {}
     if not before:
         survey = client.survey
+        asked = {name: survey.questions[name] for name in client.asked}
         answers = _set(given or [], survey.questions)
+        check_asked(answers, client.asked)
         if not as_json:
             output.say(
                 survey.title or "A survey",
                 f"Your answers stay on this machine. Noise is added here: the reports that are "
                 f"sent change anybody's odds about you by a factor of at most "
                 f"{odds(survey.spend.epsilon)} (epsilon {rounded_up(survey.spend.epsilon, 4)}).",
+                *(
+                    [f"You are asked {len(asked)} of {len(survey.questions)} questions."]
+                    if survey.ask is not None
+                    else []
+                ),
             )
-        missing = [name for name in survey.questions if name not in answers]
+        missing = [name for name in asked if name not in answers]
         for name in missing:
-            answers[name] = _ask(name, survey.questions[name])
+            answers[name] = _ask(name, asked[name])
         if missing:
-            _review(answers, survey.questions)
+            _review(answers, asked)
     receipt = client.answer(answers)
     sent = json.loads(client.drawn() or b"{}")
     if as_json:

@@ -110,8 +110,17 @@ def invite(
         f"Keep {file.path}: without it no link works.",
         f"Next: confide serve {survey}{where}",
     )
-    if asked.groups:
+    if asked.ask is not None:
         output.say(
-            "The groups of a person are in the link and beside the report. A group of few people "
-            "tells who they are."
+            f"Each person is asked {asked.ask} of {len(asked.questions)} questions, as the link "
+            "says. The same number of people is asked each question, in every group."
+        )
+    if asked.groups or asked.ask is not None:
+        what = [
+            *(["groups of a person"] if asked.groups else []),
+            *(["questions that a person is asked"] if asked.ask is not None else []),
+        ]
+        output.say(
+            f"The {' and the '.join(what)} are in the link and beside the report. Few people of "
+            "whom these are the same can be told apart by them."
         )

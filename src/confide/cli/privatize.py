@@ -113,4 +113,6 @@ def privatize(
         output.say("The rows are in the order of the values, which can give answers away.")
     if not (kind := formats.format_of(to)).stamped:
         output.say(f"{kind.title} cannot carry the mechanism: keep the survey with it.")
-    output.say(spend.words(answers=len(survey.questions)))
+    if survey.ask is not None:
+        output.say(f"Each person is asked {survey.ask} of {len(survey.questions)} questions.")
+    output.say(spend.words(answers=survey.asks))

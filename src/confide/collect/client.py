@@ -12,7 +12,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import Message
 from functools import cached_property
@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from confide import _checks
 from confide.collect import wire
 from confide.collect.invitations import decoded, split_link
+from confide.collect.invitations import places as places_of
 from confide.errors import ConfideError, InvalidInput
 from confide.files.paths import load_json
 from confide.questions import Questionnaire
@@ -92,14 +93,22 @@ class Client:
         """The survey, as the collector describes it."""
         return wire.survey_of(self._served)
 
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """The questions that this link asks: all of the survey's, or some of them."""
+        names = tuple(self.survey.questions)
+        places = places_of(self._parts[1], self.survey)
+        return names if places is None else tuple(names[at] for at in places)
+
     def answer(self, answers: Mapping[str, Any]) -> str:
         """Draw a report of each answer, send them, and return the receipt.
 
         Parameters
         ----------
         answers
-            A number or a word for each question. A question that is left out, or None, gets the
-            public value that the survey names for missing answers, where it names one.
+            A number or a word for each question that the link asks (`asked`). A question that is
+            left out, or None, gets the public value that the survey names for missing answers,
+            where it names one.
 
         Returns
         -------
@@ -134,8 +143,10 @@ class Client:
                 "the link of an invitation", f"the address {url!r} alone", "Nothing was drawn."
             )
         _checks.known_keys(answers, tuple(survey.questions), "the answers")
+        check_asked(answers, self.asked)
         reports = {}
-        for name, question in survey.questions.items():
+        for name in self.asked:
+            question = survey.questions[name]
             value = answers.get(name)
             value = question.missing if value is None else value
             if value is None:
@@ -189,6 +200,17 @@ class Client:
                 )
             time.sleep(pause)
             attempt += 1
+
+
+def check_asked(answers: Iterable[str], asked: Sequence[str]) -> None:
+    """Refuse answers to questions that a link does not ask."""
+    for name in answers:
+        if name not in asked:
+            raise InvalidInput(
+                f"answers to what this link asks: {', '.join(map(repr, asked))}",
+                f"an answer to {name!r}",
+                "Each person is asked some of the questions only. Nothing was drawn.",
+            )
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):

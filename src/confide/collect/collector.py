@@ -87,6 +87,13 @@ class Collector:
             )
         if (self.key is None) == (self.cap is None):
             raise InvalidInput("either a key for invitations or a cap on answers", "both or none")
+        if self.cap is not None and self.survey.ask is not None:
+            raise InvalidInput(
+                "a survey that asks everybody all questions, where anybody may answer",
+                f"one that asks each person {self.survey.ask} of {len(self.survey.questions)}",
+                "Which questions a person is asked is in an invitation: invite people, or take "
+                "ask out of the survey.",
+            )
 
     def run(
         self,

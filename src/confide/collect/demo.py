@@ -6,7 +6,6 @@ import http.client
 import secrets
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,8 @@ import numpy as np
 from confide import datasets
 from confide.collect import wire
 from confide.collect.collector import Collector
-from confide.collect.invitations import Signer, cell, decoded, hashed, link
+from confide.collect.invitations import Signer, decoded, hashed, link
+from confide.collect.people import assigned, invited
 from confide.collect.stores import opened
 from confide.questions import Questionnaire
 
@@ -130,13 +130,14 @@ class Show:
         key = secrets.token_bytes(32)
         signer = Signer(key, survey)
         crowd = people(n)
-        tokens = [signer.mint(person.groups) for person in crowd]
-        spare = signer.mint(crowd[0].groups)
-        store = opened(folder / "demo.reports", survey, create=True)
-        raw = [decoded(token) or b"" for token in (*tokens, spare)]
         groups = [*(person.groups for person in crowd), crowd[0].groups]
-        store.invite([hashed(each) for each in raw], Counter(map(cell, groups)))
+        asked = assigned(groups, survey)
+        tokens = [signer.mint(own, asked=places) for own, places in zip(groups, asked, strict=True)]
+        store = opened(folder / "demo.reports", survey, create=True)
+        raw = [decoded(token) or b"" for token in tokens]
+        store.invite([hashed(each) for each in raw], invited(groups, asked, survey))
         store.shut()
+        *tokens, spare = tokens
         collector = Collector(
             survey, str(folder / "demo.reports"), key, port=port, owner_port=owner_port
         )

@@ -6,10 +6,13 @@ import io
 from array import array
 from typing import Any
 
+import numpy as np
+
 from confide.collect.invitations import uncell
 from confide.collect.stores.store import Store
 from confide.files import arrow
 from confide.questions import Questionnaire
+from confide.reports.rows import NOT_ASKED
 
 
 def export(store: Store, survey: Questionnaire) -> Any:
@@ -27,6 +30,7 @@ def export(store: Store, survey: Questionnaire) -> Any:
     pyarrow.Table
         One column of whole numbers for each question and one of words for each public group. Its
         metadata says what made the reports, so that they can be summarized without the survey. A
+        question that a person was not asked has no value in that row. A
         person without groups, in a survey that takes anybody, has none there.
 
     Notes
@@ -42,8 +46,8 @@ def export(store: Store, survey: Questionnaire) -> Any:
     for cell, row in store.rows():
         places.append(cells.setdefault(cell, len(cells)))
         for name, column in reports.items():
-            column.append(row[name])
-    columns = {name: pa.array(column, type=pa.int32()) for name, column in reports.items()}
+            column.append(row.get(name, NOT_ASKED))
+    columns = {name: _column(column, survey) for name, column in reports.items()}
     values = [uncell(cell) or (None,) * len(survey.groups) for cell in cells]
     at = pa.array(places, type=pa.int32())
     for number, name in enumerate(survey.groups):
@@ -51,6 +55,15 @@ def export(store: Store, survey: Questionnaire) -> Any:
         columns[name] = words.take(at)
     table = pa.table(columns).replace_schema_metadata(survey.stamp().metadata())
     return arrow.unpaired(arrow.mixed(table))
+
+
+def _column(reports: array[int], survey: Questionnaire) -> Any:
+    """A column of reports, null where the question was not asked."""
+    pa = arrow.arrow()
+    if survey.ask is None:
+        return pa.array(reports, type=pa.int32())
+    own = np.frombuffer(reports, dtype=reports.typecode).astype(np.int32)
+    return pa.array(own, mask=own == NOT_ASKED)
 
 
 def parquet(table: Any) -> bytes:

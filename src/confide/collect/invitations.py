@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import hmac
 import json
@@ -12,12 +13,15 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, final
 from urllib.parse import urlsplit
 
+from confide import _checks
 from confide._secrets import SecretFile
 from confide.errors import InvalidInput
+from confide.files.paths import load_json
 from confide.questions import Questionnaire
 
 VERSION = b"\x01"
@@ -42,10 +46,14 @@ class Invitation:
         Names the invitation in a store, which never holds the token itself.
     groups
         The public groups of the person who was invited, one value for each of the survey's groups.
+    asked
+        Places of the questions that the person is asked, in the order of the survey; None where
+        everybody is asked all of them.
     """
 
     hash: bytes = field(repr=False)
     groups: tuple[str, ...] = ()
+    asked: tuple[int, ...] | None = None
 
     @property
     def cell(self) -> str:
@@ -56,6 +64,16 @@ class Invitation:
 def cell(groups: Sequence[str]) -> str:
     """Values of all groups as one text; '' where a survey has no groups."""
     return json.dumps(list(groups), ensure_ascii=False) if groups else ""
+
+
+def question_cell(name: str) -> str:
+    """A question as the text under which a store counts how many were invited to it."""
+    return json.dumps({"asked": name}, ensure_ascii=False)
+
+
+def question_of(text: str) -> str | None:
+    """The inverse of `question_cell`; None where a text is a cell of groups."""
+    return str(json.loads(text)["asked"]) if text.startswith("{") else None
 
 
 def uncell(text: str) -> tuple[str, ...]:
@@ -78,7 +96,8 @@ class Signer:
     Notes
     -----
     A token is the URL-safe base64 text of 0x01, 16 random bytes, a signature of 16 bytes, and the
-    public facts as UTF-8 JSON where there are any. The signature is the first half of the
+    public facts as UTF-8 JSON where there are any: the person's groups, ``g``, and the places of
+    the questions that the person is asked, ``q``. The signature is the first half of the
     HMAC-SHA256, under the key, of the survey's name and all other bytes.
 
     Examples
@@ -99,12 +118,25 @@ class Signer:
     def _name(self) -> bytes:
         return f"confide invitation {self.survey.fingerprint} {self.survey.worded} ".encode()
 
-    def mint(self, groups: Sequence[str] = ()) -> str:
-        """A new token, for a person in these groups."""
-        groups = _groups(groups, self.survey)
+    def mint(self, groups: Sequence[str] = (), *, asked: Sequence[int] | None = None) -> str:
+        """A new token.
+
+        Parameters
+        ----------
+        groups
+            The public groups of the person.
+        asked
+            Places of the questions that the person is asked, where the survey asks each person some
+            of them only: one row of `Questionnaire.assigned`.
+        """
+        told: dict[str, Any] = {}
+        if given := _groups(groups, self.survey):
+            told["g"] = given
+        if (places := checked_places(asked, self.survey)) is not None:
+            told["q"] = places
         head, facts = VERSION + secrets.token_bytes(ID), b""
-        if groups:
-            facts = json.dumps({"g": groups}, ensure_ascii=False, separators=(",", ":")).encode()
+        if told:
+            facts = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
         token = base64.urlsafe_b64encode(head + self._mac(head, facts) + facts)
         text = token.decode().rstrip("=")
         if len(text) > LONGEST:
@@ -121,8 +153,11 @@ class Signer:
         head, mac, facts = raw[: 1 + ID], raw[1 + ID : 1 + ID + MAC], raw[1 + ID + MAC :]
         if not hmac.compare_digest(mac, self._mac(head, facts)):
             return None
-        groups = json.loads(facts)["g"] if facts else []
-        return Invitation(hashed(raw), tuple(groups))
+        told = json.loads(facts) if facts else {}
+        asked = told.get("q")
+        return Invitation(
+            hashed(raw), tuple(told.get("g", ())), None if asked is None else tuple(asked)
+        )
 
     def _mac(self, head: bytes, facts: bytes) -> bytes:
         return hmac.digest(self.key, self._name + head + facts, "sha256")[:MAC]
@@ -140,6 +175,52 @@ def decoded(token: Any) -> bytes | None:
     if base64.urlsafe_b64encode(raw).decode().rstrip("=") != token:
         return None
     return raw if len(raw) >= 1 + ID + MAC and raw[:1] == VERSION else None
+
+
+def places(token: str | None, survey: Questionnaire) -> tuple[int, ...] | None:
+    """Places of the questions that a token asks; None where a survey asks everybody all of them.
+
+    For a device, which has no key and cannot check the signature: the collector does. What it
+    says is checked against the survey, so that nobody is made to answer more than they are told.
+    """
+    raw = None if token is None else decoded(token)
+    told: Any = None
+    with contextlib.suppress(InvalidInput):
+        facts = b"" if raw is None else raw[1 + ID + MAC :]
+        told = load_json(facts, "the link") if facts else None
+    given = told.get("q") if isinstance(told, dict) else None
+    try:
+        return checked_places(given, survey)
+    except InvalidInput:
+        raise InvalidInput(
+            "a link that says which of the questions it asks"
+            if survey.ask is not None
+            else "a link that asks all questions, as the survey does",
+            "another",
+            "Nothing was drawn. Ask for a new link.",
+        ) from None
+
+
+def checked_places(given: Any, survey: Questionnaire) -> tuple[int, ...] | None:
+    """Places of questions in the order of a survey, as many as it asks each person."""
+    if survey.ask is None and given is None:
+        return None
+    right = (
+        survey.ask is not None
+        and isinstance(given, list | tuple)
+        and len(given) == survey.ask
+        # A bool is an int to Python.
+        and all(type(at) is int and 0 <= at < len(survey.questions) for at in given)
+        and all(first < second for first, second in pairwise(given))
+    )
+    if not right:
+        raise InvalidInput(
+            "no places of questions, since the survey asks everybody all of them"
+            if survey.ask is None
+            else f"the places of {survey.ask} of {len(survey.questions)} questions, in order",
+            _checks.shown(given),
+        )
+    return tuple(given)
 
 
 def hashed(raw: bytes) -> bytes:

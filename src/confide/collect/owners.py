@@ -202,7 +202,11 @@ def described(survey: Questionnaire, status: Status) -> dict[str, Any]:
         "waiting": invited - answered if by_name else None,
         "rate": answered / invited if by_name else None,
         "groups": _by_group(survey, status),
-        "questions": [_asked(name, one) for name, one in survey.questions.items()],
+        "ask": survey.ask,
+        "questions": [
+            {**_asked(name, one), "invited": status.asked.get(name, 0 if survey.ask else None)}
+            for name, one in survey.questions.items()
+        ],
     }
 
 

@@ -14,7 +14,15 @@ from typing import final
 
 from confide import _checks
 from confide._secrets import settle
-from confide.collect.invitations import Signer, cell, checked_url, decoded, hashed, link
+from confide.collect.invitations import (
+    Signer,
+    cell,
+    checked_url,
+    decoded,
+    hashed,
+    link,
+    question_cell,
+)
 from confide.collect.stores.store import Store
 from confide.errors import InvalidInput
 from confide.files.paths import named, readable
@@ -136,20 +144,47 @@ def invite(
 ) -> int:
     """Make an invitation for every person, and write their links; returns how many.
 
+    Where a survey asks each person some of the questions only, each call asks every question
+    equally often in every cell of the groups, but for a difference of one.
+
     The file is on disk before the store knows the invitations. Where the store fails the file is
     taken away again.
     """
     check(people, survey, url=url, to=to)
     groups = [tuple(row[name] for name in survey.groups) for row in people.rows]
-    tokens = [signer.mint(own) for own in groups]
+    asked = assigned(groups, survey)
+    tokens = [signer.mint(own, asked=places) for own, places in zip(groups, asked, strict=True)]
     _write(to, people, [link(url, token) for token in tokens])
     try:
         raw = [decoded(token) or b"" for token in tokens]
-        store.invite([hashed(each) for each in raw], Counter(cell(own) for own in groups))
+        store.invite([hashed(each) for each in raw], invited(groups, asked, survey))
     except BaseException:
         to.unlink(missing_ok=True)
         raise
     return len(tokens)
+
+
+def assigned(
+    groups: Sequence[tuple[str, ...]], survey: Questionnaire
+) -> list[tuple[int, ...] | None]:
+    """Which questions each person of some groups is asked, drawn here and now; None for all."""
+    if survey.ask is None:
+        return [None] * len(groups)
+    numbers: dict[tuple[str, ...], int] = {}
+    cells = [numbers.setdefault(own, len(numbers)) for own in groups]
+    return [tuple(row.nonzero()[0].tolist()) for row in survey.assigned(cells)]
+
+
+def invited(
+    groups: Sequence[tuple[str, ...]],
+    asked: Sequence[tuple[int, ...] | None],
+    survey: Questionnaire,
+) -> Counter[str]:
+    """How many people are invited in each cell of the groups, and to each question."""
+    names = list(survey.questions)
+    counts = Counter(cell(own) for own in groups)
+    counts.update(question_cell(names[at]) for places in asked for at in places or ())
+    return counts
 
 
 def _write(to: Path, people: People, links: Sequence[str]) -> None:

@@ -94,6 +94,7 @@ def described(survey: Questionnaire, *, invited: bool = True) -> dict[str, Any]:
         "epsilon": survey.spend.epsilon,
         "closes": None if survey.closes is None else survey.closes.isoformat(),
         "groups": list(survey.groups),
+        **({} if survey.ask is None else {"ask": survey.ask}),
         **survey.wording.to_dict(),
         "questions": [
             {
@@ -141,6 +142,7 @@ def survey_of(fields: Any) -> Questionnaire:
         language=fields.get("language", "en"),
         groups=fields.get("groups", ()),
         closes=fields.get("closes"),
+        ask=fields.get("ask"),
     )
     if (survey.fingerprint, survey.worded) != (fields.get("survey"), fields.get("wording")):
         raise Mismatch(
@@ -206,7 +208,7 @@ class Reader:
             )
         receipt = _receipt(fields["receipt"])
         invitation = self._invitation(fields["invitation"])
-        reports = self._reports(fields["reports"])
+        reports = self._reports(fields["reports"], None if invitation is None else invitation.asked)
         token = b"" if invitation is None else invitation.hash
         return Entry(
             invitation=None if invitation is None else invitation.hash,
@@ -226,10 +228,19 @@ class Reader:
             raise Refused(404, "This invitation is not one of this survey.")
         return found
 
-    def _reports(self, given: Any) -> str:
+    def _reports(self, given: Any, asked: tuple[int, ...] | None) -> str:
         mechanisms = self.survey.mechanisms
+        if asked is not None:
+            names = list(mechanisms)
+            mechanisms = {names[at]: mechanisms[names[at]] for at in asked}
         if not isinstance(given, dict) or set(given) != set(mechanisms):
-            raise Refused(422, "An upload has one report for each question of the survey.")
+            raise Refused(
+                422,
+                "An upload has one report for each question of the survey."
+                if asked is None
+                else "An upload has one report for each question that its invitation asks, and no "
+                "others.",
+            )
         for name, mechanism in mechanisms.items():
             report, (outputs,) = given[name], mechanism.law.outputs
             # A bool is an int to Python.

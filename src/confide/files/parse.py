@@ -38,6 +38,12 @@ def rows_of(where: str, first: int = 0) -> Where:
     return lambda at: f"row {first + at + 1} of {where}"
 
 
+def picked(where: str, kept: npt.NDArray[np.integer], first: int = 0) -> Where:
+    """Like `rows_of`, for rows that were picked out of others by their numbers."""
+    every = rows_of(where, first)
+    return lambda at: every(int(kept[at]))
+
+
 @unquoted(CELLS)
 def numbers(
     column: Any, *, name: str, plain: bool, where: Where, gap: str = "leave its row out."

@@ -1,34 +1,45 @@
-"""Questionnaires: which questions are asked together, and what answering all of them costs."""
+"""Questionnaires: which questions are asked together, of whom, and what answering them costs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from confide import _checks, _limits
+from confide._types import Flags
 from confide.accounting import Spend
+from confide.accounting.spend import checked_epsilon, exact
 from confide.errors import InvalidInput, unquoted
+from confide.exact.entropy import SeededEntropy, SystemEntropy
 from confide.files import arrow, parse
 from confide.files.paths import load_json, named, readable
 from confide.mechanisms import Mechanism, Reports
-from confide.mechanisms.register import affordable
+from confide.mechanisms.register import KINDS, affordable
+from confide.questions.assignment import assigned
 from confide.questions.question import Question
 from confide.questions.wording import LANGUAGE, Wording, base
+from confide.reports.rows import Asking
 from confide.reports.stamps import Stamp
 
 PARTS = 64
 """Points outside of quotes in a line of TOML, at most."""
 TEXTS = ("title", "intro", "contact")
 """Texts of a survey; each may have a language at its end: title_de."""
-KEYS = ("language", "groups", "closes", "questions")
+KEYS = ("language", "groups", "closes", "epsilon", "ask", "questions")
 """The other keys of a survey file."""
 QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 
@@ -52,17 +63,29 @@ class Questionnaire:
         Public columns that results are given by, such as a region.
     closes
         When collecting ends, fixed beforehand; None for no date.
+    ask
+        How many of the questions each person is asked; None for all of them.
+    epsilon
+        What one person spends in all, where the survey says so: each question then costs that
+        divided by the number of questions that a person is asked. None where every question has an
+        epsilon of its own.
 
     Notes
     -----
-    Formal guarantee: the questions' noises are independent, so a respondent who answers all of them
-    spends the sum of their epsilons, which `spend` states.
+    Formal guarantee: the questions' noises are independent, so a respondent spends the sum of the
+    epsilons of the questions that they are asked. `spend` states the largest such sum. Who is
+    asked what is drawn before any answer is looked at, and is public.
 
     Examples
     --------
     >>> pay = {"low": 0, "high": 9, "epsilon": 1.0}
     >>> Questionnaire.from_dict({"questions": {"pay": pay}}).spend
     Spend(epsilon=1)
+    >>> free = {"low": 0, "high": 9}
+    >>> one = Questionnaire.from_dict(
+    ...     {"epsilon": 2.0, "ask": 1, "questions": {"pay": free, "rent": free}})
+    >>> one.spend, one.mechanisms["rent"].spend
+    (Spend(epsilon=2), Spend(epsilon=2))
     """
 
     questions: Mapping[str, Question]
@@ -70,6 +93,8 @@ class Questionnaire:
     language: str = field(default="en", kw_only=True)
     groups: tuple[str, ...] = field(default=(), kw_only=True)
     closes: datetime | None = field(default=None, kw_only=True)
+    ask: int | None = field(default=None, kw_only=True)
+    epsilon: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.questions, Mapping) or not self.questions:
@@ -83,6 +108,10 @@ class Questionnaire:
             raise InvalidInput("a language such as en or pt-BR", _checks.shown(self.language))
         object.__setattr__(self, "groups", _groups(self.groups, self.questions))
         object.__setattr__(self, "closes", _moment(self.closes))
+        object.__setattr__(self, "ask", _ask(self.ask, len(self.questions)))
+        if self.epsilon is not None:
+            object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+            self._check_shares()
         # Nobody must be asked what nobody could read: files of reports keep to the same bounds.
         affordable((question.to_dict() for question in self.questions.values()), "a survey")
         object.__setattr__(self, "questions", dict(self.questions))
@@ -105,10 +134,40 @@ class Questionnaire:
         return {name: question.mechanism for name, question in self.questions.items()}
 
     @property
+    def asks(self) -> int:
+        """How many questions each person is asked."""
+        return len(self.questions) if self.ask is None else self.ask
+
+    @property
+    def asking(self) -> Asking | None:
+        """What the rows of a table of reports must keep to; None where everybody is asked all."""
+        return None if self.ask is None else Asking(tuple(self.questions), self.ask)
+
+    @property
     def spend(self) -> Spend:
-        """What a respondent spends who answers every question."""
-        first, *others = (mechanism.spend for mechanism in self.mechanisms.values())
-        return sum(others, start=first)
+        """The most that a respondent spends, whichever questions they are asked."""
+        every = [mechanism.spend for mechanism in self.mechanisms.values()]
+        dearest = sorted(every, key=lambda spend: spend.epsilon, reverse=True)[: self.asks]
+        total = sum(dearest[1:], start=dearest[0])
+        # The exact sum, rounded upwards once: a survey's epsilon of which everybody spends a
+        # third three times must not come out above itself.
+        whole = sum(Fraction(spend.epsilon) for spend in dearest)
+        return Spend(_rounded_up(whole), total.delta, total.note)
+
+    def assigned(self, cells: npt.ArrayLike, *, seed: int | None = None) -> Flags:
+        """Draw which questions each person is asked: a row for each person, a column a question.
+
+        Every question is asked equally often in every cell, but for a difference of one.
+
+        Parameters
+        ----------
+        cells
+            For each person the number of a cell: people in the same public groups share it.
+        seed
+            For simulations; by default the operating system's entropy decides.
+        """
+        own = SystemEntropy() if seed is None else SeededEntropy(_seed(f"assignment {seed}"))
+        return assigned(own, cells, questions=len(self.questions), ask=self.asks)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -117,7 +176,8 @@ class Questionnaire:
             name: [question.mechanism.fingerprint, question.missing]
             for name, question in self.questions.items()
         }
-        return _digest(parts)
+        # Invitations name the questions that are asked by their places, so the order matters then.
+        return _digest(parts if self.ask is None else [self.ask, list(parts.items())])
 
     @cached_property
     def worded(self) -> str:
@@ -126,7 +186,20 @@ class Questionnaire:
         Two surveys with the same mechanisms and another text have the same `fingerprint` and
         another name here: people who were asked something else must not be counted together.
         """
-        return _digest([self.fingerprint, self.to_dict()])
+        return _digest([self.fingerprint, self._spelt()])
+
+    def _check_shares(self) -> None:
+        """Refuse a survey whose questions do not share its epsilon evenly."""
+        assert self.epsilon is not None
+        part = share(self.epsilon, self.asks)
+        for name, mechanism in self.mechanisms.items():
+            if mechanism.spend.epsilon != part:
+                raise InvalidInput(
+                    f"epsilon = {part!r} for each question of a survey whose epsilon is "
+                    f"{self.epsilon:g}, shared by {self.asks}",
+                    f"{mechanism.spend.epsilon!r} for {name!r}",
+                    "Leave the survey's epsilon out: then every question has its own.",
+                )
 
     def privatize(self, table: Any, *, keep: Sequence[str] = (), keep_order: bool = False) -> Any:
         """Private reports of a table's answers, drawn from the operating system's entropy.
@@ -137,6 +210,11 @@ class Questionnaire:
         puts 42 % there. So a column of the result does not belong beside an array that was not
         shuffled with it: name public columns in ``keep``, and they move with their rows. One that
         tells people apart, such as a name or a row number, undoes the shuffling.
+
+        Where a survey asks each person some of the questions only (``ask``), the table has an
+        answer to every question, and which of them a person is asked is drawn here, before any
+        answer is looked at. The other answers are checked and go no further: their reports are
+        null. Every question is asked equally often, in each group of the survey that is kept.
 
         Parameters
         ----------
@@ -153,7 +231,8 @@ class Questionnaire:
         Returns
         -------
         pyarrow.Table
-            One column of integers a question and the kept ones; its metadata tells what made them.
+            One column of integers a question, null where it was not asked, and the kept ones; its
+            metadata tells what made them.
             Where the rows were shuffled, a pandas table made of it numbers them from n on, not
             from 0, so that pandas does not line them up with the rows of another table.
         """
@@ -187,12 +266,18 @@ class Questionnaire:
         self.check_keep(keep)
         if Stamp.read(table.schema.metadata, where) is not None:
             raise already(where)
+        # Before any answer is looked at: nothing about the answers can be in the assignment.
+        asked = None
+        if self.ask is not None:
+            groups = [arrow.column_of(table, name, where) for name in self.groups if name in keep]
+            asked = self.assigned(_cells(groups, table.num_rows), seed=seed)
         columns = {}
         rows = parse.rows_of(where, first)
-        for name, question in self.questions.items():
+        for at, (name, question) in enumerate(self.questions.items()):
             column = arrow.column_of(table, name, where)
             values = question.answers(column, name=name, plain=plain, where=rows)
-            columns[name] = _run(question.mechanism, name, values, seed).indices
+            own = None if asked is None else asked[:, at]
+            columns[name] = _reports(question.mechanism, name, values, seed, own)
         for name in keep:
             column = arrow.column_of(table, name, where)
             # A dictionary has the order of the values, and words that are in no row.
@@ -209,6 +294,17 @@ class Questionnaire:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with the keys of a survey file."""
+        fields = self._spelt()
+        if self.epsilon is None:
+            return fields
+        questions = {
+            name: {key: value for key, value in keys.items() if key != "epsilon"}
+            for name, keys in fields.pop("questions").items()
+        }
+        return {**fields, "epsilon": self.epsilon, "questions": questions}
+
+    def _spelt(self) -> dict[str, Any]:
+        """The same with an epsilon for every question, whether or not the survey has one."""
         fields: dict[str, Any] = {"title": self.title, **self.wording.to_dict()}
         if self.language != "en":
             fields["language"] = self.language
@@ -216,6 +312,8 @@ class Questionnaire:
             fields["groups"] = list(self.groups)
         if self.closes is not None:
             fields["closes"] = self.closes.isoformat()
+        if self.ask is not None:
+            fields["ask"] = self.ask
         questions = {name: question.to_dict() for name, question in self.questions.items()}
         return {**fields, "questions": questions}
 
@@ -232,10 +330,14 @@ class Questionnaire:
         if not isinstance(given, Mapping) or not given:
             raise InvalidInput("a table [questions.NAME] for at least one question", "none")
         affordable(given.values(), "a survey")
+        part = None
+        if plain.get("epsilon") is not None:
+            asks = _ask(plain.get("ask"), len(given)) or len(given)
+            part = share(checked_epsilon(plain["epsilon"]), asks)
         questions = {}
         for name, keys in given.items():
             try:
-                questions[name] = Question.from_dict(keys)
+                questions[name] = Question.from_dict(keys if part is None else _with(keys, part))
             except InvalidInput as error:
                 raise InvalidInput(
                     f"{error.expected} in question {_checks.shown(name)}", error.got, error.advice
@@ -268,6 +370,62 @@ class Questionnaire:
         except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
             raise InvalidInput(f"TOML in {named(path)}", _fault(error)) from None
         return cls.from_dict(fields)
+
+
+def share(epsilon: float, asks: int) -> float:
+    """What each of some questions costs, so that all together cost a survey's epsilon at most.
+
+    Examples
+    --------
+    >>> share(2.0, 4), 3 * Fraction(share(1.0, 3)) <= 1
+    (0.5, True)
+    """
+    whole = exact(epsilon)
+    part = float(whole / asks)
+    while max(Fraction(part), Fraction(repr(part))) * asks > whole:
+        part = math.nextafter(part, 0)
+    return part
+
+
+def _rounded_up(whole: Fraction | int) -> float:
+    """The smallest float that is not below."""
+    nearest = float(whole)
+    return nearest if nearest >= whole else math.nextafter(nearest, math.inf)
+
+
+def _ask(given: Any, questions: int) -> int | None:
+    """How many questions each person is asked; None for all of them."""
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= questions:
+        raise InvalidInput(
+            f"ask as a whole number from 1 to {questions}, the number of questions",
+            f"ask = {_checks.shown(given)}",
+            "It says how many of the questions each person is asked; leave it out to ask all.",
+        )
+    return None if given == questions else int(given)
+
+
+def _with(keys: Any, epsilon: float) -> Any:
+    """The keys of a question with its part of the survey's epsilon."""
+    if not isinstance(keys, Mapping):
+        return keys
+    if "epsilon" in keys:
+        raise InvalidInput(
+            "an epsilon of the survey or one of every question, not both",
+            "both",
+            "The survey's is what one person spends in all, and is divided among the questions "
+            "that a person is asked.",
+        )
+    name = keys.get("mechanism")
+    kind = KINDS.get(name) if isinstance(name, str) else None
+    if kind is not None and "epsilon" not in (*kind.needed, *kind.optional):
+        raise InvalidInput(
+            "a mechanism that takes an epsilon, since the survey has one",
+            f"mechanism={kind.name!r}",
+            "Give every question an epsilon of its own instead.",
+        )
+    return {**keys, "epsilon": epsilon}
 
 
 def _digest(parts: Any) -> str:
@@ -335,9 +493,39 @@ def already(where: str) -> InvalidInput:
     return InvalidInput(f"values in {where}", "reports that confide has made already")
 
 
+def _cells(groups: Sequence[Any], rows: int) -> npt.NDArray[np.int64]:
+    """The number of a cell for each row of some public columns; no value is a value of its own."""
+    codes = np.zeros(rows, dtype=np.int64)
+    for column in groups:
+        whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        encoded = whole.cast(arrow.plain(whole.type)).dictionary_encode()
+        many = len(encoded.dictionary)
+        own = encoded.indices.cast("int64").fill_null(many).to_numpy(zero_copy_only=False)
+        # Numbered anew, so that many columns do not overflow.
+        codes = np.unique(codes * (many + 1) + own, return_inverse=True)[1]
+    return codes
+
+
+def _reports(
+    mechanism: Mechanism, name: str, values: Any, seed: int | None, asked: Flags | None
+) -> Any:
+    """Reports of the people who are asked a question; null for the others."""
+    if asked is None:
+        return _run(mechanism, name, values, seed).indices
+    reports = np.zeros(asked.size, dtype=np.int32)
+    if asked.any():
+        whole = isinstance(values, np.ndarray)
+        own = values[asked] if whole else list(compress(values, asked.tolist()))
+        reports[asked] = _run(mechanism, name, own, seed).indices
+    return arrow.arrow().array(reports, mask=~asked)
+
+
 def _run(mechanism: Mechanism, name: str, values: Any, seed: int | None) -> Reports:
     if seed is None:
         return mechanism.privatize(values)
     # Questions of one seed must not share their noise.
-    own = int.from_bytes(hashlib.sha256(f"{seed}/{name}".encode()).digest()[:8])
-    return mechanism.simulate(values, seed=own)
+    return mechanism.simulate(values, seed=_seed(f"{seed}/{name}"))
+
+
+def _seed(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])

@@ -97,11 +97,15 @@ class Made:
         What made them together.
     simulated
         Whether they are simulated.
+    asking
+        The rule of rows, where people were asked some of the questions only: rows of people who
+        were not asked for all of the columns are then passed over.
     """
 
     names: tuple[str, ...]
     mechanism: Mechanism
     simulated: bool
+    asking: marks.Asking | None = None
 
     @classmethod
     def of(
@@ -137,17 +141,46 @@ class Made:
             mechanism, simulated = found, stamp.simulated
         if mechanism is None:
             raise unknown(where)
-        return cls(tuple(names), mechanism, simulated)
+        asking = None if stamp is None else stamp.asking
+        if asking is not None and len(names) > asking.ask:
+            raise apart(names, asking)
+        return cls(tuple(names), mechanism, simulated, asking)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns to read."""
+        return list(self.names if self.asking is None else self.asking.questions)
 
     def reports(self, table: Any, *, plain: bool, where: str, first: int = 0) -> Reports:
         """The reports of an Arrow table or batch, its cells text where it is plain."""
         rows = parse.rows_of(where, first)
+        if self.asking is not None:
+            for name in self.asking.questions:
+                arrow.column_of(table, name, where)
+            self.asking.refuse(table, rows)
+            there = [~_nulls(table, name) for name in self.names]
+            kept = np.flatnonzero(np.logical_and.reduce(there))
+            table = table.take(arrow.arrow().array(kept))
+            rows = parse.picked(where, kept, first)
         parts = [
             parse.whole(arrow.column_of(table, name, where), name=name, plain=plain, where=rows)
             for name in self.names
         ]
         indices = np.stack(parts, axis=1) if len(parts) > 1 else parts[0]
         return within(indices, self.mechanism, self.simulated, where, rows)
+
+
+def _nulls(table: Any, name: str) -> Any:
+    return table.column(name).is_null().to_numpy(zero_copy_only=False)
+
+
+def apart(names: Sequence[str], asking: marks.Asking) -> InvalidInput:
+    """The error that nobody was asked some questions together."""
+    return InvalidInput(
+        f"people who were asked {' and '.join(map(repr, names))}",
+        f"none: each person was asked {asking.ask} of {len(asking.questions)} questions",
+        "How answers go together cannot be learned from people who were asked one of them each.",
+    )
 
 
 def within(
@@ -247,10 +280,10 @@ def read(
     made = Made.of(source.names, stamp, column, mechanism, where)
     parts: list[Any] = []
     rows = 0
-    for batch in source.batches(made.names):
+    for batch in source.batches(made.columns):
         part = made.reports(batch, plain=source.text, where=where, first=rows)
         parts.append(part.indices)
-        rows += len(part)
+        rows += batch.num_rows
         advice = "Take tables.counts, which holds no reports in memory."
         _limits.check_held(rows * len(made.names), size, where, advice)
     if not rows:
@@ -274,6 +307,8 @@ class Files:
         Columns of public numbers to read along.
     surveys
         The surveys that the files say they answer, as plain values.
+    asking
+        The rule of rows, where people were asked some of the questions only.
     """
 
     sources: tuple[Source, ...]
@@ -281,6 +316,7 @@ class Files:
     simulated: bool
     public: tuple[str, ...] = ()
     surveys: tuple[Mapping[str, Any], ...] = ()
+    asking: marks.Asking | None = None
 
     @classmethod
     def open(
@@ -290,6 +326,7 @@ class Files:
         mechanisms: Mapping[str, Mechanism] | None = None,
         columns: Sequence[str] | None = None,
         public: Sequence[str] = (),
+        asking: marks.Asking | None = None,
     ) -> Files:
         """Check files, globs and folders.
 
@@ -303,6 +340,8 @@ class Files:
             The columns that are wanted, by default all that have a mechanism.
         public
             Columns of public numbers to read along.
+        asking
+            The rule of rows that goes with the mechanisms, where they are given.
         """
         sources = tuple(formats.source(path) for path in expand(paths, formats.readable()))
         stamps = [Stamp.of_answers(source.metadata, source.where) for source in sources]
@@ -310,6 +349,10 @@ class Files:
             if mechanisms is None and stamp is None:
                 raise unknown(source.where)
         first = stamps[0]
+        if mechanisms is None and first is not None:
+            asking = first.asking
+        for source, stamp in zip(sources, stamps, strict=True):
+            agreed(stamp, asking, source.where)
         wanted = dict(mechanisms or (first.mechanisms if first else {}))
         for name in columns or ():
             _checks.one_of(tuple(wanted), question=name)
@@ -323,11 +366,15 @@ class Files:
                 if stamp is not None and stamp.made([name], source.where) != mechanism:
                     raise differs([name], source.where)
                 _whole(source, name)
+            every = () if asking is None else asking.questions
+            source.require(every)
+            for name in every:
+                _whole(source, name)
         simulated = {stamp is not None and stamp.simulated for stamp in stamps}
         if len(simulated) > 1:
             raise Mismatch("reports that are all private or all simulated", "some of each")
         surveys = tuple(stamp.survey for stamp in stamps if stamp and stamp.survey)
-        return cls(sources, wanted, simulated.pop(), tuple(public), surveys)
+        return cls(sources, wanted, simulated.pop(), tuple(public), surveys, asking)
 
     @property
     def rows(self) -> int | None:
@@ -338,8 +385,10 @@ class Files:
     def batches(self) -> Iterator[tuple[dict[str, Reports], dict[str, Floats]]]:
         """The reports of each column and the public numbers, a batch at a time, in bounded memory.
 
-        A batch may be empty, a file may not.
+        A batch may be empty, a file may not. Where people were asked some of the questions only,
+        rows have to be `marked`.
         """
+        assert self.asking is None
         columns = list(self.mechanisms)
         for source in self.sources:
             first = 0
@@ -381,11 +430,12 @@ class Files:
         by
             Public columns that make groups.
         """
-        columns = list(self.mechanisms)
+        columns = list(self.mechanisms if self.asking is None else self.asking.questions)
         for source in self.sources:
             first, plain = 0, source.text
             for batch in source.batches(columns, public=self.public):
                 where = parse.rows_of(source.where, first)
+                wrong = None if self.asking is None else self.asking.wrong(batch)
                 reports, numbers = {}, {}
                 for name, mechanism in self.mechanisms.items():
                     reports[name] = marks.of_reports(
@@ -394,6 +444,7 @@ class Files:
                         name=name,
                         plain=plain,
                         where=where,
+                        wrong=wrong,
                     )
                 if weights is not None:
                     numbers["weights"] = marks.of_weights(
@@ -408,6 +459,23 @@ class Files:
                 first += batch.num_rows
             if not first:
                 raise InvalidInput(f"rows in {source.where}", "none")
+
+
+def agreed(stamp: Stamp | None, asking: marks.Asking | None, where: str) -> None:
+    """Refuse a file whose people were asked more or fewer questions than those of the survey."""
+    # Without a survey a stamp does not know how many questions there were.
+    if stamp is None or stamp.survey is None:
+        return
+    found = stamp.asking
+    if (found is None) != (asking is None) or (found is not None and not found.same(asking)):
+        words = [
+            "all questions" if one is None else f"{one.ask} of them" for one in (asking, found)
+        ]
+        raise Mismatch(
+            f"reports in {where} of people who were each asked {words[0]}",
+            f"reports of people who were each asked {words[1]}",
+            "The reports belong to another survey, or the survey was changed since.",
+        )
 
 
 def _whole(source: Source, name: str) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from confide._types import Floats
-from confide.errors import ConfideWarning
+from confide._types import Flags, Floats
+from confide.errors import ConfideWarning, InvalidInput
 from confide.files import parse
 from confide.files.paths import counted
 
@@ -31,7 +31,11 @@ KINDS = {
     8: "with a response that is no ordinary number",
     9: "with a response out of bounds",
     10: "with a report that has not one number in range for each cell",
+    11: "with more or fewer reports than each person is asked for",
 }
+NOT_ASKED = -1
+"""The person was not asked the question, and sent no report: not a fault, and not counted."""
+WRONG_NUMBER = 11
 NO_GROUP, NO_REPORT, NOT_WHOLE, OUTSIDE = 1, 2, 3, 4
 NO_WEIGHT, BAD_WEIGHT, NO_RESPONSE, BAD_RESPONSE, OUT_OF_BOUNDS, BAD_VECTOR = 5, 6, 7, 8, 9, 10
 LARGEST = 1e100
@@ -62,6 +66,56 @@ def told(rows: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True)
+class Asking:
+    """A rule for tables in which each person was asked some of the questions only.
+
+    Every row has reports to so many questions. Null means that a question was not asked, and
+    nothing else: who was asked what is public, and a person who is asked always sends a report.
+
+    Parameters
+    ----------
+    questions
+        The columns of all questions.
+    ask
+        How many of them each person was asked.
+    """
+
+    questions: tuple[str, ...]
+    ask: int
+
+    def wrong(self, table: Any) -> Flags:
+        """Which rows of an Arrow table or batch have another number of reports."""
+        there = np.zeros(table.num_rows, dtype=np.int64)
+        for name in self.questions:
+            there += ~table.column(name).is_null().to_numpy(zero_copy_only=False)
+        wrong: Flags = there != self.ask
+        return wrong
+
+    def told(self) -> str:
+        """The rule in words, for a message."""
+        return f"{counted(self.ask, 'report')} in each row, of {len(self.questions)} questions"
+
+    def same(self, other: Asking | None) -> bool:
+        """Whether another rule says the same, in whatever order the columns are."""
+        return (
+            other is not None
+            and self.ask == other.ask
+            and set(self.questions) == set(other.questions)
+        )
+
+    def refuse(self, table: Any, where: parse.Where) -> None:
+        """Refuse a table whose rows do not keep to the rule."""
+        wrong = self.wrong(table)
+        if wrong.any():
+            raise InvalidInput(
+                self.told(),
+                f"more or fewer in {where(int(wrong.argmax()))}",
+                "Null means that a question was not asked. A person who is asked always sends a "
+                "report.",
+            )
+
+
+@dataclass(frozen=True)
 class Marked:
     """A batch of rows, each with what is wrong with it.
 
@@ -82,11 +136,25 @@ class Marked:
     numbers: Mapping[str, tuple[Floats, Kinds]]
     groups: tuple[Any, ...] = ()
 
-    def kinds(self, questions: Sequence[str]) -> Kinds:
-        """What is wrong with each row first, for some questions together."""
-        found = [self.reports[name][1] for name in questions]
-        found += [kinds for _, kinds in self.numbers.values()]
-        return first(found)
+    def kinds(self, questions: Sequence[str], *, groupless: Kinds | None = None) -> Kinds:
+        """What is wrong with each row first, for some questions together.
+
+        Rows of people who were not asked all of them are `NOT_ASKED`, whatever else is wrong.
+
+        Parameters
+        ----------
+        questions
+            The questions.
+        groupless
+            Marks rows without a group, where there are groups.
+        """
+        reports = [self.reports[name][1] for name in questions]
+        found = [] if groupless is None else [groupless]
+        found += [*reports, *(kinds for _, kinds in self.numbers.values())]
+        kinds = first(found)
+        for own in reports:
+            kinds[own == NOT_ASKED] = NOT_ASKED
+        return kinds
 
 
 def first(kinds: Sequence[Kinds]) -> Kinds:
@@ -97,13 +165,36 @@ def first(kinds: Sequence[Kinds]) -> Kinds:
     return result
 
 
-def of_reports(column: Any, size: int, *, name: str, plain: bool, where: parse.Where) -> Any:
-    """Reports and their kinds, of an Arrow column of a type that can hold any."""
+def of_reports(
+    column: Any,
+    size: int,
+    *,
+    name: str,
+    plain: bool,
+    where: parse.Where,
+    wrong: Flags | None = None,
+) -> Any:
+    """Reports and their kinds, of an Arrow column of a type that can hold any.
+
+    Parameters
+    ----------
+    column
+        The column.
+    size
+        How many reports there can be.
+    name, plain, where
+        As for `parse.whole`.
+    wrong
+        Which rows have another number of reports than each person is asked for, where people are
+        asked some of the questions only: in the other rows null means that this one was not asked.
+    """
     values, there, fits = parse.whole_where(column, name=name, plain=plain, where=where)
     kinds = np.full(values.size, GOOD, dtype=np.int8)
     kinds[(values < 0) | (values >= size)] = OUTSIDE
     kinds[~fits] = NOT_WHOLE
-    kinds[~there] = NO_REPORT
+    kinds[~there] = NO_REPORT if wrong is None else NOT_ASKED
+    if wrong is not None:
+        kinds[wrong] = WRONG_NUMBER
     return np.where(kinds == GOOD, values, 0), kinds
 
 

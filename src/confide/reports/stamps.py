@@ -11,6 +11,7 @@ from confide import _checks
 from confide.errors import InvalidInput, Mismatch
 from confide.files.paths import load_json
 from confide.mechanisms import Joint, Mechanism, Partition, register
+from confide.reports.rows import Asking
 
 KEY = b"confide"
 VERSION = 1
@@ -39,6 +40,12 @@ class Stamp:
     def vectors(self) -> bool:
         """Whether the reports are vectors of a partition."""
         return any(isinstance(each, Partition) for each in self.mechanisms.values())
+
+    @property
+    def asking(self) -> Asking | None:
+        """How many of the questions each person was asked; None where all or no survey is known."""
+        ask = None if self.survey is None else self.survey.get("ask")
+        return None if ask is None else Asking(tuple(self.mechanisms), ask)
 
     def metadata(self) -> dict[bytes, bytes]:
         """The schema metadata that says so."""
@@ -76,6 +83,10 @@ class Stamp:
         if not made or not isinstance(simulated, bool):
             raise damaged
         if not isinstance(survey, (Mapping, type(None))):
+            raise damaged
+        ask = None if survey is None else survey.get("ask")
+        # A bool is an int to Python.
+        if ask is not None and (type(ask) is not int or not 1 <= ask < len(made)):
             raise damaged
         for name, (mechanism, fingerprint) in made.items():
             _unchanged(mechanism, fingerprint, f"column {name!r} in {where}" if name else where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -206,12 +206,20 @@ class Job:
             yield sum(one.num_rows for one in held), (), tuple(held)
 
     def drawn(self, batch: Batch) -> Any:
-        """Private reports of a batch as one Arrow batch, drawn here and now."""
+        """Private reports of a batch as one Arrow batch, drawn here and now.
+
+        Who is asked what, where people are asked some of the questions only, is drawn with the
+        reports and kept with them: whatever is drawn again was never seen.
+        """
         pa = arrow.arrow()
         source, first, made = batch.source, batch.first, []
-        for values in batch.cells or source.batches(
+        parts: Iterable[Any] = batch.cells or source.batches(
             list(self.survey.questions), public=self.keep, groups=batch.groups
-        ):
+        )
+        if self.survey.ask is not None:
+            # At once: questions are dealt evenly to all people of a batch.
+            parts = [pa.Table.from_batches(list(parts))]
+        for values in parts:
             made.append(
                 self.survey.reports(
                     values, keep=self.keep, plain=source.text, where=source.where, first=first

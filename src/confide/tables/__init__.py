@@ -11,13 +11,14 @@ from confide.reports.rows import LeftOut
 from confide.tables.asked import Asked, asked
 from confide.tables.counting import counts
 from confide.tables.jobs import Job, summarize
-from confide.tables.pairs import Pair, pair
+from confide.tables.pairs import Pair, Together, pair
 
 __all__ = [
     "Asked",
     "Job",
     "LeftOut",
     "Pair",
+    "Together",
     "asked",
     "counts",
     "pair",

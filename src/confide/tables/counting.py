@@ -13,8 +13,17 @@ import numpy as np
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
 from confide.mechanisms import Joint, Mechanism, Partition
-from confide.reports.files import columns_of
-from confide.reports.rows import BAD_VECTOR, CHOICES, GOOD, NO_REPORT, LeftOut
+from confide.questions import Questionnaire
+from confide.reports.files import agreed, apart, columns_of
+from confide.reports.rows import (
+    BAD_VECTOR,
+    CHOICES,
+    GOOD,
+    NO_REPORT,
+    WRONG_NUMBER,
+    Asking,
+    LeftOut,
+)
 from confide.reports.stamps import Stamp, differs
 from confide.summaries import CellSums, Counts, Groups, Response
 from confide.summaries.groups import Key
@@ -163,6 +172,9 @@ class Query:
         Of the response, or None.
     careful
         Whether to look for NaN at any price; see `confide.tables._rows.odd`.
+    asking
+        The rule of rows, where people were asked some of the questions only: rows of people who
+        were not asked for all of the columns are passed over.
     """
 
     mechanism: Mechanism
@@ -171,6 +183,7 @@ class Query:
     weights: str | None
     bounds: tuple[float, float] | None
     careful: bool = False
+    asking: Asking | None = None
 
     @property
     def public(self) -> list[str]:
@@ -184,6 +197,10 @@ class Query:
         any GROUP BY does; the outer one sees distinct values only, and tells what they are.
         """
         table, keys = source.table, {}
+        if self.asking is not None:
+            # Rows of people who were not asked are no rows of this question.
+            there = [table[name].notnull() for name in self.columns]
+            table = table.filter(faults.wrong_number(table, self.asking) | ibis().and_(*there))
         for at, (name, size) in enumerate(
             zip(self.columns, self.mechanism.law.outputs, strict=True)
         ):
@@ -192,6 +209,8 @@ class Query:
             keys[f"k{at}"] = column if name in source.small else faults.narrowed(column, size)
         kept = grouping.columns(table) | keys
         row_kinds = []
+        if self.asking is not None:
+            kept["wrong"] = faults.wrong_number(table, self.asking)
         if self.weights is not None:
             weight = Numbers.of(table[self.weights], self.weights, careful=self.careful)
             kept["w"] = weight.value
@@ -201,12 +220,16 @@ class Query:
             kept["y"] = answer.value
             row_kinds.append(faults.response_kind(answer, self.bounds))
         by = [*grouping.names, *keys]
+        if self.asking is not None:
+            by.append("wrong")
         if row_kinds:
             kept["bad"] = faults.first_kind(*row_kinds)
             by.append("bad")
         rows = table.select(**kept)
         inner = rows.group_by(by).aggregate(n=rows.count(), **self._sums(rows))
         kinds = grouping.kind(inner)
+        if self.asking is not None:
+            kinds.append(inner["wrong"].ifelse(WRONG_NUMBER, GOOD))
         for at, size in enumerate(self.mechanism.law.outputs):
             kind, whole = faults.whole(inner[f"k{at}"], size, self.columns[at])
             kinds.append(kind)
@@ -324,6 +347,7 @@ def counts(
     bounds: tuple[float, float] | None = ...,
     weights: str | None = ...,
     by: None = ...,
+    survey: Questionnaire | None = ...,
     simulated: bool = ...,
     invalid: Literal["refuse", "drop"] = ...,
 ) -> Counts: ...
@@ -339,6 +363,7 @@ def counts(
     bounds: tuple[float, float] | None = ...,
     weights: str | None = ...,
     by: str | Sequence[str],
+    survey: Questionnaire | None = ...,
     simulated: bool = ...,
     invalid: Literal["refuse", "drop"] = ...,
 ) -> Groups[Counts]: ...
@@ -353,6 +378,7 @@ def counts(
     bounds: tuple[float, float] | None = None,
     weights: str | None = None,
     by: str | Sequence[str] | None = None,
+    survey: Questionnaire | None = None,
     simulated: bool = False,
     invalid: Literal["refuse", "drop"] = "refuse",
 ) -> Counts | Groups[Counts] | CellSums | Groups[CellSums]:
@@ -380,6 +406,10 @@ def counts(
         A public column of survey weights.
     by
         Public columns of words, whole numbers or dates: one summary for each of their values.
+    survey
+        The survey that the table answers, where it asks each person some of the questions only
+        (``ask``) and the table does not say so itself: null then means that a question was not
+        asked, and a row must have as many reports as a person is asked questions.
     simulated
         Whether the reports are simulated, where the files do not say.
     invalid
@@ -402,7 +432,10 @@ def counts(
     2
     """
     if isinstance(mechanism, Partition):
-        given = {"column": column, "response": response, "bounds": bounds, "weights": weights}
+        given = {
+            "column": column, "response": response, "bounds": bounds, "weights": weights,
+            "survey": survey,
+        }  # fmt: skip
         for name in (name for name, value in given.items() if value is not None):
             raise InvalidInput(f"no {name} with vector reports of a partition", "one")
         return cell_sums(table, mechanism, by=by, simulated=simulated, invalid=invalid)
@@ -416,6 +449,8 @@ def counts(
         by=by,
         simulated=simulated,
         invalid=invalid,
+        asking=None if survey is None else survey.asking,
+        known=survey is not None,
     )
     if left:
         warnings.warn(LeftOut(left), stacklevel=2)
@@ -433,8 +468,13 @@ def counted(
     by: str | Sequence[str] | None,
     simulated: bool,
     invalid: str,
+    asking: Asking | None,
+    known: bool = True,
 ) -> tuple[Counts | Groups[Counts], dict[str, int]]:
-    """The same with how many rows of each kind were left out, instead of a warning."""
+    """The same with how many rows of each kind were left out, instead of a warning.
+
+    Whether people were asked some of the questions only is ``known``, or is what the files say.
+    """
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput("a mechanism", _checks.shown(mechanism))
     _checks.one_of(CHOICES, invalid=invalid)
@@ -445,11 +485,29 @@ def counted(
     public = [*query.public, *grouping.by]
     source = opened(table, [*query.columns, *public], public)
     stamped = checked(source, query, simulated)
+    asking = _rule(source, asking, known=known)
+    if asking is not None:
+        if len(query.columns) > asking.ask:
+            raise apart(query.columns, asking)
+        query = replace(query, asking=asking)
+        columns = dict.fromkeys([*asking.questions, *query.columns, *public])
+        source = opened(table, list(columns), public)
     rows = grouped(query.over(source, grouping), source.where)
     if query.unsure(rows):
         rows = grouped(replace(query, careful=True).over(source, grouping), source.where)
     made, left = query.summaries(rows, grouping, stamped, invalid=invalid, where=source.where)
     return (made[()] if by is None else Groups(grouping.by, made)), left
+
+
+def _rule(source: Opened, asking: Asking | None, *, known: bool) -> Asking | None:
+    """The rule of rows that all files and the survey agree on."""
+    stamps = [(Stamp.of_answers(metadata, where), where) for metadata, where in source.stamps]
+    if not known:
+        said = [stamp for stamp, _ in stamps if stamp is not None and stamp.survey is not None]
+        asking = said[0].asking if said else None
+    for stamp, where in stamps:
+        agreed(stamp, asking, where)
+    return asking
 
 
 def _columns(

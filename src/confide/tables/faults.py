@@ -25,6 +25,7 @@ from confide.reports.rows import (
     NOT_WHOLE,
     OUT_OF_BOUNDS,
     OUTSIDE,
+    Asking,
     told,
 )
 from confide.summaries.groups import Key
@@ -179,6 +180,12 @@ def response_kind(response: Numbers, bounds: tuple[float, float] | None) -> Any:
         return kind
     outside = ~response.value.between(*bounds)
     return ibis().cases((kind != GOOD, kind), (outside, OUT_OF_BOUNDS), else_=GOOD)
+
+
+def wrong_number(table: Any, asking: Asking) -> Any:
+    """Whether a row has another number of reports than each person is asked for."""
+    there = [table[name].notnull().cast("int64") for name in asking.questions]
+    return sum(there[1:], start=there[0]) != asking.ask
 
 
 def first_kind(*kinds: Any) -> Any:

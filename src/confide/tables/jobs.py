@@ -30,7 +30,6 @@ from confide.reports.rows import (
     Kinds,
     LeftOut,
     Marked,
-    first,
     told,
 )
 from confide.summaries import Counts, Groups, Summaries
@@ -173,6 +172,7 @@ class Job:
                 mechanisms=None if survey is None else survey.mechanisms,
                 columns=asked,
                 public=columns,
+                asking=None if survey is None else survey.asking,
             )
         for source in files.sources:
             source.apart(columns)
@@ -217,7 +217,7 @@ class Job:
             # What a query refuses is left to the stream, which names the first bad row.
             with contextlib.suppress(InvalidInput):
                 made, left = _queried(self, advance)
-        if made is None and (self.by or self.invalid == "drop"):
+        if made is None and (self.by or self.invalid == "drop" or self.files.asking):
             made, left = _marked(self, advance)
         elif made is None:
             made = _streamed(self, advance)
@@ -239,18 +239,23 @@ def batches(files: Files) -> Iterator[tuple[dict[str, Reports], dict[str, Floats
 
 
 def sound(
-    files: Files, public: Public, questions: Sequence[str], left: Counter[int]
+    job: Job, questions: Sequence[str], left: Counter[int]
 ) -> Iterator[tuple[dict[str, Reports], dict[str, Floats]]]:
     """Like `batches`, without the rows that cannot be used for some questions together.
 
-    ``left`` counts them, by kind.
+    ``left`` counts them, by kind. Where such rows are to be refused the first batch that has one
+    is, by name; people who were not asked all of the questions are passed over.
     """
+    files, public = job.files, job.public
     for marked in files.marked(
         weights=public.weights, response=public.response, bounds=public.bounds
     ):
         kinds = marked.kinds(questions)
-        good = kinds == GOOD
-        left.update(kinds[~good].tolist())
+        bad, good = kinds > GOOD, kinds == GOOD
+        left.update(kinds[bad].tolist())
+        if job.invalid == "refuse" and bad.any():
+            at = int(bad.argmax())
+            raise _refused(files, counted_left(left), marked.where(at), int(kinds[at]))
         yield (
             {name: _reports(files, marked, name, good) for name in questions},
             _numbers(public, marked, good),
@@ -294,12 +299,17 @@ def _queried(job: Job, advance: Advance) -> tuple[dict[str, Summary], LeftOuts]:
                 simulated=files.simulated,
                 by=job.by or None,
                 invalid=job.invalid,
+                asking=files.asking,
             )
             counts[name] = counts.get(name, 0) + own
             for kind, n in out.items():
                 found = left.setdefault(name, {})
                 found[kind] = found.get(kind, 0) + n
             advance(rows)
+    if files.asking is not None and job.by:
+        every = {name: dict(groups) for name, groups in counts.items()}
+        _fill(job, every)
+        counts = {name: _by(job, groups) for name, groups in every.items()}
     return counts, left
 
 
@@ -353,13 +363,13 @@ def _marked(job: Job, advance: Advance) -> tuple[dict[str, Summary], LeftOuts]:
         keys, codes = _grouped(job, marked)
         groupless: Kinds = np.where(codes < 0, NO_GROUP, GOOD).astype(np.int8)
         for name, found in counts.items():
-            kinds = first([groupless, marked.kinds([name])])
-            bad = kinds != GOOD
+            kinds = marked.kinds([name], groupless=groupless)
+            bad = kinds > GOOD
             left[name].update(kinds[bad].tolist())
             if name not in worst and bad.any():
                 at = int(bad.argmax())
                 worst[name] = marked.where(at), int(kinds[at])
-            for key, rows in zip(keys, _split(codes, bad, len(keys)), strict=True):
+            for key, rows in zip(keys, _split(codes, kinds != GOOD, len(keys)), strict=True):
                 if rows.size:
                     reports = _reports(files, marked, name, rows)
                     own = public.count(reports, _numbers(public, marked, rows))
@@ -371,17 +381,38 @@ def _marked(job: Job, advance: Advance) -> tuple[dict[str, Summary], LeftOuts]:
     for name, out in left.items():
         if out and job.invalid == "refuse":
             raise _refused(files, counted_left(out), *worst[name])
-        if not counts[name]:
-            raise InvalidInput(
-                f"at least one report in column {name!r}", "none among the rows", RAW
-            )
+        if not counts[name] and files.asking is None:
+            raise _none(name)
+    if files.asking is not None:
+        _fill(job, counts)
     lefts = {name: counted_left(out) for name, out in left.items() if out}
     if not job.by:
         return {name: found[()] for name, found in counts.items()}, lefts
-    return {
-        name: Groups(job.by, {key: found[key] for key in sorted(found)})
-        for name, found in counts.items()
-    }, lefts
+    return {name: _by(job, found) for name, found in counts.items()}, lefts
+
+
+def _by(job: Job, found: Mapping[Key, Any]) -> Groups[Counts]:
+    return Groups(job.by, {key: found[key] for key in sorted(found)})
+
+
+def _fill(job: Job, counts: dict[str, dict[Key, Any]]) -> None:
+    """Add empty counts where some of the people were asked a question, but nobody another one."""
+    keys = {key for found in counts.values() for key in found}
+    if not keys:
+        raise _none(next(iter(counts)))
+    for name, found in counts.items():
+        nobody = job.public.nobody(job.files.mechanisms[name], simulated=job.files.simulated)
+        if nobody is None and not found:
+            raise _none(name)
+        if nobody is not None:
+            found.update(dict.fromkeys(keys - found.keys(), nobody))
+        size = math.prod(job.files.mechanisms[name].law.outputs)
+        if len(found) * size > MAX_CELLS:
+            raise _too_many(size)
+
+
+def _none(name: str) -> InvalidInput:
+    return InvalidInput(f"at least one report in column {name!r}", "none among the rows", RAW)
 
 
 def _refused(files: Files, rows: Mapping[str, int], row: str, kind: int) -> InvalidInput:

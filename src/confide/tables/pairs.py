@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide import _checks
-from confide.errors import InvalidInput, Mismatch
+from confide.errors import ConfideWarning, InvalidInput, Mismatch
 from confide.files import arrow, parse
 from confide.files.paths import counted, named
 from confide.files.source import Source
@@ -21,8 +22,8 @@ from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism
 from confide.mechanisms.protocol import Reports
 from confide.questions import Questionnaire
-from confide.reports.files import Files
-from confide.reports.rows import CHOICES
+from confide.reports.files import Files, apart
+from confide.reports.rows import CHOICES, Asking
 from confide.summaries import Counts, Summaries, read
 from confide.summaries.counts import Response
 from confide.tables.asked import are_summaries, listed, no_reports, of_survey
@@ -125,6 +126,29 @@ def _label(cell: Any, text: bool) -> Label:
         return int(cell)
     result: Label = cell
     return result
+
+
+class Together(ConfideWarning):
+    """Two questions are related by the people who were asked both, who may be few.
+
+    Parameters
+    ----------
+    x, y
+        The questions.
+    n
+        How many people were asked both.
+    asking
+        How many of the questions each person was asked.
+    """
+
+    def __init__(self, x: str, y: str, n: int, asking: Asking) -> None:
+        self.n = n
+        d, k = len(asking.questions), asking.ask
+        share = k * (k - 1) / (d * (d - 1))
+        super().__init__(
+            f"Only the {n:,} people who were asked both tell how {x!r} and {y!r} go together: "
+            f"about {share:.0%} of all, since each person was asked {k} of {d} questions."
+        )
 
 
 NARROW = 0.03
@@ -337,12 +361,15 @@ class _Wanted:
 
     def _together(self, job: Job, x: str, y: str) -> tuple[Counts, dict[str, int]]:
         """Counts of two questions together, in bounded memory, and the rows that were left out."""
-        files = job.files
+        files, asking = job.files, job.files.asking
+        if asking is not None and asking.ask < 2:
+            raise apart([x, y], asking)
         both = Joint({x: files.mechanisms[x], y: files.mechanisms[y]})
         out: Counter[int] = Counter()
-        rows = batches(files)
-        if self.invalid == "drop":
-            rows = sound(files, job.public, [x, y], out)
+        if self.invalid == "drop" or asking is not None:
+            rows = sound(job, [x, y], out)
+        else:
+            rows = batches(files)
         total: Counts | None = None
         advance = job.advance(self.progress)
         for batch, numbers in rows:
@@ -353,8 +380,12 @@ class _Wanted:
             own = job.public.count(reports, numbers)
             total = own if total is None else total + own
             advance(2 * len(reports))
+        if total is None and asking is not None:
+            raise apart([x, y], asking)
         if total is None:
             raise InvalidInput(f"at least one row with reports of {x!r} and {y!r}", "none")
+        if asking is not None:
+            warnings.warn(Together(x, y, total.n, asking), stacklevel=4)
         left = counted_left(out)
         tell({f"{x} and {y}": left} if left else {})
         return total, left

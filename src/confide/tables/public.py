@@ -7,11 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+
 from confide import _checks
 from confide._types import Floats
 from confide.errors import InvalidInput, MissingColumn
+from confide.mechanisms import Mechanism
 from confide.mechanisms.protocol import Reports
 from confide.summaries import Counts
+from confide.summaries.counts import Response
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,18 @@ class Public:
             raise InvalidInput(
                 f"{error.expected} in column {columns}", error.got, error.advice
             ) from None
+
+    def nobody(self, mechanism: Mechanism, *, simulated: bool) -> Counts | None:
+        """Counts of no reports; None where a response has no bounds but those observed."""
+        zeros = np.zeros(mechanism.law.outputs)
+        response = None
+        if self.response is not None:
+            if self.bounds is None:
+                return None
+            low, high = self.bounds
+            response = Response(zeros, zeros, low=float(low), high=float(high))
+        weights = None if self.weights is None else (zeros, zeros)
+        return Counts(mechanism, zeros.astype(np.int64), simulated, weights, response)
 
 
 NOTHING = Public()

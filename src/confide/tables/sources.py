@@ -220,11 +220,12 @@ def countable(files: Files, by: Sequence[str] = ()) -> bool:
     if (files.rows or 0) < LEAST or find_spec("duckdb") is None or find_spec("ibis") is None:
         return False
     types = arrow.arrow().types
+    reports = {*files.mechanisms, *(files.asking.questions if files.asking else ())}
     for source in files.sources:
         # A source that reads cells in its own way is for the stream.
         if source.recoded or source.engine != "parquet" or not source.rows:
             return False
-        for name in (*files.mechanisms, *(name for name in files.public if name not in by)):
+        for name in (*reports, *(name for name in files.public if name not in by)):
             kind = source.kind(name)
             number = types.is_floating(kind) or types.is_decimal(kind)
             if not (types.is_integer(kind) or (number and name in files.public)):

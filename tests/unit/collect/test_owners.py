@@ -289,9 +289,11 @@ def test_the_state_says_how_far_the_survey_has_come(stage: Any, collected: Any) 
                     ],
                 }
             ],
+            "ask": None,
             "questions": [
                 {
                     "name": "pay",
+                    "invited": None,
                     "text": "What do you earn?",
                     "kind": "number",
                     "unit": "EUR",
@@ -301,6 +303,7 @@ def test_the_state_says_how_far_the_survey_has_come(stage: Any, collected: Any) 
                 },
                 {
                     "name": "smokes",
+                    "invited": None,
                     "text": "smokes",
                     "kind": "categories",
                     "labels": {"no": "No", "yes": "Yes"},

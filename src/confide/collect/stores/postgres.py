@@ -343,11 +343,7 @@ class PostgresStore(Store):
                 " (SELECT cell, invited, answered FROM cells UNION ALL"
                 " SELECT cell, 0, count(*) FROM fresh_reports GROUP BY 1) AS every GROUP BY 1"
             ).fetchall()
-        return Status(
-            closed=closed,
-            invited={cell: invited for cell, invited, _ in cells if invited},
-            answered={cell: answered for cell, _, answered in cells if answered},
-        )
+        return Status.of(cells, closed=closed)
 
     def _tallies(self) -> Tallies:
         tallies: dict[str, dict[str, dict[int, int]]] = {}

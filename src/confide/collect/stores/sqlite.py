@@ -192,11 +192,7 @@ class SqliteStore(Store):
         with self._reading() as run:
             ((state,),) = run("SELECT state FROM survey")
             cells = run("SELECT cell, invited, answered FROM cells")
-        return Status(
-            closed=state != OPEN,
-            invited={cell: invited for cell, invited, _ in cells if invited},
-            answered={cell: answered for cell, _, answered in cells if answered},
-        )
+        return Status.of(cells, closed=state != OPEN)
 
     def tallies(self) -> Tallies:
         """How often each report came: cell -> question -> report -> count.

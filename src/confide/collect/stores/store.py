@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from confide.collect.invitations import question_of
 from confide.collect.wire import Entry
 from confide.errors import ConfideError
 
@@ -48,12 +49,32 @@ class Status:
     closed
         Whether it has ended.
     invited, answered
-        How many invitations there are and how many reports, by cell of the public groups.
+        How many invitations there are and how many uploads, by cell of the public groups.
+    asked
+        How many were invited to each question, where people are asked some of them only.
     """
 
     closed: bool
     invited: Mapping[str, int]
     answered: Mapping[str, int]
+    asked: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, cells: Iterable[tuple[str, int, int]], *, closed: bool) -> Status:
+        """From what a store counts under each text: invitations and uploads."""
+        groups: list[tuple[str, int, int]] = []
+        asked = {}
+        for text, invited, answered in cells:
+            if (name := question_of(text)) is None:
+                groups.append((text, invited, answered))
+            else:
+                asked[name] = invited
+        return cls(
+            closed,
+            invited={cell: invited for cell, invited, _ in groups if invited},
+            answered={cell: answered for cell, _, answered in groups if answered},
+            asked=asked,
+        )
 
 
 class Store(ABC):
@@ -70,9 +91,10 @@ class Store(ABC):
 
     @abstractmethod
     def invite(self, hashes: Sequence[bytes], cells: Mapping[str, int]) -> None:
-        """Admit one report for each hash of an invitation; ``cells`` says how many in each cell.
+        """Admit one upload for each hash of an invitation; ``cells`` says how many in each cell.
 
-        All of them are admitted or none.
+        A cell of the public groups, or a question, of which it is known how many were invited to
+        it. All of them are admitted or none.
         """
 
     @abstractmethod

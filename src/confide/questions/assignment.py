@@ -1,0 +1,80 @@
+"""Assignments: which of a survey's questions each person is asked."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide._types import Flags
+from confide.exact.entropy import Entropy
+from confide.exact.inversion import permutation, weighted
+
+Whole = npt.NDArray[np.int64]
+
+
+def assigned(entropy: Entropy, cells: npt.ArrayLike, *, questions: int, ask: int) -> Flags:
+    """Draw which questions each person is asked: a row for each person, a column for each question.
+
+    Questions are dealt like cards. The people of a cell are put in a random order. A deck has every
+    question once, in a random order, and is dealt round and round, ``ask`` cards to each person,
+    until every question came equally often; the next people get a new deck. What is left over in
+    the cells is dealt from one last deck, cell after cell.
+
+    So every question is asked equally often in every cell, and of all people, but for a difference
+    of one; every set of ``ask`` questions is equally likely for every person; and neither the order
+    of the people nor anything about them but their cells matters.
+
+    Parameters
+    ----------
+    entropy
+        Source of fair words.
+    cells
+        For each person the number of a cell: people in the same public groups share it.
+    questions
+        How many questions there are.
+    ask
+        How many of them each person is asked.
+
+    Examples
+    --------
+    >>> from confide.exact.entropy import SystemEntropy
+    >>> asked = assigned(SystemEntropy(), [0] * 12 + [1] * 6, questions=6, ask=1)
+    >>> asked[:12].sum(axis=0).tolist(), asked[12:].sum(axis=0).tolist()
+    ([2, 2, 2, 2, 2, 2], [1, 1, 1, 1, 1, 1])
+    """
+    own = np.asarray(cells, dtype=np.int64)
+    order = permutation(entropy, own.size)
+    order = order[np.argsort(own[order], kind="stable")]
+    sizes = np.unique(own, return_counts=True)[1]
+    # So many people together are dealt every question equally often.
+    block = questions // math.gcd(questions, ask)
+    place = np.arange(own.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    whole = place < np.repeat(sizes // block * block, sizes)
+    asked = np.zeros((own.size, questions), dtype=bool)
+    fresh = _decks(entropy, int(whole.sum()) // block, questions)
+    _deal(asked, order[whole], np.repeat(fresh, block, axis=0), ask)
+    last = _decks(entropy, 1, questions)
+    left = order[~whole]
+    _deal(asked, left, np.broadcast_to(last, (left.size, questions)), ask)
+    return asked
+
+
+def _decks(entropy: Entropy, many: int, questions: int) -> Whole:
+    """Random orders of the questions, one a row, by Fisher and Yates."""
+    decks = np.tile(np.arange(questions), (many, 1))
+    rows = np.arange(many)
+    for end in range(questions - 1, 0, -1):
+        chosen = weighted([1] * (end + 1)).draw(entropy, many)
+        decks[rows, end], decks[rows, chosen] = decks[rows, chosen], decks[rows, end]
+    return decks
+
+
+def _deal(asked: Flags, people: Whole, decks: Any, ask: int) -> None:
+    """Deal each of some people the cards that follow those of the person before."""
+    first = ask * np.arange(people.size)
+    for card in range(ask):
+        at = (first + card) % decks.shape[1]
+        asked[people, decks[np.arange(people.size), at]] = True
