@@ -1,8 +1,8 @@
 """Writes the hashes of a page's files into its index.html: ``make web``.
 
 Browsers then refuse a file that is not the one that was shipped. The hash of the entry script does
-not cover what it imports, so the import map has a hash for every module; it also has those of the
-texts, which the page checks when it loads them.
+not cover what it imports, so the import map has a hash for every other module; it also has those of
+the texts, which the page checks when it loads them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ MAP = re.compile(r'(?<=<script type="importmap">).*?(?=</script>)', re.DOTALL)
 
 def stamped(html: str, files: Mapping[str, static.File]) -> str:
     """A page with the hashes of these files, by their path on the server."""
+    tagged = {f"/{tag['name']}" for tag in TAG.finditer(html)}
     hashes = {
-        f".{path}": file.integrity for path, file in sorted(files.items()) if path.endswith(HASHED)
+        f".{path}": file.integrity
+        for path, file in sorted(files.items())
+        if path.endswith(HASHED) and path not in tagged
     }
-    imports = json.dumps({"integrity": hashes}, indent=1)
+    imports = json.dumps({"integrity": hashes}, indent=0)
     html = MAP.sub(lambda _: imports, html)
     return TAG.sub(lambda tag: tag["before"] + files[f"/{tag['name']}"].integrity, html)
 

@@ -33,11 +33,11 @@ def test_a_changed_file_changes_its_hash() -> None:
 def test_everything_has_a_hash() -> None:
     html = (PAGE / "index.html").read_text("utf-8")
     listed = json.loads(static.INLINE.search(html.encode())[1])["integrity"]
-    served = {f".{path}" for path in static.page("page", "device")} - {"./", "./page.css"}
-    assert set(listed) == served
-    tags = re.findall(r"<(?:script|link)[^>]*(?:src|href)=\"\./[^>]*>", html)
-    assert len(tags) == 2
-    assert all('integrity="sha384-' in tag for tag in tags)
+    tags = re.findall(r"<(?:script|link)[^>]*(?:src|href)=\"(\./[^\"]*)\"([^>]*)>", html)
+    assert {name for name, _ in tags} == {"./page.js", "./page.css"}
+    assert all('integrity="sha256-' in rest for _, rest in tags)
+    served = {f".{path}" for path in static.page("page", "device")} - {"./"}
+    assert set(listed) == served - {name for name, _ in tags}
 
 
 def test_the_page_is_small() -> None:
@@ -70,6 +70,8 @@ def test_every_sentence_is_used() -> None:
     made |= {f"{head}_{who}" for head in ("who", "sees") for who in re.findall(r'"(\w+)"', SCRIPTS)}
     made |= {f"part_{word}" for word in re.findall(r"\w+", SCRIPTS)}
     made |= {f"wrong_{reason}" for reason in ("empty", "characters", "separators", "digits")}
+    made |= {f"wrong_{reason}" for reason in re.findall(r'wrong\("(\w+)"', SCRIPTS)}
+    made |= {"or_low", "or_high"}
     written = set(re.findall(r'"(\w+)"', SCRIPTS))
     assert set(TEXTS["en"]) - written - made == set()
 
@@ -80,4 +82,5 @@ def test_every_sentence_exists() -> None:
     assert len(called) > 30
     assert len(stops) >= 5
     called |= {f"{kind}_{end}" for kind in stops for end in ("title", "text")}
+    called |= {f"wrong_{reason}" for reason in re.findall(r'wrong\("(\w+)"', SCRIPTS)}
     assert called - set(TEXTS["en"]) == set()

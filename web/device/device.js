@@ -17,7 +17,7 @@ function need(holds, message) {
 /** Whether x is an integer from a to b. @type {(a: number, x: any, b: number) => boolean} */
 const from = (a, x, b) => Number.isInteger(x) && a <= x && x <= b;
 
-/** The browser's generator (65,536 bytes at most; a draw asks for 4). @type {Entropy} */
+/** The browser's generator; a draw asks for 4 bytes. @type {Entropy} */
 export const system = { bytes: (n) => crypto.getRandomValues(new Uint8Array(n)) };
 
 /** a / b rounded up, a >= 0, b > 0. @type {(a: bigint, b: bigint) => bigint} */
@@ -95,7 +95,7 @@ function count(bounds, word) {
   return found;
 }
 
-/** Exact draws of 0, 1, ... by inversion: a word decides, or more words where it does not.
+/** Exact draws by inversion: a word decides, or more words where it does not.
  * @type {(law: Law, bits: number) => (entropy: Entropy) => number} */
 function sampler(law, bits) {
   need([8, 16, 32].includes(bits), "Words have 8, 16 or 32 bits.");
@@ -124,9 +124,9 @@ function sampler(law, bits) {
   };
 }
 
-/** @type {(fields: any, what: string, keys: string) => void} */
-function only(fields, what, keys) {
-  const found = Object.keys(fields ?? {}).sort().join(" ");
+/** @type {(fields: any, what: string, keys: string, optional?: string) => void} */
+function only(fields, what, keys, optional) {
+  const found = Object.keys(fields ?? {}).filter((key) => key !== optional).sort().join(" ");
   need(found === keys, `${what} must have the keys ${keys}, not ${found || "none"}.`);
 }
 
@@ -142,18 +142,24 @@ function log(x) {
 
 /** @type {(fields: any) => { size: number, index(answer: any): number }} */
 function lattice(fields) {
-  only(fields, "A lattice", "high low scale size");
+  only(fields, "A lattice", "high low scale size", "kind");
   const { low, high, size, scale } = fields;
   const sound = [low, high].every((x) => Number.isFinite(x) && Math.abs(x) <= 1e150);
   need(sound && low < high, "Bounds must be numbers within 1e150, low < high.");
   need(from(2, size, MAX_SIZE), `The size must be an integer from 2 to ${MAX_SIZE}.`);
   const logs = scale === "log" && low >= 1e-150;
   need(logs || scale === "linear", "The scale must be linear, or log above 0.");
+  const [whole, all] = ["kind" in fields, high - low + 1];
+  // Integers in a cell; the last one may have fewer.
+  const each = Math.ceil(all / size);
+  const even = [low, high].every((x) => from(-(2 ** 50), x, 2 ** 50)) && Math.ceil(all / each) === size;
+  need(!whole || (fields.kind === "integer" && !logs && even), "Cells must hold as many integers each.");
   return {
     size,
     index(answer) {
-      if (!Number.isFinite(answer)) return -1;
+      if (!(whole ? Number.isInteger(answer) : Number.isFinite(answer))) return -1;
       const x = Math.min(Math.max(answer, low), high);
+      if (whole) return (x - low - ((x - low) % each)) / each;
       const part = logs ? log(x / low) / log(high / low) : (x - low) / (high - low);
       return Math.trunc(Math.min(Math.max(part * size, 0), size - 1));
     },
@@ -167,57 +173,57 @@ function honest(ratio, epsilon, m) {
   need(kept, `The noise is weaker than the declared epsilon of ${epsilon}: do not answer.`);
 }
 
-/** The 2 reach + 1 reports around an answer weigh more than the size - 1 others.
- * @type {(spec: Spec, size: number, reach: number) => Omit<Kind, "index" | "report">} */
-function band(spec, size, reach) {
+/** The 2 reach + 1 reports around an answer weigh more than all others. Where people may decline,
+ * one more report says so; it weighs as much as those around an answer, and null declines.
+ * @type {(spec: Spec, size: number, reach: number, index: Kind["index"]) => Omit<Kind, "report">} */
+function band(spec, size, reach, index) {
   const texts = Array.isArray(spec.weights) ? spec.weights : [];
   const sound = texts.every((x) => typeof x === "string" && /^[1-9]\d{0,63}$/.test(x));
   need(sound && texts.length === 2, "Weights must be two whole numbers, as text.");
   const [near, far] = texts.map(BigInt);
   need(near > far, "A near report must weigh more than a far one.");
   honest([near, far], spec.epsilon, 1);
-  const [window, outputs] = [2 * reach + 1, size + 2 * reach];
-  const ratio = Number(near) / Number(far);
-  const other = window / (window * ratio + size - 1);
+  const { prefer_not_to_say: offered = false } = spec;
+  need(typeof offered === "boolean", "prefer_not_to_say must be true or false.");
+  const [window, cells, more] = [2 * reach + 1, size + 2 * reach, Number(offered)];
   return {
-    inputs: size,
-    outputs,
-    law: weighted([[near, window], [far, size - 1]]),
-    window: (index) => [index, index + 2 * reach],
-    odds: () => ({ window, outputs, same: ratio * other, other }),
+    inputs: size + more,
+    outputs: cells + more,
+    index: (answer) => (offered && answer === null ? size : index(answer)),
+    law: weighted([[near, window], [far, size - 1 + more * window]]),
   };
 }
 
 /** Mechanisms by name. @type {Record<string, (spec: Spec) => Kind>} */
 export const KINDS = {
   "square-wave"(spec) {
-    only(spec, "A square wave", "epsilon lattice mechanism reach weights");
+    only(spec, "A square wave", "epsilon lattice mechanism reach weights", "prefer_not_to_say");
     const { size, index } = lattice(spec.lattice);
     const reach = spec.reach;
     need(from(0, reach, size), "The reach must be an integer from 0 to the size.");
     const near = 2 * reach + 1;
     return {
-      ...band(spec, size, reach),
-      index,
-      // Near slots count from the index, far ones step over the near reports.
+      ...band(spec, size, reach, index),
+      // Near slots count from the index, far ones step over the near reports; the last ones decline.
+      // For those who decline near slots do so, and far slots are reports.
       report(index, slot) {
         const far = slot - near;
-        return far + near * Number(far >= index) + (index + near) * Number(far < 0);
+        const said = Number(index < size);
+        const declined = Number(said ? far >= size - 1 : far < 0);
+        const cell = far + said * near * Number(far >= index) + (index + near) * Number(far < 0);
+        return cell + declined * (size + 2 * reach - cell);
       },
     };
   },
 
   "randomized-response"(spec) {
-    only(spec, "Randomized response", "categories epsilon mechanism weights");
+    only(spec, "Randomized response", "categories epsilon mechanism weights", "prefer_not_to_say");
     const words = /** @type {any[]} */ (spec.categories);
     const size = Array.isArray(words) ? new Set(words).size : 0;
     const sound = from(2, size, MAX_SIZE) && words.every((x) => x && typeof x === "string");
     need(sound && words.length === size, `Categories must be 2 to ${MAX_SIZE} different words.`);
-    return {
-      ...band(spec, size, 0),
-      index: (answer) => words.indexOf(answer),
-      report: (index, step) => (index + step) % size,
-    };
+    const made = band(spec, size, 0, (answer) => words.indexOf(answer));
+    return { ...made, report: (index, step) => (index + step) % made.outputs };
   },
 
   laplace(spec) {
@@ -228,24 +234,12 @@ export const KINDS = {
     need(over > 0n && over < ONE, "p must be a whole number over 2**62, above 0 and below 1.");
     const m = size - 1;
     honest([ONE, over], spec.epsilon, m);
-    const p = Number(over) / Number(ONE);
-    const side = Math.floor(size / 6);
-    const middle = m >> 1;
-    /** P(report in the middle third of the scale). @type {(index: number) => number} */
-    const share = (index) => {
-      let sum = 0;
-      for (let r = middle - side; r <= middle + side; r++)
-        sum += p ** Math.abs(r - index) * (r % m ? 1 - p : 1);
-      return sum / (1 + p);
-    };
     return {
       inputs: size,
       outputs: size,
       index,
       law: geometric(over, m),
       report: (index, noise) => Math.min(Math.max(index + noise - m, 0), m),
-      window: (index) => [Math.max(index - side, 0), Math.min(index + side, m)],
-      odds: () => ({ window: 2 * side + 1, outputs: size, same: share(middle), other: share(m) }),
     };
   },
 };

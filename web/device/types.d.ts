@@ -9,16 +9,13 @@ export type Ratio = [bigint, bigint];
 /** The JSON of a mechanism, as Python's `Mechanism.to_dict` makes it. */
 export type Spec = Record<string, any>;
 
-/** Indices are below `inputs` (-1: no answer), reports below `outputs`; the window is the first and
- * last report around an index, and README.md explains odds. */
+/** Indices are below `inputs` (-1: no answer), reports below `outputs`. */
 export type Kind = {
   inputs: number;
   outputs: number;
   law: Law;
   index(answer: any): number;
   report(index: number, noise: number): number;
-  window(index: number): [number, number];
-  odds(): { window: number; outputs: number; same: number; other: number };
 };
 
 export type Mechanism = Kind & {
@@ -33,5 +30,6 @@ export type Mechanism = Kind & {
 export type Reason = "empty" | "characters" | "separators" | "digits";
 
 /** What was read: an optional sign, digits and a decimal part. Thousands may be separated, in
- * groups of three and by one and the same character. */
-export type Parsed = { value: number } | { reason: Reason };
+ * groups of three and by one and the same character. Both numbers are there where a
+ * text such as 1.234 may mean 1234 or 1.234. */
+export type Parsed = { value: number; both?: [number, number] } | { reason: Reason };

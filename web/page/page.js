@@ -1,21 +1,19 @@
 /** The page on which somebody answers: questions, a review, one upload. Answers are in this
- * tab's memory until the report is drawn.
- * @import { Child, Choice, Scene, State } from "./types.d.ts"
- */
+ * tab's memory until the report is drawn. @import * as T from "./types.d.ts" */
 
 import { privatize } from "./device.js";
 import { Question } from "./questions.js";
-import { base64url, groupsIn, Kept, Sender } from "./upload.js";
+import { base64url, factsIn, Kept, Sender } from "./upload.js";
 import * as views from "./views.js";
 import * as words from "./words.js";
 
 /** Of the protocol. */
 const VERSION = 1;
 
-/** @type {(selector: string) => HTMLElement} */
+/** @type {T.Head} */
 const element = (selector) => /** @type {any} */ (document.querySelector(selector));
 
-/** The survey, as the collector describes it. @type {(seconds: number) => Promise<any>} */
+/** The survey, as the collector describes it. @param {number} seconds */
 async function fetchSurvey(seconds) {
   const signal = AbortSignal.timeout(1000 * seconds);
   const reply = await fetch("./survey.json", { credentials: "omit", cache: "no-store", signal });
@@ -24,7 +22,7 @@ async function fetchSurvey(seconds) {
 }
 
 /** Show a view. Its heading gets the focus, unless the person has not moved on.
- * @type {(nodes: Child[], moved?: boolean) => void} */
+ * @type {T.Show} */
 function show(nodes, moved = false) {
   element("main").replaceChildren(...nodes.filter((node) => node instanceof Node));
   if (!moved) return;
@@ -36,13 +34,12 @@ class Page {
   step = "form";
   /** Why nothing can be answered here, if so: a kind of stop, and a reason. @type {string[]} */
   stopped = [];
-  /** What became of the upload, and how to say it. @type {State} */
+  /** What became of the upload, and how to say it. @type {T.State} */
   state = "sending";
-  /** @type {(state: State) => void} */
+  /** @type {T.Told} */
   told = () => {};
 
-  /** @param {Scene} scene @param {Kept} kept @param {string | null} token
-   * @param {Choice[]} offered */
+  /** @param {T.Scene} scene @param {Kept} kept @param {T.Token} token @param {T.Choice[]} offered */
   constructor(scene, kept, token, offered) {
     this.scene = scene;
     this.kept = kept;
@@ -121,7 +118,7 @@ class Page {
       element("header").replaceChildren(views.languages(this.offered, (choice) => this.speak(choice)));
   }
 
-  /** @param {Choice} choice */
+  /** @param {T.Choice} choice */
   async speak(choice) {
     const before = words.language;
     await words.speak(choice);
@@ -131,7 +128,7 @@ class Page {
     this.go(this.step, false);
   }
 
-  /** Whatever may happen around the page: other tabs, the way back, the network. */
+  /** Other tabs, the way back, the network. */
   listen() {
     addEventListener("popstate", () => this.go(history.state));
     addEventListener("hashchange", () => {
@@ -163,18 +160,22 @@ async function open() {
   if (choice.language !== words.language) await words.speak(choice);
   const hash = location.hash.slice(1);
   const token = survey.invited ? hash : null;
-  const groups = token === null ? [] : groupsIn(token);
+  const facts = token === null ? {} : factsIn(token);
   // A collector that asks for no invitation any more gets no second report for this one.
-  const kept = await Kept.of(survey, token ?? (groupsIn(hash) && hash));
-  /** @type {Scene} */
-  const scene = { survey, questions: [], groups: groups ?? [], lasting: true };
+  const kept = await Kept.of(survey, token ?? (factsIn(hash) && hash));
+  const { g: groups = [], q: places = survey.questions.keys() } = facts ?? {};
+  /** @type {T.Scene} */
+  const scene = { survey, questions: [], groups, lasting: true };
   const page = new Page(scene, kept, token, offered);
+  // Each question once, and as many as the survey asks of a person.
+  const asked = [...new Set(places)].flatMap((at) => survey.questions[at] ?? []);
+  const ask = survey.ask ?? survey.questions.length;
   if (token === "") page.stopped = ["uninvited"];
-  else if (!groups || (token && groups.length !== survey.groups.length)) page.stopped = ["torn"];
+  else if (!facts || (token && groups.length !== survey.groups.length) || asked.length !== ask)
+    page.stopped = ["torn"];
   else
     try {
-      for (const each of survey.questions)
-        scene.questions.push(new Question(each, survey.language, scene.questions.length));
+      scene.questions = asked.map((each, at) => new Question(each, survey.language, at));
     } catch (error) {
       page.stopped = ["device", String(error)]; // the device checks what it is asked to do
     }

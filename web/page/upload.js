@@ -1,55 +1,39 @@
 /** One upload a person: drawn once, kept before it is sent, sent until it is acknowledged.
- * @import { State, Upload } from "./types.d.ts" */
+ * @import * as T from "./types.d.ts" */
 
-/** Seconds between attempts, at first and at most; of an attempt; that a server may ask for. */
-const [FIRST, LONGEST, PATIENCE, MOST_ASKED] = [0.5, 30, 20, 600];
-/** Seconds to wait for a database that does not open. */
-const OPENING = 5;
+/** Seconds between attempts, at first and at most; of an attempt; that a server may ask for; and
+ * for a database to open. */
+const [FIRST, LONGEST, PATIENCE, MOST_ASKED, OPENING] = [0.5, 30, 20, 600, 5];
 
 /** Answers that end the sending; any other one is followed by another attempt.
- * @type {Record<number, State>} */
+ * @type {Record<number, T.State>} */
 const FINAL = {
   200: "received", 201: "received", 404: "unknown", 409: "used", 410: "ended",
   413: "changed", 415: "changed", 422: "changed",
 };
 
-/** Bytes as text. @type {(bytes: Uint8Array) => string} */
+/** @param {Uint8Array} bytes */
 export const base64url = (bytes) =>
   btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (each) => ({ "+": "-", "/": "_" })[each] ?? "");
 
-/** The public groups that an invitation names; null where the text is no whole invitation. Only the
- * collector can tell whether it is genuine. @type {(token: string) => string[] | null} */
-export function groupsIn(token) {
+/** What an invitation says; null where the text is no whole invitation. Only the collector can tell
+ * whether it is genuine. @type {(token: string) => T.Facts | null} */
+export function factsIn(token) {
   try {
     const text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (each) => each.charCodeAt(0));
     // After a version, 16 random bytes and a signature of 16.
     const facts = new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(33));
     if (bytes[0] !== 1 || bytes.length < 33) return null;
-    return facts ? JSON.parse(facts).g : [];
+    return JSON.parse(facts || "{}");
   } catch {
     return null;
   }
 }
 
-/** Run work while no other tab does; blocked storage blocks locks as well.
- * @type {(name: string, work: () => Promise<void>) => Promise<void>} */
-async function alone(name, work) {
-  let begun = false;
-  const begin = () => {
-    begun = true;
-    return work();
-  };
-  try {
-    await navigator.locks.request(name, begin);
-  } catch (error) {
-    if (begun) throw error;
-    await begin();
-  }
-}
-
 /** The upload that the first tab has drawn. What a tab writes to localStorage may come late to
- * others; transactions of IndexedDB follow one another. Where it is blocked, this tab decides.
+ * others; transactions of IndexedDB follow one another, and drawing inside of one locks out other
+ * tabs. Where it is blocked, this tab decides.
  * @type {(name: string, draw: () => string) => Promise<string>} */
 function first(name, draw) {
   let body = "";
@@ -74,7 +58,7 @@ function first(name, draw) {
 /** The upload with one invitation on this device, without any answer or randomness: another answer
  * with the same randomness would give both away. */
 export class Kept {
-  /** @type {Upload | null} */
+  /** @type {T.Upload | null} */
   memory = null;
   /** Outlives this tab. */
   lasting = true;
@@ -86,7 +70,7 @@ export class Kept {
     if (this.lasting) localStorage.removeItem(`${key}/try`);
   }
 
-  /** @param {{ survey: string, wording: string }} survey @param {string | null} token */
+  /** @param {T.Scene["survey"]} survey @param {T.Token} token */
   static async of({ survey, wording }, token) {
     // By the invitation alone: a changed survey must not draw again.
     const name = new TextEncoder().encode(token ?? survey + wording);
@@ -111,17 +95,16 @@ export class Kept {
     return this.memory;
   }
 
-  /** @param {Upload} upload */
+  /** @param {T.Upload} upload */
   write(upload) {
     this.memory = upload;
     this.#store();
   }
 
   /** Draw an upload, unless one is kept; keep it before it is sent. @param {() => string} draw */
-  once(draw) {
-    return alone(this.key, async () => {
-      if (!this.read()) this.write({ body: await first(this.key, draw), received: false });
-    });
+  async once(draw) {
+    const body = await first(this.key, draw);
+    if (!this.read()) this.write({ body, received: false });
   }
 }
 
@@ -132,7 +115,7 @@ export class Sender {
   /** Whether it is being sent, or was answered. */
   busy = false;
 
-  /** @param {Kept} kept @param {(state: State) => void} told */
+  /** @param {Kept} kept @param {T.Told} told */
   constructor(kept, told) {
     this.kept = kept;
     this.told = told;
@@ -157,7 +140,7 @@ export class Sender {
 }
 
 /** One attempt: the state that ends the sending, if any, and seconds to wait at least.
- * @type {(body: string) => Promise<{ state?: State, after: number }>} */
+ * @type {T.Attempt} */
 async function attempt(body) {
   let after = 0;
   try {

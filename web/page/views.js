@@ -1,10 +1,9 @@
 /** What is on the screen at each step, as nodes. Texts become text nodes, never HTML.
- * @import { Child, Choice, Entry, Keys, Scene, State, Text } from "./types.d.ts"
- * @import { Question } from "./questions.js" */
+ * @import * as T from "./types.d.ts" */
 
-import { bound, date, language, named, number, say, textOf } from "./words.js";
+import { bound, date, language, named, say, textOf } from "./words.js";
 
-/** An element, "tag.class". @type {(kind: string, ...parts: (Child | Keys)[]) => HTMLElement} */
+/** An element, "tag.class". @type {T.Make} */
 function h(kind, ...parts) {
   const [tag, ...classes] = kind.split(".");
   const space = /^(svg|path)$/.test(tag) ? "2000/svg" : "1999/xhtml";
@@ -19,37 +18,36 @@ function h(kind, ...parts) {
   return made;
 }
 
-/** A paragraph of the page. @type {(key: string, values?: Keys, kind?: string) => Node} */
+/** A paragraph of the page. @type {T.Say} */
 const p = (key, values, kind = "p") => h(kind, say(key, values));
 
 /** A text of the survey, which may be in another language than the page. Whatever else came in its
- * place becomes text: an object would become attributes.
- * @type {(kind: string, text: Text, keys?: Keys) => HTMLElement} */
+ * place becomes text: an object would become attributes. @type {T.Speak} */
 const spoken = (kind, { text, language: its }, keys) =>
   h(kind, keys, { lang: its !== language && its }, text && String(text));
 
-/** The heading of a view gets the focus. @type {(text: string) => HTMLElement} */
+/** The heading of a view gets the focus. @type {T.Head} */
 const heading = (text) => h("h1", { tabindex: -1 }, text);
 
-/** @type {(key: string, ...parts: Child[]) => Node} */
+/** @type {T.Card} */
 const card = (key, ...parts) => h("section.card", h("h2", say(key)), ...parts);
 
-/** @type {(kind: string, items: Child[]) => Node} */
+/** @type {T.List} */
 const list = (kind, items) => h(kind, ...items.map((item) => item && h("li", item)));
 
-/** @type {(key: string, click: () => void, kind?: string) => HTMLElement} */
+/** @type {T.Button} */
 const button = (key, click, kind = "button") => h(kind, { type: "button", click }, say(key));
 
-/** @type {(scene: Scene, key: string) => Text} */
-const own = ({ survey }, key) => textOf(survey, key, survey.language);
+/** @type {T.Own} */
+const own = ({ survey }, key = "title") => textOf(survey, key, survey.language);
 
-/** @type {(scene: Scene) => Text} */
+/** @type {T.Own} */
 export function title(scene) {
-  const found = own(scene, "title");
+  const found = own(scene);
   return found.text ? found : { text: say("untitled"), language };
 }
 
-/** Whom to ask. @type {(scene: Scene) => Child} */
+/** Whom to ask. @type {T.Contact} */
 function contact(scene) {
   const found = own(scene, "contact");
   const { text = "" } = found;
@@ -57,19 +55,22 @@ function contact(scene) {
   return text && h("p.quiet", say("contact"), " ", spoken(href ? "a" : "span", found, { href }));
 }
 
-/** The switch of languages. @type {(offered: Choice[], pick: (each: Choice) => void) => Node} */
+/** The switch of languages. @type {T.Switch} */
 export const languages = (offered, pick) =>
   h("div", { role: "group", "aria-label": say("languages") }, ...offered.map((each) => {
     const { language: lang } = each;
     return h("button", { lang, "aria-pressed": lang === language || "false", click: () => pick(each) }, named(lang));
   }));
 
-/** What an epsilon means. @type {(key: string, epsilon: number, n?: number) => string} */
+/** Above this epsilon, noise hides almost nothing. */
+const WEAK = 8;
+
+/** What an epsilon means. @type {T.Meaning} */
 const meaning = (key, epsilon, n = 1) =>
   say(key, { n, factor: bound(Math.exp(epsilon)), epsilon: bound(epsilon) }) +
-  (epsilon >= 10 ? ` ${say("weak")}` : "");
+  (epsilon > WEAK ? ` ${say("weak")}` : "");
 
-/** A hundred people, some of them in color. @type {(some: number, key: string) => Node} */
+/** A hundred people, some of them in color. @type {T.People} */
 function people(some, key) {
   const dots = [...Array(100).keys()].map((at) => `M${6 * (at % 20) + 3} ${6 * Math.floor(at / 20) + 3}h0`);
   return h("figure",
@@ -79,41 +80,38 @@ function people(some, key) {
     p(key, { n: some }, "figcaption"));
 }
 
-/** Odds of a question, from its law. @type {(question: Question) => Node} */
-function protection({ mechanism, categories, epsilon }) {
-  const odds = mechanism.odds();
-  const shares = [odds.same, odds.other, odds.window / odds.outputs];
-  const [same, other, n] = shares.map((share) => Math.round(100 * share));
+/** Odds of a question, from its law. @type {T.Asked} */
+function protection({ odds: [same, other, n], categories, epsilon, offer }) {
   const part = say(n === 33 || n === 34 ? "part_third" : "part_percent", { n });
   return h("details",
     p("protection", {}, "summary"),
     p(categories ? "odds_words" : "odds_number", { same, other, part }),
+    offer === "decline" && p("odds_decline", { same, other }),
     h("div.people", people(same, "people_same"), people(other, "people_other")),
     same < 95 && p("odds_so"),
     h("p.quiet", meaning("bound", epsilon)));
 }
 
-/** A box, a circle or a field. @type {(keys: Keys) => any} */
+/** A box, a circle or a field. @type {T.Input} */
 const input = (keys) => h("input", { autocomplete: "off" }, keys);
 
-/** @type {(question: Question, keys: Keys) => Child} */
-const skipping = (question, keys) =>
-  question.missing !== null &&
-  h("label.choice", input(keys), p("skip", { answer: question.shown(question.missing) }, "span"));
+/** A box or a circle with its label. @type {T.Labelled} */
+const choice = (text, keys) => h("label.choice", input(keys), spoken("span", text));
 
-/** @type {Entry} */
+/** @type {T.Entry} */
 function numberEntry(question) {
-  const { id, bounds: { low, high } } = question;
+  const { id, whole, bounds: { low } } = question;
   const echo = h("p.quiet.echo");
   const show = () => {
     const found = question.read();
     const read = "answer" in found && !question.skipped;
-    echo.textContent = read ? say("reads", { answer: question.shown(found.answer) }) : "";
+    echo.textContent = read ? say("reads", { answer: question.shown(found.answer).text }) : "";
     field.disabled = question.skipped;
   };
   const field = input({
     id,
-    inputmode: low < 0 ? "text" : "decimal", // the number pads of phones have no minus
+    // The number pads of phones have no minus.
+    inputmode: low < 0 ? "text" : whole ? "numeric" : "decimal",
     "aria-describedby": `${id}-help ${id}-bounds ${id}-unit ${id}-error`,
     input() {
       question.typed = field.value;
@@ -126,35 +124,36 @@ function numberEntry(question) {
   };
   field.value = question.typed;
   show();
+  const values = { low: question.limit("low"), high: question.limit("high") };
   return [
-    h("p.quiet", { id: `${id}-bounds` }, say("bounds", { low: number(low), high: number(high) })),
+    h("p.quiet", { id: `${id}-bounds` }, `${say(whole ? "whole" : "range", values)} ${say("nearer")}`),
     h("p.error", { id: `${id}-error` }),
     h("div.entry", field, spoken("span", question.text("unit"), { id: `${id}-unit` })),
     echo,
-    skipping(question, { type: "checkbox", checked: question.skipped, change }),
+    question.offer && choice(question.skip, { type: "checkbox", checked: question.skipped, change }),
   ];
 }
 
-/** @type {Entry} */
+/** @type {T.Entry} */
 function wordEntry(question) {
-  const { id, categories = [] } = question;
-  const radio = (/** @type {string} */ typed, skipped = false) => ({
-    id: typed === categories[0] && id,
-    type: "radio",
-    name: id,
-    checked: question.skipped === skipped && question.typed === typed,
-    change: () => Object.assign(question, { typed, skipped }),
-  });
+  const { id, categories = [], offer } = question;
+  const radio = (/** @type {string} */ typed, skipped = !typed) =>
+    choice(skipped ? question.skip : question.shown(typed), {
+      id: typed === categories[0] && id,
+      type: "radio",
+      name: id,
+      checked: question.skipped === skipped && question.typed === typed,
+      change: () => Object.assign(question, { typed, skipped }),
+    });
   return [
     h("p.error", { id: `${id}-error` }),
-    ...categories.map((each) =>
-      h("label.choice", input(radio(each)), spoken("span", question.label(each)))),
-    skipping(question, radio("", true)),
+    ...categories.map((each) => radio(each)),
+    offer && radio(""),
   ];
 }
 
-/** @type {(question: Question, at: number, all: Question[]) => Node} */
-function asked(question, at, { length: all }) {
+/** @type {T.Asked} */
+function asked(question, at = 0, { length: all } = []) {
   const { id, categories } = question;
   const help = spoken("p.help", question.text("help"), { id: `${id}-help` });
   return h("div.card", { id: `${id}-card` },
@@ -166,25 +165,24 @@ function asked(question, at, { length: all }) {
     protection(question));
 }
 
-/** @type {(id: string) => HTMLElement} */
+/** @type {T.Head} */
 const byId = (id) => /** @type {any} */ (document.getElementById(id));
 
-/** Say beside a question what is wrong, if anything is. @type {(question: Question) => boolean} */
+/** Say beside a question what is wrong, if anything is. @type {T.Check} */
 function isWrong(question) {
   const { id } = question;
   const found = question.read();
   const wrong = "wrong" in found;
-  byId(`${id}-error`).textContent = wrong ? say(found.wrong, { example: number(1234.5) }) : "";
+  byId(`${id}-error`).textContent = wrong ? found.wrong : "";
   byId(`${id}-card`).classList.toggle("wrong", wrong);
   byId(id).setAttribute("aria-invalid", `${wrong}`);
   return wrong;
 }
 
-/** All questions; `done` is called when every answer can be read.
- * @type {(scene: Scene, done: () => void) => Child[]} */
+/** All questions; `done` is called when every answer can be read. @type {T.View} */
 export function form(scene, done) {
   const { survey, questions, groups } = scene;
-  const { invited, closes } = survey;
+  const { invited, closes, questions: every } = survey;
   const facts = groups.map((value, at) => `${survey.groups[at]}: ${value}`).join(", ");
   const sum = questions.reduce((total, { epsilon }) => total + epsilon, 0);
   const summary = h("div.card.summary", { role: "alert", tabindex: -1, hidden: true });
@@ -196,16 +194,17 @@ export function form(scene, done) {
     // No links to #fields: the address ends in the invitation.
     const jumps = wrong.map(({ id, asked }) =>
       h("button.link", { type: "button", click: () => byId(id).focus() },
-        `${asked.text} – ${byId(`${id}-error`).textContent}`));
+        spoken("span", asked), ` – ${byId(`${id}-error`).textContent}`));
     summary.replaceChildren(p("wrong_title", {}, "h2"), list("ul", jumps));
     summary.focus();
   };
   return [
     spoken("h1", title(scene), { tabindex: -1 }),
+    sum > WEAK && p("weak", {}, "p.warning"),
     spoken("p.intro", own(scene, "intro")),
     closes && p("closes", { date: date(closes) }, "p.quiet"),
     contact(scene),
-    card("who_title", p("process"), h("table", ...["you", invited ? "owner" : "anybody", "intruder", "reader"].map((who) =>
+    card("who_title", p("process"), h("table", ...["you", "owner", "intruder", "reader"].map((who) =>
       h("tr", h("th", { scope: "row" }, say(`who_${who}`)), p(`sees_${who}`, {}, "td"))))),
     h("form", { novalidate: true, submit },
       summary,
@@ -214,6 +213,7 @@ export function form(scene, done) {
       card("open_title", list("ul", [
         say(invited ? "open_part" : "open_part_open"),
         facts && say("open_groups", { groups: facts }),
+        questions.length < every.length && say("open_asked", { n: questions.length, all: every.length }),
         say("open_address"),
         say("open_again"),
         say("open_page"),
@@ -223,19 +223,19 @@ export function form(scene, done) {
   ];
 }
 
-/** What was read, before anything is drawn.
- * @type {(scene: Scene, send: () => void, back: () => void) => Child[]} */
+/** What was read, before anything is drawn. @type {T.View} */
 export function review({ questions, lasting }, send, back) {
   const rows = questions.flatMap((question) => {
+    const { asked, bounds, skipped } = question;
     const found = question.read();
     if (!("answer" in found)) return [];
-    const key = question.skipped ? "skipped" : question.categories ? "chosen" : "entered";
-    const limit = question.counted(found.answer);
+    const { answer } = found;
+    const beyond = typeof answer === "number" && (answer < bounds.low ? "low" : answer > bounds.high && "high");
     return [
-      spoken("dt", question.asked),
+      spoken("dt", asked),
       h("dd",
-        p(key, { answer: question.shown(found.answer) }, "strong"),
-        limit !== found.answer && p("beyond", { limit: question.shown(limit) }, "p.quiet")),
+        spoken("strong", skipped ? question.skip : question.shown(answer)),
+        beyond && p("beyond", { limit: question.limit(beyond) }, "p.quiet")),
     ];
   });
   const sending = button("send", () => {
@@ -244,23 +244,20 @@ export function review({ questions, lasting }, send, back) {
   }, "button.main");
   return [
     heading(say("review_title")),
-    p("review_text"),
+    p("not_yet"),
     h("dl.card", ...rows),
-    p("then_title", {}, "h2"),
-    list("ol", [say("then_draw"), say("then_forget"), say("then_send")]),
-    p("then_final"),
-    !lasting && p("memory_before", {}, "p.warning"),
+    p("then"),
+    !lasting && p("memory", {}, "p.warning"),
     h("div.buttons", sending, button("back", back)),
   ];
 }
 
-/** The upload, and what became of it; `told` says so when there is news.
- * @type {(scene: Scene, body: string, now: () => void) =>
- *   { nodes: Child[], told: (state: State) => void }} */
+/** The upload, and what became of it; `told` says so when there is news. @type {T.Sent} */
 export function sent(scene, body, now) {
   const [top, text, below, left] = [heading(""), h("div"), h("div"), h("h2")];
   const panel = h("div.panel", { role: "status" }, top, text);
-  const told = (/** @type {State} */ state) => {
+  /** @type {T.Told} */
+  const told = (state) => {
     const before = panel.dataset.state;
     // Attempts are not announced one by one: screen readers read whatever changes.
     if (state === before || (state === "sending" && before === "waiting")) return;
@@ -271,7 +268,7 @@ export function sent(scene, body, now) {
     text.replaceChildren(p(`${state}_text`), waiting && scene.lasting ? p("waiting_lasting") : "");
     left.textContent = say(pending ? "leaving" : "left");
     below.replaceChildren(
-      pending && !scene.lasting ? p("memory_after", {}, "p.warning") : "",
+      pending && !scene.lasting ? p("memory", {}, "p.warning") : "",
       waiting ? button("send_now", now) : "",
       state === "changed" ? button("reload", () => location.reload()) : "");
   };
@@ -286,7 +283,7 @@ export function sent(scene, body, now) {
 }
 
 /** Why there is nothing to answer here: a kind of stop, and a reason in English, if there is one.
- * @type {(why: string[], scene?: Scene) => Child[]} */
+ * @type {T.Stopped} */
 export const stopped = ([kind, reason], scene) => [
   heading(say(`${kind}_title`)),
   p(`${kind}_text`),

@@ -1,17 +1,17 @@
 /** The page's language: its sentences, the survey's texts, numbers and dates.
- * @import { Choice, Keys, Text } from "./types.d.ts" */
+ * @import * as T from "./types.d.ts" */
 
 /** Around a survey in a language that the page does not have. */
 const FALLBACK = "en";
 
 /** The hash of every file, from index.html: `make web` puts new texts there, and they are offered.
- * @type {Keys} */
+ * @type {T.Keys} */
 const HASHES = JSON.parse(document.querySelector("[type=importmap]")?.textContent ?? "").integrity;
 
-/** @type {(language: string) => string} */
+/** @param {string} language */
 const base = (language) => language.split("-")[0];
 
-/** Those of some languages that the page has. @type {(languages: readonly string[]) => Choice[]} */
+/** Those of some languages that the page has. @type {T.Choices} */
 export function choices(languages) {
   const found = languages.flatMap((language) => {
     const files = [language, base(language)].map((name) => `./texts/${name}.json`);
@@ -21,7 +21,7 @@ export function choices(languages) {
   return found.length ? found : choices([FALLBACK]);
 }
 
-/** What the browser asks for, else the first. @type {(offered: Choice[]) => Choice} */
+/** What the browser asks for, else the first. @param {T.Choice[]} offered */
 export function preferred(offered) {
   for (const wanted of navigator.languages)
     for (const same of [String, base]) {
@@ -36,36 +36,35 @@ export let language = FALLBACK;
 /** @type {Record<string, string>} */
 let sentences = {};
 
-/** Speak a language from now on. @type {(choice: Choice) => Promise<void>} */
+/** Speak a language from now on. @param {T.Choice} choice */
 export async function speak(choice) {
   const reply = await fetch(choice.file, { integrity: HASHES[choice.file], credentials: "omit" });
   sentences = await reply.json();
   language = document.documentElement.lang = choice.language;
 }
 
-/** A sentence of the page, with values in place of {names}.
- * @type {(key: string, values?: Keys) => string} */
+/** A sentence of the page, with values in place of {names}. @type {T.Sentence} */
 export const say = (key, values = {}) =>
   sentences[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 
-/** @type {(value: number, options?: object) => string} */
+/** @param {number} value @param {object} [options] */
 export const number = (value, options) =>
   value.toLocaleString(language, { maximumFractionDigits: 20, ...options });
 
-/** A bound must not look smaller than it is; 0.1 + 0.2 is 0.3. @type {(value: number) => string} */
+/** A bound must not look smaller than it is; 0.1 + 0.2 is 0.3. @param {number} value */
 export const bound = (value) =>
   number(Number(value.toPrecision(12)), { maximumSignificantDigits: 3, roundingMode: "ceil" });
 
-/** @type {(moment: string) => string} */
+/** @param {string} moment */
 export const date = (moment) =>
   new Date(moment).toLocaleString(language, { dateStyle: "long", timeStyle: "short" });
 
-/** A language's name in that language. @type {(language: string) => string | undefined} */
+/** A language's name in that language. @param {string} language */
 export const named = (language) =>
   new Intl.DisplayNames([language], { type: "language" }).of(language);
 
 /** A text of the survey or of a question: translated, or in the survey's own language.
- * @type {(fields: Keys, key: string, own: string) => Text} */
+ * @type {T.Translate} */
 export function textOf(fields, key, own) {
   const translated = language !== own && fields[`${key}_${language}`];
   return translated ? { text: translated, language } : { text: fields[key], language: own };

@@ -259,7 +259,7 @@ def link(url: str, token: str) -> str:
 def checked_url(url: str) -> str:
     """The address of a survey's page, with a slash at its end.
 
-    Browsers do the drawing under a lock that they only have where a page is secure: https, or this
+    Browsers hash the name under which a report is kept only where a page is secure: https, or this
     very machine.
     """
     parts = urlsplit(url)

@@ -35,7 +35,7 @@ class File:
     @property
     def integrity(self) -> str:
         """Its hash, as browsers write it."""
-        return "sha384-" + base64.b64encode(hashlib.sha384(self.data).digest()).decode()
+        return _hashed(self.data)
 
 
 def root() -> Path:
@@ -68,9 +68,11 @@ def page(*folders: str) -> Mapping[str, File]:
 def import_map_hash(html: bytes) -> str | None:
     """The hash of the one inline script of a page, its import map; None where it has none."""
     inline = INLINE.search(html)
-    if inline is None:
-        return None
-    return "sha256-" + base64.b64encode(hashlib.sha256(inline[1]).digest()).decode()
+    return None if inline is None else _hashed(inline[1])
+
+
+def _hashed(data: bytes) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(data).digest()).decode()
 
 
 def headers(inline: str | None) -> dict[str, str]:

@@ -4,10 +4,11 @@ import { parseNumber } from "../numbers.js";
 
 /** @type {[language: string, text: string, value: number][]} */
 const READ = [
-  ["en", "1.234", 1.234],
   ["de", "1.234", 1234],
   ["en", "1,234", 1234],
-  ["de", "1,234", 1.234],
+  ["en", "1.2340", 1.234],
+  ["en", "0.125", 0.125],
+  ["de", "1234,567", 1234.567],
   ["en", "54321", 54321],
   ["de", "  54.321,50 \t", 54321.5],
   ["en", "1,234,567.891", 1234567.891],
@@ -81,6 +82,19 @@ for (const [language, text, reason] of REFUSED) {
     assert.deepEqual(parseNumber(text, language), { reason });
   });
 }
+
+test("three digits behind a decimal mark may be thousands", () => {
+  assert.deepEqual(parseNumber("1.234", "en"), { value: 1.234, both: [1234, 1.234] });
+  assert.deepEqual(parseNumber("1,234", "de"), { value: 1.234, both: [1234, 1.234] });
+  assert.deepEqual(parseNumber("-54.000", "en"), { value: -54, both: [-54000, -54] });
+});
+
+test("another language may have another decimal mark", () => {
+  assert.deepEqual(parseNumber("1,234", "en", "de"), { value: 1234, both: [1234, 1.234] });
+  assert.deepEqual(parseNumber("1.234", "de", "en-US"), { value: 1234, both: [1234, 1.234] });
+  assert.deepEqual(parseNumber("1,234.5", "en", "de"), { value: 1234.5 });
+  assert.deepEqual(parseNumber("1 234", "en", "fr"), { value: 1234 });
+});
 
 test("up to 15 digits come back as they were typed", () => {
   for (let k = 0; k < 2000; k++) {
