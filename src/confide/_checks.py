@@ -101,6 +101,14 @@ def integer(minimum: int, maximum: int | None = None, **named: Any) -> int:
     return int(value)
 
 
+def flag(**named: Any) -> bool:
+    """True or false."""
+    name, value = _only(named)
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} to be true or false", f"{name}={shown(value)}")
+    return value
+
+
 def nearest(word: Any, known: Iterable[str], *, rest: str = "") -> str:
     """Advice that names the known word nearest to an unknown one; else all of them, or the rest."""
     # Names come from files too: comparing two takes time that grows with the product of lengths.

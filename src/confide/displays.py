@@ -132,6 +132,8 @@ class DensityDisplay:
         Ends of the interval of the median, or None.
     level
         Confidence level of both.
+    whole
+        Whether values are whole numbers, which are drawn as bars.
     """
 
     edges: tuple[Floats, ...]
@@ -140,6 +142,7 @@ class DensityDisplay:
     band: tuple[Floats, Floats] | None = None
     median: tuple[float, float] | None = None
     level: float | None = None
+    whole: bool = False
     ax_: Any = field(default=None, init=False)
 
     def plot(
@@ -165,6 +168,7 @@ class DensityDisplay:
         heights, edges = self.heights * scale, self.edges[0]
         decades = any(map(logarithmic, self.edges))
         unit = "density, per factor of 10" if decades else "density"
+        unit = "share of each whole number" if self.whole else unit
         _axis(ax, "x", edges, self.names[0] or "value")
         if heights.ndim == 2:
             mesh = ax.pcolormesh(edges, self.edges[1], heights.T, cmap="Blues", rasterized=True)
@@ -194,6 +198,8 @@ class DensityDisplay:
                 solid_capstyle="butt",
                 label=once(ax, f"median, {self.level:.0%} interval"),
             )
+        if self.whole:
+            ax.stairs(heights, edges, color=color, alpha=0.25, fill=True)
         ax.stairs(heights, edges, color=color, lw=1.8, label=label, baseline=None)
         ax.axhline(0, color="black", lw=0.6)
         ax.set_ylabel(unit)

@@ -22,6 +22,10 @@ MAX_SIZE = 2**20
 CHUNK = 2**18
 LIMIT = 1e150
 """Bounds stay where ratios and squares of them are still finite floats."""
+WHOLE = 2.0**50
+"""Bounds of whole numbers stay where floats hold them, and what lies between, exactly."""
+NUMBER, INTEGER = "number", "integer"
+"""Kinds of numbers that a lattice can hold."""
 DOUBT = 1e-6
 """Cells from an edge within which logarithms are compared by `portable_log`. Two logarithms that
 are right to four units in the last digit place a value within MAX_SIZE 2**-49 = 2e-9 cells."""
@@ -40,21 +44,30 @@ class Lattice:
     low, high
         Bounds, in the units of the values.
     size
-        Number of cells.
+        Number of cells; of whole numbers at most so many.
     scale
         ``"linear"``, or ``"log"`` for cells of equal width in the logarithm.
+    kind
+        ``"number"``, or ``"integer"`` for whole numbers. Then each cell holds equally many of them,
+        as few as ``size`` cells allow: one where there are no more than ``size``. Edges lie halfway
+        between whole numbers, and both bounds are inside. Where the whole numbers cannot be shared
+        out evenly, the last cell holds fewer.
 
     Examples
     --------
     >>> pay = Lattice(low=0, high=300_000, size=1024)
     >>> pay.index([0, 150_000, 1e9])
     array([   0,  512, 1023], dtype=int32)
+    >>> days = Lattice(low=0, high=60, kind="integer")
+    >>> days.size, days.index([0, 59, 60, 75])
+    (61, array([ 0, 59, 60, 60], dtype=int32))
     """
 
     low: float
     high: float
     size: int = SIZE
     scale: str = "linear"
+    kind: str = NUMBER
 
     def __post_init__(self) -> None:
         # Adding 0 turns -0 into 0: equal lattices must have equal fingerprints.
@@ -67,8 +80,12 @@ class Lattice:
         if self.scale == "log" and low < 1 / LIMIT:
             raise InvalidInput("low > 0 on a log scale", f"low={low:g}")
         size = _checks.integer(2, MAX_SIZE, size=self.size)
-        for name, value in (("low", low), ("high", high), ("size", size)):
+        _checks.one_of((NUMBER, INTEGER), kind=self.kind)
+        for name, value in (("low", low), ("high", high)):
             object.__setattr__(self, name, value)
+        if self.kind == INTEGER:
+            size = self._shared(size)
+        object.__setattr__(self, "size", size)
         if not np.all(np.diff(self.edges) > 0):
             raise InvalidInput(
                 "cells that floating point can tell apart",
@@ -76,18 +93,51 @@ class Lattice:
                 "Take fewer cells or a wider range.",
             )
 
+    def _shared(self, size: int) -> int:
+        """How many cells whole numbers fill: they are shared out evenly, the last cell excepted."""
+        low, high = self.low, self.high
+        if self.scale != "linear":
+            raise InvalidInput("a linear scale for whole numbers", f"scale={self.scale!r}")
+        if not (low.is_integer() and high.is_integer() and max(abs(low), abs(high)) <= WHOLE):
+            raise InvalidInput(
+                f"bounds of whole numbers that are whole numbers within {WHOLE:g}",
+                f"low={low:g}, high={high:g}",
+            )
+        count = int(high) - int(low) + 1
+        each = -(-count // size)
+        return -(-count // each)
+
+    @property
+    def step(self) -> float:
+        """Width of a cell, on a linear scale; the last cell of whole numbers may be narrower."""
+        if self.kind == NUMBER:
+            return (self.high - self.low) / self.size
+        return float(-(-(int(self.high) - int(self.low) + 1) // self.size))
+
     @cached_property
     def edges(self) -> Floats:
-        """The size + 1 cell edges, ascending."""
+        """The size + 1 cell edges, ascending; of whole numbers halfway between them."""
         edges = self.position(np.arange(self.size + 1) - 0.5, exact=True)
+        if self.kind == INTEGER:
+            edges[-1] = self.high + 0.5
         edges.flags.writeable = False
         return edges
 
     @property
+    def uneven(self) -> bool:
+        """Whether the last cell holds fewer whole numbers than the others."""
+        return self.kind == INTEGER and bool(self.widths[-1] < self.step)
+
+    @property
     def centers(self) -> Floats:
-        """Midpoint of each cell."""
+        """Midpoint of each cell: the mean of the whole numbers that it holds."""
         edges = self.edges
         return (edges[:-1] + edges[1:]) / 2
+
+    @property
+    def spreads(self) -> Floats:
+        """Variance of values that are spread evenly inside each cell."""
+        return (self.widths**2 - (self.kind == INTEGER)) / 12
 
     @property
     def widths(self) -> Floats:
@@ -102,13 +152,22 @@ class Lattice:
         Raises
         ------
         InvalidInput
-            If a value is not a finite number: nothing is clipped in silence but size.
+            If a value is not a finite number, or not whole where numbers are: nothing is clipped
+            in silence but size, and nothing is rounded.
         """
         numbers = _checks.vector(values=values)
         indices = np.empty(numbers.size, dtype=np.int32)
         for start in range(0, numbers.size, CHUNK):
-            part = np.clip(numbers[start : start + CHUNK], self.low, self.high)
-            if self.scale == "log":
+            part = numbers[start : start + CHUNK]
+            if self.kind == INTEGER and (odd := part != np.floor(part)).any():
+                raise InvalidInput(
+                    "whole numbers in values", f"another at position {start + int(odd.argmax())}"
+                )
+            part = np.clip(part, self.low, self.high)
+            if self.kind == INTEGER:
+                # Whole numbers below 2**53: their quotient never rounds up to the next cell.
+                part = np.floor((part - self.low) / self.step)
+            elif self.scale == "log":
                 part = self._logarithmic(part)
             else:
                 part = (part - self.low) / (self.high - self.low) * self.size
@@ -137,6 +196,8 @@ class Lattice:
 
         ``exact`` returns the edge itself on a log scale, where a centre is the midpoint of two.
         """
+        if self.kind == INTEGER:
+            return self.low - 0.5 + self.step * (np.asarray(index, dtype=np.float64) + 0.5)
         at = (np.asarray(index, dtype=np.float64) + 0.5) / self.size
         if self.scale == "linear":
             return self.low * (1 - at) + self.high * at
@@ -147,15 +208,16 @@ class Lattice:
         return middle * self.low ** (1 - at) * self.high**at
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {"low": self.low, "high": self.high, "size": self.size, "scale": self.scale}
+        """Plain values for JSON; numbers that need not be whole are not mentioned."""
+        fields = {"low": self.low, "high": self.high, "size": self.size, "scale": self.scale}
+        return fields if self.kind == NUMBER else fields | {"kind": self.kind}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Lattice:
         """The inverse of `to_dict`."""
         if not isinstance(fields, Mapping):
             raise InvalidInput("a lattice as a JSON object", _checks.shown(fields))
-        _checks.known_keys(fields, ("low", "high", "size", "scale"), "a lattice")
+        _checks.known_keys(fields, ("low", "high", "size", "scale", "kind"), "a lattice")
         for key in ("low", "high"):
             if key not in fields:
                 raise InvalidInput(f"the key {key!r} in a lattice", f"keys {sorted(fields)}")

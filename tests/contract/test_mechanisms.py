@@ -25,7 +25,7 @@ from confide.mechanisms import (
     SquareWave,
     TwoSidedGamma,
 )
-from confide.mechanisms.laws import Law
+from confide.mechanisms.laws import Law, largest_ratio
 
 EPSILONS = (0.01, 0.5, 1.0, 4.0, 10.0)
 SIZES = (2, 3, 17, 64)
@@ -34,11 +34,20 @@ SIZES = (2, 3, 17, 64)
 def numeric(epsilon: float, size: int) -> list[Mechanism]:
     linear = Lattice(low=-2, high=5, size=size)
     log = Lattice(low=1, high=500, size=size, scale="log")
+    whole = Lattice(low=-3, high=size - 4, kind="integer")
+    # Two to a cell, and one in the last.
+    uneven = Lattice(low=0, high=2 * size - 2, size=size, kind="integer")
     return [
         Laplace(linear, epsilon=epsilon),
         Laplace(log, epsilon=epsilon),
         SquareWave(linear, epsilon=epsilon),
         SquareWave(log, epsilon=epsilon),
+        SquareWave(whole, epsilon=epsilon),
+        SquareWave(uneven, epsilon=epsilon),
+        Laplace(uneven, epsilon=epsilon),
+        SquareWave(linear, epsilon=epsilon, prefer_not_to_say=True),
+        SquareWave(log, epsilon=epsilon, prefer_not_to_say=True),
+        SquareWave(uneven, epsilon=epsilon, prefer_not_to_say=True),
         TwoSidedGamma(linear, shape=0.8, scale=7 / epsilon),
         TwoSidedGamma(linear, shape=1.0, scale=7 / epsilon),
         TwoSidedGamma(linear, shape=1.7, scale=7 / epsilon),
@@ -51,6 +60,7 @@ def others(epsilon: float, size: int) -> list[Mechanism]:
     response = RandomizedResponse(labels, epsilon=epsilon)
     return [
         response,
+        RandomizedResponse(labels, epsilon=epsilon, prefer_not_to_say=True),
         Joint({"a": Laplace(small, epsilon=epsilon), "b": SquareWave(small, epsilon=epsilon)}),
         Joint(
             {
@@ -106,6 +116,11 @@ def test_exact_loss_on_large_lattices(epsilon: float, size: int) -> None:
     assert len({sum(column) for column in ends}) == 1
     assert {w for column in ends for w in column} == {wave.law.near, wave.law.far}
     assert exactly_within(Fraction(wave.law.near, wave.law.far), epsilon)
+    law = SquareWave(lattice, epsilon=epsilon, prefer_not_to_say=True).law
+    columns = [law.weights(i) for i in (0, 1, size // 2, size - 1, size)]
+    assert len({sum(column) for column in columns}) == 1
+    assert largest_ratio((max(row), min(row)) for row in zip(*columns, strict=True)) == law.ratio()
+    assert law.ratio() == Fraction(wave.law.near, wave.law.far)
     if size < 2000:
         assert exactly_within(Laplace(lattice, epsilon=epsilon).law.ratio(), epsilon)
     gamma = TwoSidedGamma(lattice, shape=0.8, scale=1 / epsilon)
@@ -137,12 +152,14 @@ def test_forward_and_adjoint_are_the_matrix(mechanism: Mechanism) -> None:
     np.testing.assert_allclose(law.adjoint(scores).reshape(6, -1), adjoint, atol=1e-12)
 
 
-@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("power", [0, 1, 2])
 @pytest.mark.parametrize(
     "mechanism", [m for e in EPSILONS for s in SIZES for m in numeric(e, s)], ids=str
 )
 def test_scores_are_unbiased(mechanism: Mechanism, power: int) -> None:
     target = mechanism.lattice.centers**power
+    if mechanism.prefer_not_to_say:
+        target = np.append(target, 0.0)
     scores = mechanism.unbiased(power)
     # Scores grow as epsilon falls: the error is relative to them.
     scale = np.abs(scores).max()
@@ -166,7 +183,7 @@ def test_laplace_scores_are_the_printed_ones() -> None:
     np.testing.assert_allclose(g2[-1], m * m + 2 * m * over + square - v, atol=1e-8)
 
 
-ONE_WORD = [m for e in EPSILONS for s in (2, 17, 256) for m in [*numeric(e, s), others(e, s)[0]]]
+ONE_WORD = [m for e in EPSILONS for s in (2, 17, 256) for m in [*numeric(e, s), *others(e, s)[:2]]]
 
 
 @pytest.mark.parametrize("mechanism", ONE_WORD, ids=str)

@@ -50,6 +50,7 @@ PUBLIC = {
         )
     },
     "protocol.several": "a single answer as a list of one, before the index",
+    "protocol.with_declined": "floats may appear up to the index",
     "naive.shape": "public sizes",
     "two_sided_gamma._weights": "the public table of the noise: its integers are the law",
     "mollification._bounds": "public bounds, cut to the band by integers in the last line",
@@ -160,6 +161,12 @@ def test_every_power_is_needed(name: str) -> None:
             "self.sampler.draw(entropy, indices.size)",
             "np.random.default_rng().integers(0, 9, indices.size)",
         ),
+        (
+            "mechanisms/square_wave.py",
+            "np.int32(2 * self.reach) * (indices == self.law.size)",
+            "np.int32(2 * self.reach) * (indices > self.epsilon)",
+        ),
+        ("mechanisms/square_wave.py", "np.minimum(self._placed(", "np.fmin(self._placed("),
         (
             "mechanisms/categories.py",
             "self.sampler.draw(entropy, indices.size)",

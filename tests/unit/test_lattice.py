@@ -114,3 +114,90 @@ def test_unknown_answers_are_refused() -> None:
         Categories(("no", "yes")).index(["no", "maybe"])
     with pytest.raises(InvalidInput):
         Categories(("no", "yes")).index([None])
+
+
+def whole(low: int, high: int, size: int = 1024) -> Lattice:
+    return Lattice(low=low, high=high, size=size, kind="integer")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "size", "cells", "each"),
+    [
+        (0, 60, 1024, 61, 1),
+        (0, 60, 61, 61, 1),
+        (0, 60, 60, 31, 2),
+        (0, 60, 30, 21, 3),
+        (-5, 4, 5, 5, 2),
+        (0, 1023, 1024, 1024, 1),
+        (0, 1024, 1024, 513, 2),
+        (0, 300_000, 1024, 1024, 293),
+        (0, 1, 2, 2, 1),
+        (0, 2, 2, 2, 2),
+    ],
+)
+def test_whole_numbers_are_shared_out(
+    low: int, high: int, size: int, cells: int, each: int
+) -> None:
+    lattice = whole(low, high, size)
+    assert (lattice.size, lattice.step) == (cells, each)
+    numbers = np.arange(low, high + 1)
+    indices = lattice.index(numbers)
+    # By counting: equally many a cell, and what is left in the last.
+    np.testing.assert_array_equal(indices, np.arange(numbers.size) // each)
+    held = np.bincount(indices, minlength=cells)
+    assert (held[:-1] == each).all()
+    assert 0 < held[-1] <= each
+    assert lattice.uneven == (held[-1] < each)
+    np.testing.assert_array_equal(lattice.widths, held)
+    means = [numbers[indices == cell].mean() for cell in (0, cells // 2, cells - 1)]
+    np.testing.assert_allclose(lattice.centers[[0, cells // 2, cells - 1]], means)
+    spread = [numbers[indices == cell].var() for cell in (0, cells - 1)]
+    np.testing.assert_allclose(lattice.spreads[[0, -1]], spread, atol=1e-12)
+    assert lattice.edges[0] == low - 0.5
+    assert lattice.edges[-1] == high + 0.5
+    # Whoever reads it again gets the same cells.
+    assert Lattice.from_dict(lattice.to_dict()) == lattice
+
+
+def test_whole_numbers_beyond_the_bounds_count_as_the_bounds() -> None:
+    lattice = whole(0, 60)
+    assert lattice.index([-1, -1e300, 61, 1e300, 2**62]).tolist() == [0, 0, 60, 60, 60]
+    assert lattice.index(np.array([3], dtype=np.uint8)).tolist() == [3]
+
+
+@pytest.mark.parametrize("odd", [0.5, -0.1, 60.5, 1e-300, 60.00000000000001])
+def test_nothing_is_rounded(odd: float) -> None:
+    with pytest.raises(InvalidInput, match="position 1") as caught:
+        whole(0, 60).index([1.0, odd])
+    assert str(odd) not in str(caught.value)
+
+
+def test_far_whole_numbers_have_exact_cells() -> None:
+    lattice = whole(-(2**50), 2**50, 1000)
+    step = int(lattice.step)
+    first = -(2**50)
+    for cell in (1, 333, 999):
+        start = first + cell * step
+        assert lattice.index([start - 1, start]).tolist() == [cell - 1, cell]
+
+
+def test_numbers_are_as_they_were() -> None:
+    lattice = Lattice(low=0, high=300_000)
+    assert lattice.to_dict() == {"low": 0.0, "high": 300_000.0, "size": 1024, "scale": "linear"}
+    assert not lattice.uneven
+    np.testing.assert_array_equal(lattice.spreads, lattice.widths**2 / 12)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"low": 0.5, "high": 9},
+        {"low": 0, "high": 2.0**51},
+        {"low": 1, "high": 9, "scale": "log"},
+        {"low": 0, "high": 9, "kind": "whole"},
+        {"low": 0, "high": 9, "kind": None},
+    ],
+)
+def test_bounds_of_whole_numbers_are_whole(fields: dict) -> None:
+    with pytest.raises(InvalidInput):
+        Lattice.from_dict({"kind": "integer", **fields})

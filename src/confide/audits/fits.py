@@ -128,7 +128,9 @@ def _mechanism(subject: Mechanism, n: int, runs: Runs) -> Iterator[tuple[npt.NDA
     if len(law.inputs) > 1:
         places = [tuple(size // 2 for size in law.inputs), tuple(0 for _ in law.inputs)]
     else:
-        places = [(at,) for at in inputs_of(law.inputs[0])[:6]]
+        some = inputs_of(law.inputs[0])
+        # The last input is that of those who declined, where people may.
+        places = [(at,) for at in (*some[:5], *some[5:][-1:])]
     for place in places:
         reports = runs(value_at(subject, place), n)
         if reports.ndim > 1:

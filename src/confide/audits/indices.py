@@ -9,9 +9,10 @@ import numpy as np
 
 from confide import _checks
 from confide.audits.findings import Finding
+from confide.audits.subjects import inside
 from confide.errors import ConfideError, InvalidInput
 from confide.exact.entropy import SystemEntropy
-from confide.lattice import Categories, Lattice
+from confide.lattice import INTEGER, Categories, Lattice
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.protocol import Private
 from confide.releases.release import Recipe
@@ -33,6 +34,7 @@ class Entry(NamedTuple):
     axis: Lattice | Categories
     size: Size
     settled: bool = True
+    declines: bool = False
 
 
 def index(subject: Any) -> Finding:
@@ -54,9 +56,11 @@ def index(subject: Any) -> Finding:
     for entry in maps:
         axis = entry.axis
         cases = _words(axis) if isinstance(axis, Categories) else _numbers(axis, entry.settled)
-        for case, value, expected in cases:
+        for case, value, expected in _declining(cases, axis) if entry.declines else cases:
             tried += 1
-            if fault := _fault(entry.run, value, expected, entry.size(value)):
+            # Only None may come to the index of those who declined.
+            spare = entry.declines and expected is not ANY
+            if fault := _fault(entry.run, value, expected, entry.size(value) + spare):
                 faults.append(f"{entry.name + ': ' if entry.name else ''}{case}: {fault}")
     return Finding(
         "index", repr(subject), subject.spend.epsilon,
@@ -70,9 +74,28 @@ REFUSED = "refused"
 ANY = "any"
 
 
-def _numbers(axis: Lattice, settled: bool) -> Iterator[tuple[str, Any, Any]]:
-    """Name, values, and what must come of them: a refusal, a cell, or any cell."""
+Cases = Iterator[tuple[str, Any, Any]]
+"""Name, values, and what must come of them: a refusal, a cell, or any cell."""
+
+
+def _declining(cases: Cases, axis: Lattice | Categories) -> Cases:
+    """The same cases for those who may decline: None has an index of its own, and nothing else."""
+    answer, at = (axis.labels[-1] if isinstance(axis, Categories) else axis.high), axis.size - 1
+    yield "None after an answer", [answer, None], [at, axis.size]
+    for name, value, expected in cases:
+        if name == "None":
+            yield name, value, axis.size
+        elif name == "objects":
+            yield name, value, [0, axis.size]
+        elif name == "a masked array":
+            yield name, value, np.where(value.mask, axis.size, 0)
+        else:
+            yield name, value, expected
+
+
+def _numbers(axis: Lattice, settled: bool) -> Cases:
     low, high, last = axis.low, axis.high, axis.size - 1
+    whole = axis.kind == INTEGER
     for name, bad in (("NaN", np.nan), ("infinity", np.inf), ("minus infinity", -np.inf)):
         yield name, [bad], REFUSED
         yield f"{name} among others", np.array([high, bad]), REFUSED
@@ -97,30 +120,37 @@ def _numbers(axis: Lattice, settled: bool) -> Iterator[tuple[str, Any, Any]]:
     for name, value, cell in (
         ("the lower bound", low, 0),
         ("the upper bound", high, last),
-        ("just below", np.nextafter(low, -np.inf), 0),
-        ("just above", np.nextafter(high, np.inf), last),
+        ("just below", np.nextafter(low, -np.inf), REFUSED if whole else 0),
+        ("just above", np.nextafter(high, np.inf), REFUSED if whole else last),
         ("far below", low - width, 0),
-        ("half a range above", high + width / 2, last),
+        ("half a range above", high + (width if whole else width / 2), last),
         ("the largest float", 1.7e308, last),
         ("the most negative float", -1.7e308, 0),
         ("2**53 + 2", 2.0**53 + 2, last if high <= 2.0**53 else ANY),
-        ("just inside", np.nextafter(high, -np.inf), last),
+        ("just inside", np.nextafter(high, -np.inf), REFUSED if whole else last),
     ):
         yield name, [value], cell
-    for name, value in (("minus zero", -0.0), ("the least float", 5e-324), ("1e-300", 1e-300)):
-        yield name, [value], ANY
+    yield "minus zero", [-0.0], ANY
+    for name, value in (("the least float", 5e-324), ("1e-300", 1e-300)):
+        yield name, [value], REFUSED if whole else ANY
     for at in (0, axis.size // 3, last):
-        yield f"the centre of cell {at}", [float(axis.centers[at])], at if settled else ANY
+        yield f"a value of cell {at}", [inside(axis, at)], at if settled else ANY
     edges = axis.edges
     inner = edges[np.linspace(0, axis.size, min(axis.size, 40) + 1).astype(np.int64)]
-    yield "edges", inner, ANY
-    yield "edges, from below", np.nextafter(inner, -np.inf), ANY
-    yield "edges, from above", np.nextafter(inner, np.inf), ANY
+    # Edges of whole numbers lie between them.
+    yield "edges", inner, REFUSED if whole else ANY
+    yield "edges, from below", np.nextafter(inner, -np.inf), REFUSED if whole else ANY
+    yield "edges, from above", np.nextafter(inner, np.inf), REFUSED if whole else ANY
+    if whole:
+        numbers = np.unique(np.clip(np.concatenate([inner - 0.5, inner + 0.5]), low, high))
+        cells = np.searchsorted(edges, numbers, side="right") - 1
+        yield "whole numbers next to edges", numbers, cells
     yield "whole numbers", np.array([0, 1, 2**62]), ANY
-    yield "small floats", np.array([low, high], dtype=np.float32), ANY
+    if not whole or max(abs(low), abs(high)) < 2**24:
+        yield "small floats", np.array([low, high], dtype=np.float32), ANY
 
 
-def _words(axis: Categories) -> Iterator[tuple[str, Any, Any]]:
+def _words(axis: Categories) -> Cases:
     first = axis.labels[0]
     for name, odd in {
         "None": [None],
@@ -155,7 +185,7 @@ def _fault(run: Map, value: Any, expected: Any, size: int) -> str:
         return "was taken"
     if found.dtype.kind not in "iu" or not (found.min() >= 0 and found.max() < size):
         return "fell outside the lattice"
-    same = expected is ANY or bool((found == expected).all())
+    same = expected is ANY or bool(np.all(found == expected))
     return "" if same else "fell into another cell"
 
 
@@ -175,7 +205,7 @@ def _maps(subject: Any) -> Iterator[Entry]:
         return
     if isinstance(subject, Mechanism):
         axis = subject.axes[""]
-        yield Entry("", subject.index, axis, _fixed(axis))
+        yield Entry("", subject.index, axis, _fixed(axis), declines=subject.prefer_not_to_say)
     elif isinstance(subject, FiniteMollifier):
         if len(subject.columns) == 1:
             ((name, axis),) = subject.columns.items()

@@ -177,7 +177,7 @@ class _Questions(_Mechanism):
         return self.survey.spend.epsilon
 
     def pairs(self) -> Pairs:
-        return joined({name: part.axes[""] for name, part in self.parts.items()})
+        return joined(self.parts)
 
     def rows(self, value: Any, n: int, seed: int | None = None) -> Outputs:
         pyarrow = arrow.arrow()
@@ -203,7 +203,7 @@ def _independent(reports: Outputs, one: Mechanism, other: Mechanism) -> float:
     places: list[Outputs] = []
     masses: list[Floats] = []
     for column_, mechanism in zip(reports.T, (one, other), strict=True):
-        pmf = pmf_of(mechanism, (mechanism.law.inputs[0] // 2,))
+        pmf = pmf_of(mechanism, (mechanism.axes[""].size // 2,))
         group = np.minimum((np.cumsum(pmf) - pmf / 2) * GROUPS, GROUPS - 1).astype(np.int64)
         places.append(group[np.clip(column_, 0, pmf.size - 1)])
         mass = np.bincount(group, weights=pmf, minlength=GROUPS)

@@ -18,7 +18,16 @@ from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure, log_ceiling, logs_ceiling
 from confide.exact.integer_noise import ONE
 from confide.mechanisms import Mechanism, Partition
-from confide.mechanisms.laws import LARGE, Band, Clamped, Geometric, Law, Product, largest_ratio
+from confide.mechanisms.laws import (
+    LARGE,
+    Band,
+    Clamped,
+    Declinable,
+    Geometric,
+    Law,
+    Product,
+    largest_ratio,
+)
 from confide.mechanisms.protocol import Private
 from confide.releases import Holdout
 from confide.releases.choice import Choice
@@ -168,7 +177,9 @@ def _every_pair(law: Law) -> Fraction:
 
 def _short(law: Law) -> Fraction:
     """The same for large laws, from their structure: the tests compare it on small ones."""
-    if type(law) is Band and min(law.near, law.far) > 0:
+    # A subclass may have weights of its own.
+    own = type(law) in (Band, Declinable)
+    if own and isinstance(law, Band | Declinable) and min(law.near, law.far) > 0:
         return Fraction(max(law.near, law.far), min(law.near, law.far))
     return law.ratio() if type(law) in (Clamped, Geometric) else _every_pair(law)
 

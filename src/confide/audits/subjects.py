@@ -13,7 +13,7 @@ from confide import _checks
 from confide.audits.neighbors import spots, values_of
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
-from confide.lattice import Categories, Lattice
+from confide.lattice import INTEGER, Categories, Lattice
 from confide.mechanisms import Mechanism, Partition
 from confide.mechanisms.protocol import Private
 from confide.releases.release import Recipe
@@ -192,15 +192,26 @@ def column(mechanism: Mechanism, value: Any, n: int) -> Any:
     """The same answer n times, as the mechanism takes it."""
     if mechanism.inner:
         return {name: column(part, value[name], n) for name, part in mechanism.marginals.items()}
-    return [value] * n if isinstance(value, str) else np.full(n, value, dtype=np.float64)
+    if value is None or isinstance(value, str):
+        return [value] * n
+    return np.full(n, value, dtype=np.float64)
 
 
 def value_at(mechanism: Mechanism, place: Sequence[int]) -> Any:
-    """A value whose index is given: the centre of a cell, or a category."""
-    values = {}
+    """A value whose index is given: one of a cell, a category, or None for "declined"."""
+    values: dict[str, Any] = {}
     for (name, axis), at in zip(mechanism.axes.items(), place, strict=True):
-        values[name] = axis.labels[at] if isinstance(axis, Categories) else float(axis.centers[at])
+        if at == axis.size:
+            values[name] = None
+        else:
+            values[name] = axis.labels[at] if isinstance(axis, Categories) else inside(axis, at)
     return values if mechanism.inner else values[""]
+
+
+def inside(lattice: Lattice, at: int) -> float:
+    """A value in a cell: its centre, or a whole number next to it."""
+    center = float(lattice.centers[at])
+    return float(np.floor(center)) if lattice.kind == INTEGER else center
 
 
 def pairs_of(subject: Any) -> Pairs:
@@ -214,7 +225,7 @@ def pairs_of(subject: Any) -> Pairs:
             ((inside, subject.limit), (inside, -subject.limit)),
         ]
     if isinstance(subject, Mechanism):
-        return joined(subject.axes) if subject.inner else _pairs(subject.axes[""])
+        return joined(subject.marginals) if subject.inner else _pairs(subject)
     if isinstance(subject, Recipe):
         return _data_sets(subject)
     raise Unsupported(
@@ -248,32 +259,43 @@ def checked_pairs(pairs: Any) -> Pairs:
     return found
 
 
-def joined(axes: Mapping[str, Lattice | Categories]) -> Pairs:
+def joined(parts: Mapping[str, Mechanism]) -> Pairs:
     """Pairs of answers to several questions: all of them change, or one alone does."""
-    several = [_pairs(axis) for axis in axes.values()]
+    # Of a question that cannot be declined the first pair is taken once more.
+    several = [_pairs(part) for part in parts.values()]
+    longest = max(map(len, several))
+    several = [[*pairs, *pairs[:1] * (longest - len(pairs))] for pairs in several]
     pairs = []
     for together in zip(*several, strict=True):
-        first, second = (dict(zip(axes, side, strict=True)) for side in zip(*together, strict=True))
+        first, second = (
+            dict(zip(parts, side, strict=True)) for side in zip(*together, strict=True)
+        )
         pairs.append((first, second))
     # Noise that two answers share shows in their difference, next to the middle.
     below, middle = pairs[NEIGHBOURS]
-    changed = next(iter(axes))
+    changed = next(iter(parts))
     return [*pairs, (middle, {**middle, changed: below[changed]})]
 
 
-def _pairs(axis: Lattice | Categories) -> list[tuple[Any, Any]]:
+def _pairs(mechanism: Mechanism) -> list[tuple[Any, Any]]:
+    """Pairs of answers to one question, and where people may decline an answer and none."""
+    axis = mechanism.axes[""]
+    pairs: list[tuple[Any, Any]]
+    middle: Any
     if isinstance(axis, Categories):
-        first, last = axis.labels[0], axis.labels[-1]
-        other = axis.labels[axis.size // 2]
-        return [(first, last), (other, first), (axis.labels[1], first), (last, other)]
-    width = axis.high - axis.low
-    below, middle = (float(axis.centers[axis.size // 2 - step]) for step in (1, 0))
-    return [
-        (axis.low, axis.high),
-        (middle, axis.high),
-        (below, middle),
-        (axis.low - width / 2, axis.high + width / 2),
-    ]
+        first, last, middle = axis.labels[0], axis.labels[-1], axis.labels[axis.size // 2]
+        pairs = [(first, last), (middle, first), (axis.labels[1], first), (last, middle)]
+    else:
+        width = axis.high - axis.low
+        beyond = width if axis.kind == INTEGER else width / 2
+        below, middle = (inside(axis, axis.size // 2 - step) for step in (1, 0))
+        pairs = [
+            (axis.low, axis.high),
+            (middle, axis.high),
+            (below, middle),
+            (axis.low - beyond, axis.high + beyond),
+        ]
+    return [*pairs, (middle, None)] if mechanism.prefer_not_to_say else pairs
 
 
 def _silent(_: float) -> None:

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from confide import _checks
 from confide._types import Floats
 from confide.curves import forms
-from confide.curves.forms import ENDS, frame, size
+from confide.curves.forms import DECLINED, ENDS, frame, size
 from confide.displays import DensityDisplay, card, sketch
 from confide.errors import InvalidInput, Unsupported
+from confide.lattice import INTEGER, NUMBER
 
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -25,7 +26,8 @@ class Intervals(Protocol):
     """What an estimator hands to its density, so that the density need not know the reports.
 
     Each method returns the lower and upper ends of intervals with the given confidence level, and
-    raises `Unsupported` where the estimator has none.
+    raises `Unsupported` where the estimator has none. Where people may decline there is one more,
+    ``declined(level)``.
     """
 
     def mean(self, level: float) -> Bounds:
@@ -51,17 +53,22 @@ class JointIntervals(Protocol):
 class Density(ABC):
     """The distribution of a number (or of two or three) in the population.
 
+    Where people could decline, it is the distribution among those who did not.
+
     Attributes
     ----------
     names
         Names of the columns; ``("",)`` for a single number.
     facts
         How it came about: method, n, epsilon, smoothing or bandwidth.
+    declined
+        Share of the population that preferred not to say; None where that was not offered.
     """
 
     names: tuple[str, ...]
     facts: Mapping[str, Any]
     intervals: Intervals | JointIntervals | None
+    declined: float | None = None
 
     @property
     @abstractmethod
@@ -108,6 +115,10 @@ class Density(ABC):
         rising = np.diff(cumulative) > 0
         keep = np.append(rising, False) | np.append(False, rising)
         result = np.interp(shares, cumulative[keep], edges[keep])
+        if self.cells.whole:
+            # The least whole number k with F(k) >= q; F(k) is reached halfway to the next one.
+            least = np.ceil(edges[keep][0])
+            result = np.maximum(np.ceil(result - 0.5 - CLOSE), least) + 0.0
         return float(result) if shares.ndim == 0 else result
 
     def median(self) -> float:
@@ -122,29 +133,33 @@ class Density(ABC):
         Parameters
         ----------
         what
-            ``"mean"``, ``"median"``, ``"cdf"`` (at a value), ``"quantile"`` (at a share) or
-            ``"pdf"`` (at a value, where the estimator has a band for it).
+            ``"mean"``, ``"median"``, ``"cdf"`` (at a value), ``"quantile"`` (at a share),
+            ``"pdf"`` (at a value, where the estimator has a band for it) or ``"declined"``.
         at
-            Where; not for the mean and the median.
+            Where; not for the mean, the median and the share that declined.
         level
             Confidence level.
 
         Returns
         -------
         tuple
-            Lower and upper end: two floats, or arrays where ``at`` is one.
+            Lower and upper end: two floats, or arrays where ``at`` is one. Of a quantile of whole
+            numbers they are the first and the last of those that it may be.
         """
-        what = _checks.one_of(("mean", "median", "cdf", "quantile", "pdf"), what=what)
+        known = ("mean", "median", "cdf", "quantile", "pdf", DECLINED)
+        what = _checks.one_of(known, what=what)
         level = _checks.level(level)
-        if what in ("mean", "median") and at is not None:
+        if what in ("mean", "median", DECLINED) and at is not None:
             raise InvalidInput(f"no place for the {what}", _checks.shown(at))
         if what == "median":
             return self.interval("quantile", 0.5, level=level)
+        if what == DECLINED and self.declined is None:
+            raise forms.not_offered()
         if self.intervals is None:
             raise forms.without_intervals(self.facts)
         if not hasattr(self.intervals, what):
             raise Unsupported(f"A joint density has no single {what}: take marginal(name) first.")
-        if what == "mean":
+        if what in ("mean", DECLINED):
             return ends(*getattr(self.intervals, what)(level))
         if at is None:
             raise InvalidInput(f"a place for the interval of the {what}", "none", "Give at=.")
@@ -160,8 +175,11 @@ class Density(ABC):
         estimate = getattr(self, what)(places)
         return ends(np.minimum(low, estimate), np.maximum(high, estimate))
 
-    def sample(self, n: int, *, seed: int | None = None) -> Floats:
-        """Synthetic values from the estimated distribution; they cost no further privacy."""
+    def sample(self, n: int, *, seed: int | None = None) -> npt.NDArray[Any]:
+        """Synthetic values from the estimated distribution; they cost no further privacy.
+
+        Of a question of whole numbers they are whole numbers. Nobody among them declined.
+        """
         n = _checks.integer(1, n=n)
         return self.cells._draw(n, np.random.default_rng(seed))
 
@@ -189,7 +207,7 @@ class Density(ABC):
         return self.cells._display(self, level).plot(ax, label=label, color=color)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {forms.described(self.facts)}>"
+        return f"<{type(self).__name__} {forms.described(forms.with_declined(self))}>"
 
     def _repr_html_(self) -> str:
         """A small picture and the facts, for notebooks."""
@@ -210,11 +228,14 @@ class Density(ABC):
         Returns
         -------
         pandas.DataFrame
-            With the columns ``quantity``, ``estimate``, ``low`` and ``high``.
+            With the columns ``quantity``, ``estimate``, ``low`` and ``high``; the share that
+            declined is the last row, where people could.
         """
         rows: list[tuple[str, Any, str, float | None]] = [("mean", self.mean(), "mean", None)]
         for name, q in QUARTILES.items():
             rows.append((name, self.quantile(q), "quantile", q))
+        if self.declined is not None:
+            rows.append((DECLINED, self.declined, DECLINED, None))
         table = []
         for name, value, what, at in rows:
             found = _attempt(self, what, at, level) or (np.nan, np.nan)
@@ -259,6 +280,8 @@ def ends(low: Any, high: Any) -> tuple[Any, Any]:
 
 
 BAND_POINTS = 33
+CLOSE = 1e-9
+"""Cells by which the rounding of sums may put a quantile beyond a whole number."""
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
 
 
@@ -278,12 +301,21 @@ class CellDensity(Density):
         How it came about.
     intervals
         What answers `interval`.
+    kinds
+        ``"number"`` or ``"integer"`` for each column, by default numbers. Edges of whole numbers
+        lie halfway between them.
+    declined
+        Share of the population that preferred not to say; None where that was not offered.
 
     Examples
     --------
     >>> density = CellDensity((np.array([0.0, 1.0, 3.0]),), np.array([0.5, 0.5]))
     >>> density.pdf(2.0), density.cdf(2.0), density.quantile(0.75)
     (np.float64(0.25), np.float64(0.75), 2.0)
+    >>> edges = (np.array([-0.5, 0.5, 1.5, 2.5]),)
+    >>> children = CellDensity(edges, np.array([0.5, 0.3, 0.2]), kinds=("integer",))
+    >>> children.median(), children.cdf(1), children.sample(4, seed=1)
+    (0.0, np.float64(0.8), array([1, 2, 0, 2]))
     """
 
     edges: tuple[Floats, ...]
@@ -292,10 +324,18 @@ class CellDensity(Density):
     names: tuple[str, ...] = ("",)
     facts: Mapping[str, Any] = field(default_factory=dict)
     intervals: Intervals | JointIntervals | None = None
+    kinds: tuple[str, ...] = ()
+    declined: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", tuple(_checks.frozen(edge) for edge in self.edges))
         object.__setattr__(self, "masses", _checks.frozen(self.masses))
+        object.__setattr__(self, "kinds", self.kinds or (NUMBER,) * len(self.edges))
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the distribution of a single whole number."""
+        return self.kinds == (INTEGER,)
 
     @property
     def cells(self) -> CellDensity:
@@ -317,9 +357,14 @@ class CellDensity(Density):
             )
 
     def pdf(self, x: npt.ArrayLike) -> Floats:
-        """Density at x, zero outside the cells."""
+        """Density at x, zero outside the cells; of whole numbers the share of each."""
         at, volume = self.locate(x)
         heights: Floats = self.masses[at] / volume
+        places = points(x, self.masses.ndim)
+        for axis, kind in enumerate(self.kinds):
+            if kind == INTEGER:
+                column = places[..., axis]
+                heights = np.where(column == np.floor(column), heights, 0.0)
         return heights[()]
 
     def locate(self, x: npt.ArrayLike) -> tuple[tuple[npt.NDArray[np.int64], ...], Floats]:
@@ -346,8 +391,13 @@ class CellDensity(Density):
         return np.pad(total, [(1, 0)] * self.masses.ndim)
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
-        """P(value <= x), linear between the edges."""
+        """P(value <= x), linear between the edges; of whole numbers a step at each."""
         places = points(x, self.masses.ndim)
+        for axis, kind in enumerate(self.kinds):
+            if kind == INTEGER:
+                # Sums up to a whole number are reached at the edge after it.
+                places = places.copy()
+                places[..., axis] = np.floor(places[..., axis]) + 0.5
         if self.masses.ndim == 1:
             return np.interp(places[..., 0], self.edges[0], self._cumulative)[()]
         # Multilinear: interpolate the corner sums along one column after another.
@@ -372,9 +422,10 @@ class CellDensity(Density):
             masses = self.masses.sum(tuple(a for a in range(self.masses.ndim) if a != axis))
             masses = masses / masses.sum()
             centers, widths = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+            within = (widths**2 - (self.kinds[axis] == INTEGER)) / 12
             mean = masses @ centers
             means.append(mean)
-            deviations.append(np.sqrt(masses @ ((centers - mean) ** 2 + widths**2 / 12)))
+            deviations.append(np.sqrt(masses @ ((centers - mean) ** 2 + within)))
         return np.array(means), np.array(deviations)
 
     def mean(self) -> Any:
@@ -397,16 +448,24 @@ class CellDensity(Density):
         marginal = getattr(self.intervals, "marginal", None)
         intervals = None if marginal is None else marginal(name)
         return CellDensity(
-            (self.edges[at],), self.masses.sum(others), facts=self.facts, intervals=intervals
+            (self.edges[at],),
+            self.masses.sum(others),
+            facts=self.facts,
+            intervals=intervals,
+            kinds=(self.kinds[at],),
         )
 
-    def _draw(self, n: int, generator: np.random.Generator) -> Floats:
+    def _draw(self, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
         flat = generator.choice(self.masses.size, size=n, p=self.masses.ravel())
         at = np.unravel_index(flat, self.masses.shape)
-        columns = [
-            generator.uniform(edges[cell], edges[cell + 1])
-            for cell, edges in zip(at, self.edges, strict=True)
-        ]
+        columns: list[npt.NDArray[Any]] = []
+        for cell, edges, kind in zip(at, self.edges, self.kinds, strict=True):
+            low, high = edges[cell], edges[cell + 1]
+            if kind == INTEGER:
+                whole = np.ceil(low).astype(np.int64), np.ceil(high).astype(np.int64)
+                columns.append(generator.integers(whole[0], whole[1]))
+            else:
+                columns.append(generator.uniform(low, high))
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
     def _display(self, source: Density, level: float | None) -> DensityDisplay:
@@ -421,6 +480,8 @@ class CellDensity(Density):
             # An interval may take a while: ask for a few, and join them up.
             places = np.linspace(0, self.masses.size, BAND_POINTS)
             few = np.interp(places, np.arange(self.masses.size + 1), self.edges[0])
+            if self.whole:
+                few = np.unique(np.clip(np.rint(few), np.ceil(few[0]), np.floor(few[-1])))
             found = _attempt(source, "pdf", few, level)
             if found is not None:
                 band = (np.interp(x, few, found[0]), np.interp(x, few, found[1]))
@@ -428,26 +489,45 @@ class CellDensity(Density):
         volumes = np.ones(())
         for edges in self.edges:
             volumes = np.multiply.outer(volumes, np.diff(edges))
-        return DensityDisplay(self.edges, self.masses / volumes, self.names, band, median, level)
+        heights = self.masses / volumes
+        return DensityDisplay(self.edges, heights, self.names, band, median, level, self.whole)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {
+        fields = {
             "curve": "cell-density",
             "names": list(self.names),
             "edges": [edges.tolist() for edges in self.edges],
             "masses": self.masses.tolist(),
             "facts": dict(self.facts),
         }
+        if INTEGER in self.kinds:
+            fields["kinds"] = list(self.kinds)
+        return fields | forms.declined_to(self.declined)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`, without the intervals."""
-        checked = forms.keyed(fields, "cell-density", ("names", "edges", "masses", "facts"))
+        keys = ("names", "edges", "masses", "facts")
+        checked = forms.keyed(fields, "cell-density", keys, optional=("kinds", DECLINED))
         edges = forms.edges(checked)
         masses = forms.numbers(checked, "masses", tuple(edge.size - 1 for edge in edges))
         names = forms.names(checked, len(edges))
-        return cls(edges, masses, names=names, facts=dict(checked["facts"]))
+        kinds: tuple[str, ...] = ()
+        if "kinds" in checked:
+            kinds = forms.words(checked, "kinds", len(edges))
+            for kind, edge in zip(kinds, edges, strict=True):
+                _checks.one_of((NUMBER, INTEGER), kind=kind)
+                if kind == INTEGER and not (edge + 0.5 == np.floor(edge + 0.5)).all():
+                    raise InvalidInput("edges halfway between whole numbers", "others")
+        return cls(
+            edges,
+            masses,
+            names=names,
+            facts=dict(checked["facts"]),
+            kinds=kinds,
+            declined=forms.declined_from(checked),
+        )
 
 
 def _attempt(source: Density, what: str, at: npt.ArrayLike | None, level: float) -> Any:

@@ -55,6 +55,34 @@ def without_intervals(facts: Mapping[str, Any]) -> Unsupported:
     )
 
 
+DECLINED = "declined"
+"""What the share of those who preferred not to say is called, in tables and JSON."""
+
+
+def not_offered() -> InvalidInput:
+    """The error that nobody could decline."""
+    return InvalidInput(
+        "a question that could be declined",
+        "one that could not",
+        "Give it prefer_not_to_say = true before it is asked.",
+    )
+
+
+def with_declined(curve: Any) -> dict[str, Any]:
+    """The facts of a curve for print, with the share that declined where there is one."""
+    return dict(curve.facts) | declined_to(curve.declined)
+
+
+def declined_to(share: float | None) -> dict[str, float]:
+    """The share that declined for JSON: no key where nobody could."""
+    return {} if share is None else {DECLINED: share}
+
+
+def declined_from(fields: Mapping[str, Any]) -> float | None:
+    """The inverse of `declined_to`."""
+    return _checks.within(0, 1, declined=fields[DECLINED]) if DECLINED in fields else None
+
+
 def described(facts: Mapping[str, Any]) -> str:
     """Facts in print, without the fingerprint of the summary."""
     return ", ".join(f"{key}={short(value)}" for key, value in facts.items() if key != "summary")
@@ -67,11 +95,13 @@ def short(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def keyed(fields: Any, curve: str, keys: tuple[str, ...]) -> Mapping[str, Any]:
-    """The fields of a curve's JSON form, all there and none besides."""
+def keyed(
+    fields: Any, curve: str, keys: tuple[str, ...], *, optional: tuple[str, ...] = ()
+) -> Mapping[str, Any]:
+    """The fields of a curve's JSON form, all there and none besides but optional ones."""
     if not isinstance(fields, Mapping) or fields.get("curve") != curve:
         raise InvalidInput(f"a {curve} as a JSON object", "something else")
-    _checks.known_keys(fields, ("curve", *keys), f"a {curve}")
+    _checks.known_keys(fields, ("curve", *keys, *optional), f"a {curve}")
     for key in keys:
         if key not in fields:
             raise InvalidInput(f"the key {key!r} in a {curve}", "none")

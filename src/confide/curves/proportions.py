@@ -12,7 +12,7 @@ import numpy.typing as npt
 from confide import _checks
 from confide._types import Floats
 from confide.curves import forms
-from confide.curves.forms import ENDS, frame
+from confide.curves.forms import DECLINED, ENDS, frame
 from confide.displays import ProportionsDisplay, bars, card
 from confide.errors import InvalidInput
 
@@ -26,10 +26,26 @@ class ShareIntervals(Protocol):
     def shares(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper ends, one a category."""
 
+    def declined(self, level: float) -> tuple[float, float]:
+        """Lower and upper end of the share that declined."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Proportions:
-    """Shares of categories in the population.
+    """Shares of categories in the population; among those who answered, where people could decline.
+
+    Parameters
+    ----------
+    categories
+        The answers.
+    shares
+        Share of each.
+    facts
+        How they came about.
+    intervals
+        What answers `interval`.
+    declined
+        Share of the population that preferred not to say; None where that was not offered.
 
     Examples
     --------
@@ -42,6 +58,7 @@ class Proportions:
     _: KW_ONLY
     facts: Mapping[str, Any] = field(default_factory=dict)
     intervals: ShareIntervals | None = None
+    declined: float | None = None
 
     def _at(self, category: str) -> int:
         if category not in self.categories:
@@ -54,15 +71,20 @@ class Proportions:
         return float(self.shares[self._at(category)])
 
     def interval(self, category: str, *, level: float = 0.95) -> tuple[float, float]:
-        """A confidence interval for the share of one category."""
-        at = self._at(category)
+        """A confidence interval for the share of one category, or of ``"declined"``."""
+        declining = category == DECLINED and DECLINED not in self.categories
+        if declining and self.declined is None:
+            raise forms.not_offered()
+        at = 0 if declining else self._at(category)
         if self.intervals is None:
             raise forms.without_intervals(self.facts)
+        if declining:
+            return self.intervals.declined(_checks.level(level))
         low, high = self.intervals.shares(_checks.level(level))
         return float(low[at]), float(high[at])
 
     def sample(self, n: int, *, seed: int | None = None) -> npt.NDArray[np.str_]:
-        """Synthetic answers; they cost no further privacy."""
+        """Synthetic answers; they cost no further privacy. Nobody among them declined."""
         generator = np.random.default_rng(seed)
         n = _checks.integer(1, n=n)
         return generator.choice(np.array(self.categories), size=n, p=self.shares)
@@ -97,25 +119,30 @@ class Proportions:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {
+        fields = {
             "curve": "proportions",
             "categories": list(self.categories),
             "shares": self.shares.tolist(),
             "facts": dict(self.facts),
         }
+        return fields | forms.declined_to(self.declined)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`, without the intervals."""
-        checked = forms.keyed(fields, "proportions", ("categories", "shares", "facts"))
+        keys = ("categories", "shares", "facts")
+        checked = forms.keyed(fields, "proportions", keys, optional=(DECLINED,))
         shares = _checks.vector(shares=checked["shares"])
         categories = forms.words(checked, "categories", shares.size)
-        return cls(categories, shares, facts=dict(checked["facts"]))
+        declined = forms.declined_from(checked)
+        return cls(categories, shares, facts=dict(checked["facts"]), declined=declined)
 
     def __repr__(self) -> str:
         shown = [f"{name} {self.share(name):.3f}" for name in self.categories[:SHOWN]]
         left = len(self.categories) - len(shown)
-        return f"<Proportions {', '.join(shown)}{f', and {left} more' if left else ''}>"
+        rest = f", and {left} more" if left else ""
+        rest += "" if self.declined is None else f"; {DECLINED} {self.declined:.3f}"
+        return f"<Proportions {', '.join(shown)}{rest}>"
 
     def _repr_html_(self) -> str:
         """A small picture and the shares, for notebooks."""
@@ -132,11 +159,17 @@ class Proportions:
         Returns
         -------
         pandas.DataFrame
-            With the columns ``category``, ``estimate``, ``low`` and ``high``.
+            With the columns ``category``, ``estimate``, ``low`` and ``high``; the share that
+            declined is the last row, where people could.
         """
         low = high = np.full(self.shares.shape, np.nan)
         if self.intervals is not None:
             low, high = self.intervals.shares(_checks.level(level))
-        rows = zip(self.categories, self.shares.tolist(), low, high, strict=True)
+        rows = list(zip(self.categories, self.shares.tolist(), low, high, strict=True))
+        if self.declined is not None:
+            ends = (np.nan, np.nan)
+            if self.intervals is not None:
+                ends = self.intervals.declined(_checks.level(level))
+            rows.append((DECLINED, self.declined, *ends))
         names = ("category", *ENDS)
         return frame([dict(zip(names, row, strict=True)) for row in rows])

@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 from confide import _checks
 from confide._types import Flags, Floats
 from confide.lattice import Lattice
-from confide.mechanisms.laws import Law, Product
+from confide.mechanisms.laws import Declinable, Law, Product
 
 FINENESS = 4
 """Bins of reports for each coarse cell, at most: so narrow that binning adds next to no blur."""
@@ -65,30 +65,56 @@ class Reduced:
         return values
 
 
+def apart(law: Law) -> int:
+    """Inputs and reports at the end of a law's one axis that are no cells: those who declined."""
+    return int(isinstance(law, Declinable))
+
+
 def coarsen(law: Law, counts: Floats, sizes: Sequence[int]) -> tuple[Law | Reduced, Floats]:
     """The law on ``sizes`` equal coarse cells an axis, and the counts binned to match.
 
     A cell of the law that lies across the edge of two coarse ones belongs to both by its parts, so
-    that coarse cells are equal whatever the sizes.
+    that coarse cells are equal whatever the sizes. Those who declined, and their report, are kept
+    apart from the cells, after the last one.
     """
-    if tuple(sizes) == tuple(law.inputs):
+    if tuple(sizes) == tuple(inputs - apart(law) for inputs in law.inputs):
         return law, counts
     matrices = []
     for axis, size in enumerate(sizes):
         part = law.laws[axis] if isinstance(law, Product) else law
-        cells, reports = part.inputs[0], part.outputs[0]
+        extra = apart(part)
+        cells, reports = part.inputs[0] - extra, part.outputs[0] - extra
         bins = np.arange(0, reports, -(-reports // (FINENESS * size)))
-        columns = np.empty((bins.size, size))
+        bins = np.append(bins, np.full(extra, reports))
+        columns = np.empty((bins.size, size + extra))
         # One stretch of columns at a time: on a fine lattice all of them would be gigabytes.
         some = max(1, min(32, STRETCH // reports))
         for first in range(0, size, some):
-            edges = np.arange(first, min(first + some, size) + 1) * (cells / size)
-            below = np.clip(edges[:, None] - np.arange(cells), 0, 1)
-            spread = part.forward(np.diff(below, axis=0) * (size / cells))
-            columns[:, first : first + some] = np.add.reduceat(spread, bins, axis=1).T
+            last = min(first + some, size)
+            even = shared_out(np.arange(first, last + 1, dtype=np.float64) * (cells / size), cells)
+            spread = part.forward(np.pad(even, ((0, 0), (0, extra))))
+            columns[:, first:last] = np.add.reduceat(spread, bins, axis=1).T
+        if extra:
+            none = part.forward(np.eye(1, cells + extra, cells))
+            columns[:, -1] = np.add.reduceat(none[0], bins)
         matrices.append(columns)
         counts = np.add.reduceat(counts, bins, axis=axis)
     return Reduced(tuple(matrices)), counts
+
+
+def shared_out(edges: Floats, cells: int) -> Floats:
+    """Even masses on the cells of a lattice, one row for each coarse cell between given edges.
+
+    Parameters
+    ----------
+    edges
+        Counted in cells; a cell across an edge belongs to both sides by its parts.
+    cells
+        Of the lattice.
+    """
+    below = np.clip(edges[:, None] - np.arange(cells), 0, 1)
+    shares: Floats = np.diff(below, axis=0) / np.diff(edges)[:, None]
+    return shares
 
 
 def coarse_edges(lattice: Lattice, size: int) -> Floats:
@@ -210,6 +236,7 @@ def em(
     start: Floats | None = None,
     smoothing: float | Floats = 0.0,
     project: Project | None = None,
+    apart: int = 0,
     tolerance: float = 1e-6,
     iterations: int = 2000,
 ) -> Floats:
@@ -237,6 +264,8 @@ def em(
         shape (len(rows), *inputs) and ``rows`` their places in the flattened batch; it returns
         masses that sum to one. The likelihood never falls either if this is the constrained M-step,
         such as rescaling groups of cells to given totals.
+    apart
+        So many of the last cells of a single axis are nobody's neighbors, and are not smoothed.
     tolerance
         A row is done when total * sum f (log f' - log f)**2 is below this: about twice what the
         step gains in log-likelihood. What is left to gain may be 10,000 times that.
@@ -257,7 +286,7 @@ def em(
     reports = np.broadcast_to(counts, batch + outputs).reshape(size, -1)
     total = reports.sum(axis=1)
     amount = np.broadcast_to(np.asarray(smoothing, dtype=np.float64), batch).reshape(size)
-    rows = _Batch(law, reports / total[:, None], total, amount, project, np.arange(size))
+    rows = _Batch(law, reports / total[:, None], total, amount, project, np.arange(size), apart)
     first = np.full((size, cells), 1 / cells)
     if start is not None:
         first = np.maximum(np.broadcast_to(start, batch + inputs).reshape(size, -1), FLOOR / cells)
@@ -320,11 +349,12 @@ class _Batch:
     amount: Floats
     project: Project | None
     places: Rows
+    apart: int = 0
 
     def only(self, keep: Flags) -> _Batch:
         """Some of the rows."""
         parts = (self.shares[keep], self.total[keep], self.amount[keep])
-        return _Batch(self.law, *parts, self.project, self.places[keep])
+        return _Batch(self.law, *parts, self.project, self.places[keep], self.apart)
 
     def feasible(self, masses: Floats) -> Floats:
         """Positive masses that sum to one and obey the projection."""
@@ -342,7 +372,11 @@ class _Batch:
         value = -np.einsum("ij,ij->i", self.shares, np.log(np.where(ratio > 0, ratio, 1.0)))
         after = masses * self.law.adjoint(ratio.reshape(-1, *outputs)).reshape(masses.shape)
         if self.amount.any():
-            after = smooth(after.reshape(-1, *inputs), self.amount, len(inputs))
+            cells = after.shape[1] - self.apart
+            if self.apart:
+                after[:, :cells] = smooth(after[:, :cells], self.amount, 1)
+            else:
+                after = smooth(after.reshape(-1, *inputs), self.amount, len(inputs))
         after = self.feasible(after.reshape(masses.shape))
         log = np.log(masses)
         move = np.log(after) - log

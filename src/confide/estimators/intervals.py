@@ -13,9 +13,11 @@ from scipy.special import chdtri, stdtrit
 
 from confide import _checks
 from confide._types import Floats
+from confide.curves import forms
 from confide.errors import InvalidInput
+from confide.estimators.declining import Answerers
 from confide.estimators.profile import MOST_BINS, NODES, Profile, bins_for
-from confide.lattice import Lattice
+from confide.lattice import INTEGER, Lattice
 from confide.mechanisms.laws import Law
 from confide.summaries import Counts
 
@@ -41,10 +43,10 @@ def scales(
     return np.maximum(measured, np.where(n < SMALL, 1 + 10 / n, 0.0))
 
 
-def least_variance(law: Law, scores: Floats, widths: Floats) -> float:
+def least_variance(law: Law, scores: Floats, spreads: Floats) -> float:
     """Least variance of one respondent's score: of its noise, and of places inside a cell."""
     noise = law.adjoint(scores**2) - law.adjoint(scores) ** 2
-    return float(np.maximum(noise, widths**2 / 12).min())
+    return float(np.maximum(noise, spreads).min())
 
 
 def mean_ends(
@@ -97,7 +99,7 @@ def share_ends(
 ) -> tuple[Floats, Floats]:
     """The shares that the given parts of cells may have without being rejected, one a row."""
     masses, top = profile.fit(counts)
-    center = np.clip((parts * masses).sum(1), LEAST, 1 - LEAST)
+    center = np.clip((parts * profile.among(masses)).sum(1), LEAST, 1 - LEAST)
 
     def root(shares: Floats, at: Rows) -> Floats:
         return np.sqrt(profile.deviance(counts[at], parts[at], shares, top[at]))
@@ -119,7 +121,7 @@ def quantile_ends(
     """
     masses, top = profile.fit(counts)
     nodes = np.arange(profile.size + 1)
-    lines = np.pad(masses.cumsum(1), ((0, 0), (1, 0)))
+    lines = np.pad(profile.among(masses).cumsum(1), ((0, 0), (1, 0)))
     center = np.array([np.interp(q, line, nodes) for q, line in zip(shares, lines, strict=True)])
 
     def root(places: Floats, at: Rows) -> Floats:
@@ -211,6 +213,11 @@ class Intervals:
     is not rejected. More than 1e8 respondents count as so many. The mean of values inside a cell
     is taken to be its centre; where it is not, the mean's interval is off by up to half a cell.
 
+    Of whole numbers an interval of quantiles is a set of them, from the first to the last: all that
+    are in a cell in which the quantile may be. Where each has its own cell nothing is assumed.
+    Where people may decline, everything is about those who did not, and `declined` is the share of
+    those who did: see `confide.estimators.declining.Answerers`.
+
     Weighted counts are scaled to their effective number (Kish). Where weights go with the answers
     that number is wrong for most parts of the distribution, so simulated surveys give each report
     the spread of its own weights, sum w**2 / sum w, and for the density the window where that is
@@ -301,10 +308,21 @@ class Intervals:
         weights = self.counts.total
         squares = weights if self.counts.weights is None else self.counts.weights[1]
         scores, law = self.counts.mechanism.unbiased(1), self.counts.mechanism.law
-        least = least_variance(law, scores, self._lattice.widths)
-        edges = self._lattice.edges
+        if self.counts.mechanism.prefer_not_to_say:
+            ends = Answerers(self.counts).ratios(scores, level, bounds)
+            return float(ends[0]), float(ends[1])
+        least = least_variance(law, scores, self._lattice.spreads)
+        edges = self._lattice.edges[[0, 1, -2, -1]]
+        if self._lattice.kind == INTEGER:
+            edges[[0, -1]] = bounds
         low, high = mean_ends(scores, weights, squares, level=level, edges=edges, least=least)
         return float(low), float(high)
+
+    def declined(self, level: float = 0.95) -> tuple[float, float]:
+        """Interval of the share that preferred not to say, where people could."""
+        if not self.counts.mechanism.prefer_not_to_say:
+            raise forms.not_offered()
+        return Answerers(self.counts).interval(_checks.level(level))
 
     def cdf(self, x: npt.ArrayLike, level: float = 0.95) -> tuple[Any, Any]:
         """Interval of the share of values up to x."""
@@ -352,6 +370,9 @@ class Intervals:
         return edges
 
     def _cdf(self, x: Floats, level: float) -> tuple[Floats, Floats]:
+        if self._lattice.kind == INTEGER:
+            # Sums up to a whole number are reached halfway to the next one.
+            x = np.where(x >= self._lattice.high, np.inf, np.floor(x) + 0.5)
         low, high = (x >= self._lattice.high).astype(float), (x > self._lattice.low).astype(float)
         inside = (x > self._lattice.low) & (x < self._lattice.high)
         if self.counts.n and inside.any():
@@ -365,6 +386,9 @@ class Intervals:
     def _pdf(self, x: Floats, level: float) -> tuple[Floats, Floats]:
         lattice = self._lattice
         numbers, half = np.arange(lattice.size + 1), lattice.size / 32
+        if lattice.kind == INTEGER:
+            # Whole cells, one at least: then it is the share of a single number.
+            half = lattice.size // 32 + 0.5
         center = np.clip(np.interp(x, lattice.edges, numbers), half, lattice.size - half)
         ends = center - half, center + half
         width = np.subtract(*(np.interp(end, numbers, lattice.edges) for end in ends[::-1]))
@@ -398,4 +422,11 @@ class Intervals:
             cuts = np.full(len(reports), self._scale * float(chdtri(1, 1 - level)))
             low[inside], high[inside] = quantile_ends(self._profile, reports, q[inside], cuts)
         positions = np.arange(self._profile.size + 1)
+        if self._lattice.kind == INTEGER:
+            # All whole numbers of every cell that the interval touches: a quantile in the cell
+            # from edge k to k + 1 has a position above k and at most k + 1.
+            ends = (np.interp(end, positions, self._profile.nodes) for end in (low, high))
+            first, last = (np.maximum(np.ceil(end).astype(int) - 1, 0) for end in ends)
+            edges = self._lattice.edges
+            return edges[first] + 0.5, edges[last + 1] - 0.5
         return np.interp(low, positions, self._edges()), np.interp(high, positions, self._edges())

@@ -15,7 +15,7 @@ from confide.errors import Unsupported
 from confide.estimators.bandwidths import Axis, Kernel, spread
 from confide.foreign.noised import Noised
 from confide.foreign.spectrum import wave_sums
-from confide.lattice import Lattice
+from confide.lattice import INTEGER, Lattice
 from confide.mechanisms import Channel, Laplace, TwoSidedGamma
 from confide.mechanisms.laws import Band
 
@@ -188,6 +188,11 @@ class Inverse:
 def inverses(mechanism: Channel) -> tuple[Inverse, ...]:
     """The inverse for each question of a mechanism, or a sentence why there is none."""
     for name, axis in mechanism.axes.items():
+        if isinstance(axis, Lattice) and axis.kind == INTEGER:
+            raise Unsupported(
+                "Deconvolution and kernel regression smooth, and whole numbers have nothing in "
+                "between: take estimators.Likelihood or estimators.RatioRegression."
+            )
         if isinstance(axis, Lattice):
             continue
         if len(mechanism.axes) > 1:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from confide._types import Floats
 from confide.curves import CellDensity
-from confide.errors import InvalidInput
-from confide.estimators.em import Channel, checked_grid, coarse_edges, coarsen, em
+from confide.errors import InvalidInput, Unsupported
+from confide.estimators.declining import Answerers, even, held
+from confide.estimators.em import Channel, checked_grid, coarse_edges, coarsen, em, shared_out
 from confide.estimators.intervals import Intervals
-from confide.lattice import Lattice
+from confide.lattice import INTEGER, Lattice
 from confide.summaries import Counts
 from confide.summaries.counts import expected
 from confide.summaries.plausibility import checked
@@ -22,6 +24,8 @@ MOST_CELLS = {1: 256, 2: 64, 3: 16}
 FEWEST_CELLS = 16
 TYPICAL = 1 / 8
 STEPS = np.arange(-4, 3)
+MOST_TOLD = 2**21
+"""Combinations of whole numbers in a joint estimate, at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +34,9 @@ class Likelihood:
 
     Expectation maximisation (Richardson-Lucy) with a 1-2-1 smoothing of neighbouring cells after
     each step, f <- (1 - smoothing) f + smoothing S f. The estimate is never negative and stays
-    inside the bounds; its cost does not depend on the number of respondents.
+    inside the bounds; its cost does not depend on the number of respondents. Of whole numbers it
+    is the share of each. Where people may decline, ``declined`` is the share that did, and all else
+    is about the others.
 
     Parameters
     ----------
@@ -94,19 +100,33 @@ class Likelihood:
         sizes = [self._cells(lattice, detail, len(axes)) for lattice in axes.values()]
         total = counts.total
         law, reports = coarsen(counts.mechanism.law, total * (n / total.sum()), sizes)
+        declined: float | None = None
+        settings: dict[str, Any] = {}
+        if counts.mechanism.prefer_not_to_say:
+            declined = Answerers(counts).declined
+            settings = {"project": held(declined), "start": even(declined, sizes[0]), "apart": 1}
         smoothing = self.smoothing
         if isinstance(smoothing, str):
-            cells = float(np.exp(np.mean(np.log(law.inputs))))
-            smoothing = choose_smoothing(law, reports, TYPICAL * (cells / detail) ** 2)
-        masses = em(law, reports, smoothing=smoothing, iterations=1000)
-        edges = tuple(
-            coarse_edges(lattice, size) for lattice, size in zip(axes.values(), sizes, strict=True)
-        )
+            cells = float(np.exp(np.mean(np.log(sizes))))
+            typical = TYPICAL * (cells / detail) ** 2
+            smoothing = choose_smoothing(law, reports, typical, **settings)
+        masses = em(law, reports, smoothing=smoothing, iterations=1000, **settings)
+        if declined is not None:
+            masses = masses[:-1] / masses[:-1].sum()
+        masses, edges = _told(masses, list(axes.values()))
         facts = {"method": "likelihood", **counts.facts, "smoothing": smoothing}
         # A size that was asked for says inside which cells values may be taken as evenly spread.
         given = {"size": max(self.size, 2)} if isinstance(self.size, int) else {}
         intervals = Intervals(counts, **given) if len(axes) == 1 else Marginals(counts)
-        return CellDensity(edges, masses, names=tuple(axes), facts=facts, intervals=intervals)
+        return CellDensity(
+            edges,
+            masses,
+            names=tuple(axes),
+            facts=facts,
+            intervals=intervals,
+            kinds=tuple(lattice.kind for lattice in axes.values()),
+            declined=declined,
+        )
 
     def _cells(self, lattice: Lattice, detail: float, columns: int) -> int:
         if isinstance(self.size, int):
@@ -126,8 +146,33 @@ class Marginals:
         return Intervals(self.counts.marginal(name))
 
 
-def choose_smoothing(law: Channel, counts: Floats, typical: float) -> float:
-    """The smoothing that predicts held-out reports best, in steps of 4 around a typical one."""
+def _told(masses: Floats, lattices: list[Lattice]) -> tuple[Floats, tuple[Floats, ...]]:
+    """Masses and edges as they are told: coarse cells of numbers, all cells of whole numbers.
+
+    Coarse cells cut whole numbers apart. So what they hold is shared out evenly over those.
+    """
+    edges = []
+    for axis, lattice in enumerate(lattices):
+        size = masses.shape[axis]
+        if lattice.kind != INTEGER or size == lattice.size:
+            edges.append(coarse_edges(lattice, size))
+            continue
+        if masses.size // size * lattice.size > MOST_TOLD:
+            raise Unsupported(
+                f"A joint estimate tells at most {MOST_TOLD:,} combinations of whole numbers: take "
+                "lattices of fewer cells."
+            )
+        flat = shared_out(np.arange(size + 1.0) * (lattice.size / size), lattice.size)
+        masses = np.moveaxis(np.tensordot(masses, flat, axes=(axis, 0)), -1, axis)
+        edges.append(lattice.edges)
+    return masses, tuple(edges)
+
+
+def choose_smoothing(law: Channel, counts: Floats, typical: float, **settings: Any) -> float:
+    """The smoothing that predicts held-out reports best, in steps of 4 around a typical one.
+
+    ``settings`` are passed on to `em`.
+    """
     candidates = np.unique(np.minimum(typical * 4.0**STEPS, 1.0))
     prior = -((np.log(candidates / typical) / np.log(4)) ** 2) / 2
     # Thinned are respondents; each then weighs what the respondents of its report weigh.
@@ -147,7 +192,7 @@ def choose_smoothing(law: Channel, counts: Floats, typical: float) -> float:
     steps = range(candidates.size)
     while around := [at for at in steps[max(best - 1, 0) : best + 2] if at not in scores]:
         smoothing = np.broadcast_to(candidates[around], (len(kept), len(around)))
-        masses = em(law, kept, smoothing=smoothing, tolerance=1e-4, iterations=400)
+        masses = em(law, kept, smoothing=smoothing, tolerance=1e-4, iterations=400, **settings)
         predicted = np.log(np.maximum(law.forward(masses), np.finfo(float).tiny))
         gained = (held * predicted).sum(axis=(0, *(axis + 1 for axis in axes)))
         scores |= zip(around, gained + prior[around], strict=True)

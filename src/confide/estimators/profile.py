@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide._types import Floats
-from confide.estimators.em import Reduced, em, one_thread
+from confide.estimators.em import Reduced, apart, em, one_thread
 from confide.mechanisms.laws import Law
 
 CHUNK = 2**20
@@ -146,7 +146,8 @@ class Profile:
     linear between. Reports are binned, which loses information and no honesty; `bins_for` says how
     many bins keep the loss small. Cells are joined only on lattices of more than 1,024: masses
     that sit at a few values (zeros, round numbers) would otherwise make a joined cell's even
-    spread a wrong model.
+    spread a wrong model. Where people may decline, they are one more cell, the last, and shares are
+    those among all others: a contrast of shares leaves them out.
 
     Attributes
     ----------
@@ -154,19 +155,25 @@ class Profile:
         Numbers of the lattice's edges that are nodes.
     law
         Distribution of binned reports given a cell between nodes.
+    size
+        Cells between nodes, without that of those who declined.
     """
 
     def __init__(self, law: Law, *, nodes: int = NODES, bins: int = BINS) -> None:
-        size, reports = law.inputs[0], law.outputs[0]
+        self._apart = apart(law)
+        size, reports = law.inputs[0] - self._apart, law.outputs[0] - self._apart
         starts = np.arange(0, size, -(-size // nodes))
         self.nodes = np.append(starts, size)
-        self._bins = np.unique(np.linspace(0, reports, min(reports, bins) + 1).astype(int)[:-1])
-        ends = np.append(self._bins[1:], reports)
-        columns = np.empty((self._bins.size, starts.size))
+        bounds = np.linspace(0, reports, min(reports, bins) + 1).astype(int)
+        self._bins = np.append(np.unique(bounds[:-1]), np.full(self._apart, reports))
+        ends = np.append(self._bins[1:], reports + self._apart)
+        columns = np.empty((self._bins.size, starts.size + self._apart))
         for row, (first, last) in enumerate(zip(self._bins, ends, strict=True)):
-            inside = np.zeros(reports)
+            inside = np.zeros(reports + self._apart)
             inside[first:last] = 1.0
-            columns[row] = np.add.reduceat(law.adjoint(inside), starts)
+            # Those who declined, where they are, are a cell of their own.
+            each = np.append(starts, np.full(self._apart, size))
+            columns[row] = np.add.reduceat(law.adjoint(inside), each)
         columns = np.maximum(columns, 0.0)
         self.law: Floats = columns / columns.sum(0)
         self.size = starts.size
@@ -179,6 +186,12 @@ class Profile:
         """Masses without any constraint, and the log-likelihood a report."""
         n = counts.sum(1)
         return maximize(self.law, counts / n[:, None], gap=GAP / n)
+
+    def among(self, masses: Floats) -> Floats:
+        """Masses of the cells among those who did not decline."""
+        cells = masses[:, : self.size]
+        shares: Floats = cells / cells.sum(1, keepdims=True)
+        return shares if self._apart else cells
 
     def below(self, places: Floats) -> Floats:
         """Part of each cell below each place."""
@@ -196,7 +209,7 @@ class Profile:
         top : array (batch,)
             Log-likelihoods a report, from `fit`.
         """
-        contrast = parts - shares[:, None]
+        contrast = self._ignoring(parts - shares[:, None])
         possible = (contrast.max(1) > 0) & (contrast.min(1) < 0)
         result = np.full(len(parts), np.inf)
         if possible.any():
@@ -205,6 +218,10 @@ class Profile:
             _, value = maximize(self.law, some / n[:, None], contrast[possible], gap=GAP / n)
             result[possible] = np.maximum(2 * n * (top[possible] - value), 0.0)
         return result
+
+    def _ignoring(self, contrast: Floats) -> Floats:
+        """The contrast with nothing for those who declined, so that it is one among the others."""
+        return np.pad(contrast, ((0, 0), (0, self._apart)))
 
     def scale(
         self, counts: Floats, dispersion: Floats | None = None, *, windows: bool = False
@@ -230,11 +247,19 @@ class Profile:
         """
         cells = min(self.size, PILOT_CELLS)
         starts = np.linspace(0, self.size, cells + 1).astype(int)[:-1]
+        starts = np.append(starts, np.full(self._apart, self.size))
         law = np.add.reduceat(self.law, starts, axis=1)
         law = law / law.sum(0)
         generator = np.random.default_rng(SEED)
         result = np.empty(len(counts))
-        pilots = em(Reduced((law,)), counts, smoothing=1.0, tolerance=1e-2, iterations=200)
+        pilots = em(
+            Reduced((law,)),
+            counts,
+            smoothing=1.0,
+            apart=self._apart,
+            tolerance=1e-2,
+            iterations=200,
+        )
         for row, pilot in enumerate(pilots):
             n = max(1, round(float(counts[row].sum())))
             chances = law @ pilot
@@ -245,17 +270,18 @@ class Profile:
             )
             drawn = drawn / drawn.sum(1, keepdims=True)
             _, top = maximize(law, drawn, gap=10 * GAP / n)
-            line = np.append(0.0, pilot.cumsum())
+            told = pilot[:cells] / pilot[:cells].sum()
+            line = np.append(0.0, told.cumsum())
             places = [np.interp(s, line / line[-1], np.arange(cells + 1)) for s in PILOT_SHARES]
             contrasts = [
                 np.clip(place - np.arange(cells), 0, 1) - share
                 for place, share in zip(places, PILOT_SHARES, strict=True)
             ]
             if windows:
-                contrasts.append(_window(pilot, weight @ law, n))
+                contrasts.append(_window(told, (weight @ law)[:cells], n))
             means = []
             for contrast in contrasts:
-                tied = np.broadcast_to(contrast, (DRAWS, cells))
+                tied = self._ignoring(np.broadcast_to(contrast, (DRAWS, cells)))
                 _, value = maximize(law, drawn, tied, gap=10 * GAP / n)
                 means.append(2 * n * np.mean(top - value))
             result[row] = ALLOWANCE * max(means)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv
 
 from confide import _checks
 from confide._types import Floats
-from confide.curves import Proportions
+from confide.curves import Proportions, forms
 from confide.errors import InvalidInput
+from confide.estimators.declining import LEAST, Answerers, chance_ends, effective_numbers
 from confide.estimators.profile import maximize
 from confide.lattice import Categories
 from confide.mechanisms.laws import Band, Law
@@ -32,7 +32,8 @@ class CategoryShares:
     is exact: a share is a linear function of the chance of one report, whose Clopper-Pearson
     interval is carried over and cut to [0, 1]. With survey weights each report has its own
     effective number of respondents, from the variance of its weighted share (Korn and Graubard
-    1998), and the interval is approximate.
+    1998), and the interval is approximate. Where people may decline, shares are those among the
+    others, whose intervals are approximate too: see `confide.estimators.declining.Answerers`.
 
     Examples
     --------
@@ -69,14 +70,18 @@ class CategoryShares:
         law = counts.mechanism.law
         shares = _most_likely(law, reports, GAP / counts.effective_n)
         facts = {"method": "category shares", **counts.facts}
-        n = np.full(reports.shape, counts.effective_n)
-        if counts.weights is not None:
-            spread = counts.weights[1] / counts.total.sum() ** 2
-            variance = (1 - 2 * reports) * spread + reports**2 * spread.sum()
-            some = (reports > 0) & (reports < 1)
-            n[some] = (reports * (1 - reports))[some] / variance[some]
-        intervals = ReportIntervals(*scores_of(law), reports, n)
-        return Proportions(axes[0].labels, shares / shares.sum(), facts=facts, intervals=intervals)
+        labels = axes[0].labels
+        if counts.mechanism.prefer_not_to_say:
+            told = np.maximum(shares[:-1], LEAST)
+            return Proportions(
+                labels,
+                told / told.sum(),
+                facts=facts,
+                intervals=AnswererIntervals(counts),
+                declined=float(np.clip(shares[-1], 0, 1)),
+            )
+        intervals = ReportIntervals(*scores_of(law), reports, effective_numbers(counts))
+        return Proportions(labels, shares / shares.sum(), facts=facts, intervals=intervals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +106,39 @@ class ReportIntervals:
 
     def shares(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper ends, one a category."""
-        tail = (1 - _checks.level(level)) / 2
-        hits = self.n * self.reports
-        misses = np.maximum(self.n - hits, 0.0)
-        with np.errstate(invalid="ignore"):
-            least = np.where(hits > 0, betaincinv(hits, misses + 1, tail), 0.0)
-            most = np.where(misses > 0, betaincinv(hits + 1, misses, 1 - tail), 1.0)
         # Row by row a report either scores high (the category itself) or low (all others).
-        ends = [self.others + (self.own - self.others) * chance for chance in (least, most)]
+        ends = [
+            self.others + (self.own - self.others) * chance
+            for chance in chance_ends(self.reports, self.n, level)
+        ]
         return np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)
+
+    def declined(self, level: float) -> tuple[float, float]:
+        """Nobody could."""
+        raise forms.not_offered()
+
+
+@dataclass(frozen=True, eq=False)
+class AnswererIntervals:
+    """Intervals for shares among those who did not decline, and for the share that did.
+
+    Parameters
+    ----------
+    counts
+        Summary of the reports; see `Answerers` for how intervals are made of them.
+    """
+
+    counts: Counts
+
+    def shares(self, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends, one a category."""
+        own, others = scores_of(self.counts.mechanism.law)
+        scores = others[:-1, None] + np.diag(own - others)[:-1]
+        return Answerers(self.counts).ratios(scores, _checks.level(level), (0.0, 1.0))
+
+    def declined(self, level: float) -> tuple[float, float]:
+        """Lower and upper end of the share that declined."""
+        return Answerers(self.counts).interval(_checks.level(level))
 
 
 def scores_of(law: Law) -> tuple[Floats, Floats]:

@@ -136,6 +136,10 @@ class Noised(Channel):
         object.__setattr__(self, "margin", margin)
         if self.lattice.scale != "linear":
             raise InvalidInput("a linear lattice for values noised elsewhere", "a log lattice")
+        if self.lattice.kind != "number":
+            raise InvalidInput(
+                "a lattice of numbers for values noised elsewhere", f"kind={self.lattice.kind!r}"
+            )
         terms = self.noise.terms if isinstance(self.noise, Gaussian) else 1
         most = MAX_WORK // (2 * NODES * terms)
         if self.lattice.size + margin > most:

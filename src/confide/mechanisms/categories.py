@@ -19,7 +19,7 @@ from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, Part, weighted
 from confide.lattice import Categories, Lattice
 from confide.mechanisms.laws import Band, Dense
-from confide.mechanisms.protocol import Indices, Mechanism
+from confide.mechanisms.protocol import DECLINED, Indices, Mechanism, with_declined
 from confide.mechanisms.square_wave import FAR, near_weight
 
 
@@ -45,7 +45,9 @@ class Categorical(Mechanism):
         return {"": self.categories}
 
     def index(self, values: Any) -> Indices:
-        """Numbers of the answers' categories."""
+        """Numbers of the answers' categories; one more for who declined, where that is offered."""
+        if self.prefer_not_to_say:
+            return with_declined(self.categories, values)
         return self.categories.index(values)
 
     def unbiased(self, power: int) -> Floats:
@@ -65,6 +67,9 @@ class RandomizedResponse(Categorical):
         The possible answers.
     epsilon
         Privacy loss of one report, at most.
+    prefer_not_to_say
+        Whether None is an answer, "prefer not to say", as private as the others: one category
+        more, after the others.
 
     Notes
     -----
@@ -80,20 +85,42 @@ class RandomizedResponse(Categorical):
     """
 
     name: ClassVar[str] = "randomized-response"
+    optional: ClassVar[tuple[str, ...]] = ("prefer_not_to_say",)
     categories: Categories
     epsilon: float = field(kw_only=True)
+    prefer_not_to_say: bool = field(default=False, kw_only=True)
 
-    def __init__(self, categories: Categories | Sequence[str], *, epsilon: float) -> None:
+    def __init__(
+        self,
+        categories: Categories | Sequence[str],
+        *,
+        epsilon: float,
+        prefer_not_to_say: bool = False,
+    ) -> None:
         if not isinstance(categories, Categories):
             categories = Categories(categories)  # type: ignore[arg-type]
         object.__setattr__(self, "categories", categories)
         object.__setattr__(self, "epsilon", checked_epsilon(epsilon))
+        object.__setattr__(
+            self, "prefer_not_to_say", _checks.flag(prefer_not_to_say=prefer_not_to_say)
+        )
+        if prefer_not_to_say and DECLINED in categories.labels:
+            raise InvalidInput(
+                f"categories other than {DECLINED!r} where people may decline",
+                f"the category {DECLINED!r}",
+                "Leave it out: whoever prefers not to say is counted without it.",
+            )
         near_weight(self.epsilon)
+
+    @property
+    def _answers(self) -> int:
+        """Categories, and one more where people may decline."""
+        return self.categories.size + self.prefer_not_to_say
 
     @cached_property
     def law(self) -> Band:
         """Distribution of a report given a category."""
-        return Band(self.categories.size, 0, near_weight(self.epsilon), FAR)
+        return Band(self._answers, 0, near_weight(self.epsilon), FAR)
 
     @property
     def spend(self) -> Spend:
@@ -107,7 +134,7 @@ class RandomizedResponse(Categorical):
 
     @property
     def _steps(self) -> list[int]:
-        return [self.law.near] + [FAR] * (self.categories.size - 1)
+        return [self.law.near] + [FAR] * (self._answers - 1)
 
     def parts(self, prepared: Any = None) -> tuple[Part, ...]:
         """The step from the true category round the circle of all."""
@@ -116,7 +143,7 @@ class RandomizedResponse(Categorical):
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """Step round the circle of categories."""
         steps = self.sampler.draw(entropy, indices.size)
-        return ((indices + steps) % self.categories.size).astype(np.int32)
+        return ((indices + steps) % self._answers).astype(np.int32)
 
     def stated(self) -> dict[str, Any]:
         """The public weights that the noise really has."""

@@ -60,6 +60,11 @@ class Joint(Mechanism):
                 raise InvalidInput("names that are words", _checks.shown(name))
             if not isinstance(part, Mechanism) or list(part.axes) != [""]:
                 raise InvalidInput(f"a mechanism for {name!r}", _checks.shown(part))
+            if part.prefer_not_to_say:
+                raise Unsupported(
+                    f"Questions that are estimated together cannot be declined: {name!r} has "
+                    "prefer_not_to_say."
+                )
         object.__setattr__(self, "mechanisms", MappingProxyType(dict(self.mechanisms)))
         cells = math.prod(self.law.outputs)
         if cells > MAX_CELLS:

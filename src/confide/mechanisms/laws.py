@@ -282,19 +282,11 @@ class Band(Law):
 
     def forward(self, masses: Floats) -> Floats:
         """Window sums as differences of cumulative sums."""
-        width = 2 * self.reach
-        cumulative = np.zeros((*masses.shape[:-1], self.size + 2 * width + 1))
-        np.cumsum(masses, axis=-1, out=cumulative[..., width + 1 : width + 1 + self.size])
-        cumulative[..., width + 1 + self.size :] = cumulative[..., [width + self.size]]
-        window = cumulative[..., width + 1 :] - cumulative[..., : self.size + width]
-        return self._mix(masses, window)
+        return self._mix(masses, spread_out(masses, self.reach))
 
     def adjoint(self, values: Floats) -> Floats:
         """Window sums as differences of cumulative sums."""
-        cumulative = np.zeros((*values.shape[:-1], self.outputs[0] + 1))
-        np.cumsum(values, axis=-1, out=cumulative[..., 1:])
-        width = 2 * self.reach + 1
-        return self._mix(values, cumulative[..., width:] - cumulative[..., :-width])
+        return self._mix(values, gathered(values, self.reach))
 
     def weights(self, index: int) -> Sequence[int]:
         """Exact weights of the reports."""
@@ -307,6 +299,98 @@ class Band(Law):
         Weights have one total, so the ratio of weights is that of probabilities.
         """
         return Fraction(self.near, self.far) if self.size > 1 else Fraction(1)
+
+
+def spread_out(masses: Floats, reach: int) -> Floats:
+    """What lies near to each report: sums over the indices that reach it, along the last axis."""
+    size, width = masses.shape[-1], 2 * reach
+    cumulative = np.zeros((*masses.shape[:-1], size + 2 * width + 1))
+    np.cumsum(masses, axis=-1, out=cumulative[..., width + 1 : width + 1 + size])
+    cumulative[..., width + 1 + size :] = cumulative[..., [width + size]]
+    near: Floats = cumulative[..., width + 1 :] - cumulative[..., : size + width]
+    return near
+
+
+def gathered(values: Floats, reach: int) -> Floats:
+    """Sums over the reports near to each index, along the last axis."""
+    cumulative = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
+    np.cumsum(values, axis=-1, out=cumulative[..., 1:])
+    width = 2 * reach + 1
+    near: Floats = cumulative[..., width:] - cumulative[..., :-width]
+    return near
+
+
+@dataclass(frozen=True)
+class Declinable(Law):
+    """A `Band` with one more index, "declined", and one more report, a symbol for it.
+
+    Indices 0 .. size-1 are cells and index size is "declined". Reports 0 .. size-1+2w are those of
+    the band, and report size+2w is the symbol, which counts as 2 w + 1 cells: given a cell it
+    weighs ``far`` (2 w + 1), given "declined" it weighs ``near`` (2 w + 1), and then every other
+    report weighs ``far``. Both have the total (2 w + 1) near + (size - 1) far + (2 w + 1) far, so
+    that no report is more than near / far times as likely under one index as under another. With
+    w = 0 this is randomized response with one more category.
+
+    Examples
+    --------
+    >>> law = Declinable(size=3, reach=1, near=5, far=2)
+    >>> law.weights(0), law.weights(3)
+    ([5, 5, 5, 2, 2, 6], [2, 2, 2, 2, 2, 15])
+    """
+
+    size: int
+    reach: int
+    near: int
+    far: int
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Shape of the indices."""
+        return (self.size + 1,)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Shape of the reports."""
+        return (self.size + 2 * self.reach + 1,)
+
+    @property
+    def symbol(self) -> int:
+        """Cells that the symbol counts as."""
+        return 2 * self.reach + 1
+
+    @property
+    def total(self) -> int:
+        """Sum of the weights of all reports, the same for every index."""
+        return self.symbol * self.near + (self.size - 1 + self.symbol) * self.far
+
+    def forward(self, masses: Floats) -> Floats:
+        """The band on the cells; the symbol from the share that declined."""
+        low, gap = self.far / self.total, (self.near - self.far) / self.total
+        near = [spread_out(masses[..., :-1], self.reach), masses[..., -1:]]
+        reports: Floats = low * masses.sum(-1, keepdims=True) + gap * np.concatenate(near, axis=-1)
+        reports[..., -1] *= self.symbol
+        return reports
+
+    def adjoint(self, values: Floats) -> Floats:
+        """The band on the cells, the symbol counted as so many."""
+        low, gap = self.far / self.total, (self.near - self.far) / self.total
+        cells, symbol = values[..., :-1], self.symbol * values[..., -1:]
+        near = [gathered(cells, self.reach), symbol]
+        base = cells.sum(-1, keepdims=True) + symbol
+        means: Floats = low * base + gap * np.concatenate(near, axis=-1)
+        return means
+
+    def weights(self, index: int) -> Sequence[int]:
+        """Exact weights of the reports."""
+        if index == self.size:
+            return [self.far] * (self.size + 2 * self.reach) + [self.symbol * self.near]
+        near = [self.near] * (2 * self.reach + 1)
+        cells = [self.far] * index + near + [self.far] * (self.size - 1 - index)
+        return [*cells, self.symbol * self.far]
+
+    def ratio(self) -> Fraction:
+        """That of the symbol, whoever sends it, and of a near report and a far one."""
+        return Fraction(self.near, self.far)
 
 
 @dataclass(frozen=True)

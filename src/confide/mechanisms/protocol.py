@@ -169,8 +169,10 @@ def _same(value: Any) -> Any:
 
 Indices = npt.NDArray[np.int32]
 
-CELLS = ("low", "high", "size", "scale")
+CELLS = ("low", "high", "size", "scale", "kind")
 """Keys of a survey file that make a lattice."""
+DECLINED = "declined"
+"""What curves call the share of those who preferred not to say: no category may be called so."""
 NEGLIGIBLE = 1e-7
 """A function of the report whose root mean square is this much smaller than that of others is
 taken to be zero. For the indicator of one report that is a chance of 1e-14."""
@@ -181,6 +183,10 @@ class Channel(Described):
 
     Most channels are mechanisms of ours; `Noised` describes what somebody else did.
     """
+
+    prefer_not_to_say: bool = False
+    """Whether "prefer not to say" is an answer, with the index after the last one and a report of
+    its own, the last. Then `unbiased` scores expect 0 of those who declined."""
 
     @property
     @abstractmethod
@@ -199,7 +205,11 @@ class Channel(Described):
 
     @abstractmethod
     def unbiased(self, power: int) -> Floats:
-        """A score g for each report with E[g(report) | index] = centre(index)**power, exactly."""
+        """A score g for each report with E[g(report) | index] = centre(index)**power, exactly.
+
+        Where people may decline it expects 0 of those who do. So the scores for the power 0 tell
+        who answered, and a mean among those who did is a ratio of two means of scores.
+        """
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Channel) and self.to_dict() == other.to_dict()
@@ -226,6 +236,7 @@ class Mechanism(Private, Channel):
     """Those of the keys whose values are words."""
     computed: ClassVar[bool] = False
     """Whether its noise is computed cell by cell when it is read from a file, which takes time."""
+    implied: ClassVar[tuple[str, ...]] = ("prefer_not_to_say",)
 
     @property
     def marginals(self) -> Mapping[str, Mechanism]:
@@ -240,6 +251,13 @@ class Mechanism(Private, Channel):
     def asking(self) -> dict[str, Any]:
         """The keys of a question in a survey file: the inverse of `asked`."""
         raise Unsupported(f"No survey file can ask with a {self.name} mechanism.")
+
+    def made_of(self) -> dict[str, Any]:
+        """The fields that it is made from; that nobody may decline is not mentioned."""
+        made = super().made_of()
+        if not self.prefer_not_to_say:
+            made.pop("prefer_not_to_say", None)
+        return made
 
     @abstractmethod
     def index(self, values: Any) -> npt.NDArray[Any]:
@@ -322,7 +340,7 @@ def several(values: Any) -> Any:
     >>> several(52_000.0), several({"pay": 52_000.0, "smokes": "no"}), several([1.0, 2.0])
     ([52000.0], {'pay': [52000.0], 'smokes': ['no']}, [1.0, 2.0])
     """
-    single = (numbers.Real, str)
+    single = (numbers.Real, str, type(None))
     if isinstance(values, single):
         return [values]
     if isinstance(values, Mapping) and all(isinstance(each, single) for each in values.values()):
@@ -330,12 +348,41 @@ def several(values: Any) -> Any:
     return values
 
 
+@unquoted("answers, or None where somebody declined")
+@_checks.steady
+def with_declined(axis: Lattice | Categories, values: Any) -> Indices:
+    """Indices of answers, and the one after the last where somebody declined.
+
+    Declined is whatever is None, masked, or null to pandas, polars and Arrow. A NaN in a list or
+    an array is refused as everywhere: it may be a mistake. Another answer stands in until the
+    index, so that whoever declines takes the same steps as everybody else.
+    """
+    stand_in = axis.labels[0] if isinstance(axis, Categories) else axis.low
+    declined: Any = None
+    if isinstance(values, np.ma.MaskedArray):
+        declined = np.ma.getmaskarray(values)
+        values = np.where(declined, stand_in, values.data)
+    elif nulls := getattr(values, "isna", getattr(values, "is_null", None)):
+        declined = np.asarray(nulls(), dtype=bool)
+        listed = ("to_list", "to_pylist", "tolist")
+        values = next(getattr(values, name) for name in listed if hasattr(values, name))()
+    elif isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:
+        values = values.tolist()
+    if isinstance(values, list | tuple):
+        if declined is None:
+            declined = np.array([value is None for value in values], dtype=bool)
+        pairs = zip(values, declined.tolist(), strict=True)
+        values = [stand_in if none else value for value, none in pairs]
+    indices = axis.index(values)
+    return indices if declined is None else np.where(declined, np.int32(axis.size), indices)
+
+
 class Numeric(Mechanism):
     """A mechanism for one number on a lattice, whose other fields are numbers."""
 
     needed: ClassVar[tuple[str, ...]] = ("low", "high", "epsilon")
-    optional: ClassVar[tuple[str, ...]] = ("size", "scale")
-    words: ClassVar[tuple[str, ...]] = ("scale",)
+    optional: ClassVar[tuple[str, ...]] = ("size", "scale", "kind")
+    words: ClassVar[tuple[str, ...]] = ("scale", "kind")
     extra: ClassVar[tuple[str, ...]] = ()
     """What `costing` must know besides the lattice and epsilon."""
     lattice: Lattice
@@ -372,7 +419,9 @@ class Numeric(Mechanism):
         return {"": self.lattice}
 
     def index(self, values: Any) -> Indices:
-        """Cell numbers of values."""
+        """Cell numbers of values, and one more for who declined, where that is offered."""
+        if self.prefer_not_to_say:
+            return with_declined(self.lattice, values)
         return self.lattice.index(values)
 
 

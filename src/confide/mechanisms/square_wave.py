@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from confide import _checks
 from confide._types import Floats
 from confide.accounting.spend import Spend, checked_epsilon, exact
 from confide.errors import InvalidInput
@@ -16,7 +17,7 @@ from confide.exact.enclosures import exp_floor
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, Part, weighted
 from confide.lattice import Lattice
-from confide.mechanisms.laws import Band
+from confide.mechanisms.laws import Band, Declinable
 from confide.mechanisms.protocol import Indices, Numeric, polynomial_scores, polynomials
 
 FAR = 2**40
@@ -58,6 +59,8 @@ class SquareWave(Numeric):
         Public bounds and cells.
     epsilon
         Privacy loss of one report, at most.
+    prefer_not_to_say
+        Whether None is an answer, "prefer not to say", as private as the others.
 
     Notes
     -----
@@ -65,6 +68,15 @@ class SquareWave(Numeric):
     U = floor(L e**epsilon) whatever the index, and the weights of all reports have the same total
     for every index, so probabilities have ratio at most U/L <= e**epsilon. Draws are integers made
     of the operating system's entropy, with exactly this law.
+
+    With ``prefer_not_to_say`` there is one more report, the last, a symbol that counts as 2 reach
+    + 1 cells. Given a cell it weighs L (2 reach + 1); given "declined" it weighs U (2 reach + 1)
+    and every other report L. The totals are equal again, so the same epsilon holds between any two
+    answers and between any answer and none. One table of slots serves both: 2 reach + 1 of weight
+    U, then size - 1 and 2 reach + 1 of weight L. Given a cell the first are the cells near to it,
+    the next the far ones, and all of the last the symbol; given "declined" all of the first are the
+    symbol, and the others are the cells in their order. What is read, and how, is the same for
+    everybody.
 
     Examples
     --------
@@ -74,12 +86,15 @@ class SquareWave(Numeric):
     """
 
     name: ClassVar[str] = "square-wave"
+    optional: ClassVar[tuple[str, ...]] = (*Numeric.optional, "prefer_not_to_say")
     lattice: Lattice
     epsilon: float = field(kw_only=True)
+    prefer_not_to_say: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
+        _checks.flag(prefer_not_to_say=self.prefer_not_to_say)
         near_weight(self.epsilon)
 
     @property
@@ -88,10 +103,11 @@ class SquareWave(Numeric):
         return self.law.reach
 
     @cached_property
-    def law(self) -> Band:
+    def law(self) -> Band | Declinable:
         """Distribution of a report given an index."""
         size = self.lattice.size
-        return Band(size, wave_reach(self.epsilon, size), near_weight(self.epsilon), FAR)
+        kind = Declinable if self.prefer_not_to_say else Band
+        return kind(size, wave_reach(self.epsilon, size), near_weight(self.epsilon), FAR)
 
     @property
     def spend(self) -> Spend:
@@ -106,15 +122,27 @@ class SquareWave(Numeric):
     @property
     def _slots(self) -> list[int]:
         law = self.law
-        return [law.near] * (2 * law.reach + 1) + [law.far] * (law.size - 1)
+        near = 2 * law.reach + 1
+        last = near if self.prefer_not_to_say else 0
+        return [law.near] * near + [law.far] * (law.size - 1 + last)
 
     def parts(self, prepared: Any = None) -> tuple[Part, ...]:
-        """The slot: near cells first, then the far ones."""
+        """The slot: near cells first, then the far ones, then those of the symbol, if any."""
         return (Part("slot", self.sampler, self._slots),)
 
     def draw(self, indices: Indices, entropy: Entropy) -> Indices:
         """Near slots count from the index, far ones step over the near cells."""
         slots = self.sampler.draw(entropy, indices.size)
+        if not self.prefer_not_to_say:
+            return self._placed(slots, indices)
+        # "Declined" as an index beyond every far slot: those stay where they are, near slots come
+        # to lie at the symbol or beyond, and so do the last slots of everybody else.
+        symbol = np.int32(self.law.size + 2 * self.reach)
+        indices = indices + np.int32(2 * self.reach) * (indices == self.law.size)
+        return np.minimum(self._placed(slots, indices), symbol)
+
+    def _placed(self, slots: Indices, indices: Indices) -> Indices:
+        """The cells that slots stand for, given indices."""
         near = np.int32(2 * self.reach + 1)
         far = slots - near
         # Sums in place of a choice: three times as fast, and no branch tells which slot it was.
@@ -125,9 +153,17 @@ class SquareWave(Numeric):
 
     def unbiased(self, power: int) -> Floats:
         """Powers of a report's position, which the law maps onto powers of the value."""
-        positions = self.lattice.position(np.arange(self.law.outputs[0]) - self.reach)
-        target = self.lattice.centers**power
-        return polynomial_scores(self.law, polynomials(positions, power), target)
+        cells = self.lattice.size + 2 * self.reach
+        positions = self.lattice.position(np.arange(cells) - self.reach)
+        basis, target = polynomials(positions, power), self.lattice.centers**power
+        if self.lattice.uneven:
+            # Only the last cell is near to the last report: it gets what is its own from there.
+            basis = np.vstack([basis, np.arange(cells) == cells - 1])
+        if self.prefer_not_to_say:
+            # The symbol has a score of its own, and of those who declined 0 is expected.
+            basis, target = np.pad(basis, ((0, 1), (0, 1))), np.append(target, 0.0)
+            basis[-1, -1] = 1.0
+        return polynomial_scores(self.law, basis, target)
 
     def stated(self) -> dict[str, Any]:
         """The public reach and weights that the noise really has."""

@@ -78,7 +78,7 @@ class TwoSidedGamma(Numeric):
             raise InvalidInput("a linear lattice for two-sided gamma noise", "a log lattice")
         object.__setattr__(self, "shape", _checks.within(0.01, 100, shape=self.shape))
         object.__setattr__(self, "scale", _checks.positive(scale=self.scale))
-        width = (self.lattice.high - self.lattice.low) / self.lattice.size
+        width = self.lattice.step
         if not 1e-9 <= self.scale / width <= 1e9:
             raise InvalidInput(
                 "a scale from 1e-9 to 1e9 cells",
@@ -136,7 +136,7 @@ class TwoSidedGamma(Numeric):
 
     @cached_property
     def _weights(self) -> tuple[int, ...]:
-        width = (self.lattice.high - self.lattice.low) / self.lattice.size
+        width = self.lattice.step
         return _table(self.shape, self.scale / width, self.lattice.size - 1)
 
     @cached_property
@@ -211,8 +211,7 @@ class TwoSidedGamma(Numeric):
 
 
 def _scaled(lattice: Lattice, shape: float, log_scale: float) -> TwoSidedGamma:
-    width = (lattice.high - lattice.low) / lattice.size
-    return TwoSidedGamma(lattice, shape=shape, scale=width * math.exp(log_scale))
+    return TwoSidedGamma(lattice, shape=shape, scale=lattice.step * math.exp(log_scale))
 
 
 def _table(shape: float, scale: float, m: int) -> tuple[int, ...]:

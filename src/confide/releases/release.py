@@ -347,6 +347,12 @@ def bounded(lattice: Any) -> Lattice:
             f"a {type(lattice).__name__}",  # not what is in it: it may be the values
             BOUNDS,
         )
+    if lattice.kind != "number":
+        raise InvalidInput(
+            "a lattice of numbers for a release",
+            f"kind={lattice.kind!r}",
+            "Leave kind out; Histogram(integers=True) gives every whole number its cell.",
+        )
     return lattice
 
 
