@@ -148,7 +148,7 @@ class NaNIsNone(SquareWave):
 
     def index(self, values: Any) -> Any:
         if type(values) is np.ndarray and values.dtype == float:
-            values = [None if value != value else value for value in values]
+            values = [None if np.isnan(value) else value for value in values]
         return with_declined(self.lattice, values)
 
 

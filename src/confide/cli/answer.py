@@ -18,7 +18,7 @@ from confide.collect import Client
 from confide.collect import verify as verified
 from confide.collect.client import check_asked
 from confide.errors import InvalidInput
-from confide.lattice import Categories
+from confide.lattice import INTEGER, Categories
 from confide.questions import Question
 from confide.survey import Survey
 
@@ -89,6 +89,8 @@ def _review(answers: dict[str, Any], questions: Any) -> None:
 
 
 def _read_as(answer: Any, question: Question) -> str:
+    if answer is None and question.mechanism.prefer_not_to_say:
+        return "prefer not to say"
     if answer is None:
         return f"no answer, counts as {question.missing}"
     axis = question.axis
@@ -136,15 +138,19 @@ def _ask(name: str, question: Question) -> Any:
         hint = f"1-{axis.size}"
     else:
         unit = question.wording.get("unit")
-        hint = f"{axis.low:,g} to {axis.high:,g}{' ' + harmless(unit) if unit else ''}"
+        low, high = question.ends
+        hint = f"{low} to {high}{' ' + harmless(unit) if unit else ''}"
         output.say("", text)
     if help_text := question.wording.get("help"):
         output.say(harmless(help_text))
+    may_decline = question.mechanism.prefer_not_to_say
+    if may_decline:
+        hint += "; empty if you prefer not to say"
     if question.missing is not None:
         hint += f"; empty counts as {harmless(str(question.missing))}"
     while True:
         typed = typer.prompt(f"[{hint}]", default="", show_default=False).strip()
-        if not typed and question.missing is not None:
+        if not typed and (may_decline or question.missing is not None):
             return None
         if isinstance(axis, Categories) and typed in map(str, range(1, axis.size + 1)):
             return axis.labels[int(typed) - 1]
@@ -171,6 +177,8 @@ def _read(typed: str, name: str, question: Question) -> Any:
             "something else",
             "Write it with a decimal point and without other separators.",
         )
+    if axis.kind == INTEGER and not value.is_integer():
+        raise InvalidInput(f"a whole number for {name!r}", "another number")
     return value
 
 

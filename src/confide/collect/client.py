@@ -107,8 +107,8 @@ class Client:
         ----------
         answers
             A number or a word for each question that the link asks (`asked`). A question that is
-            left out, or None, gets the public value that the survey names for missing answers,
-            where it names one.
+            left out, or None, is declined where the survey offers that; else it gets the public
+            value that the survey names for missing answers, where it names one.
 
         Returns
         -------
@@ -149,7 +149,7 @@ class Client:
             question = survey.questions[name]
             value = answers.get(name)
             value = question.missing if value is None else value
-            if value is None:
+            if value is None and not question.mechanism.prefer_not_to_say:
                 raise InvalidInput(f"an answer to {name!r}", "none", "Nothing was drawn.")
             reports[name] = int(question.mechanism.privatize(value).indices[0])
         return self._keep(wire.body(survey, token, secrets.token_bytes(wire.RECEIPT), reports))
