@@ -55,6 +55,14 @@ MECHANISMS: list[Mechanism] = [
     RandomizedResponse(labels(3), epsilon=25.0),
     RandomizedResponse(labels(30), epsilon=2.0),
     RandomizedResponse(labels(12), epsilon=100.0),
+    SquareWave(unit(256), epsilon=1.0, prefer_not_to_say=True),
+    SquareWave(Lattice(low=0, high=60, kind="integer"), epsilon=2.0, prefer_not_to_say=True),
+    SquareWave(unit(2), epsilon=0.5, prefer_not_to_say=True),
+    SquareWave(unit(8), epsilon=6.0, prefer_not_to_say=True),
+    SquareWave(Lattice(low=0, high=3000, kind="integer"), epsilon=1.0),
+    Laplace(Lattice(low=-7, high=7, kind="integer"), epsilon=1.0),
+    RandomizedResponse(labels(2), epsilon=1.0, prefer_not_to_say=True),
+    RandomizedResponse(labels(7), epsilon=3.0, prefer_not_to_say=True),
 ]
 
 
@@ -65,7 +73,9 @@ def draws() -> Iterator[dict[str, Any]]:
             made, size = with_bits(mechanism, bits), mechanism.law.inputs[0]
             seed = f"{SEED}/{at}/{why}"
             fill = public_bytes(seed, SPARE * len(starts))
-            indices = (0, size - 1, *np.frombuffer(public_bytes(f"{seed}/i", 800), "<u4") % size)
+            # The last index is "declined" where that is offered; the one before is then an answer.
+            ends = (0, size - 1, size - 2) if mechanism.prefer_not_to_say else (0, size - 1)
+            indices = (*ends, *np.frombuffer(public_bytes(f"{seed}/i", 800), "<u4") % size)
             rows = []
             for row, start in enumerate(starts):
                 tape = written(start, bits) + fill[SPARE * row : SPARE * (row + 1)]
@@ -116,6 +126,13 @@ LATTICES = [
     Lattice(low=3, high=3.1, size=4096, scale="log"),
     Lattice(low=0.7, high=1.1, size=100, scale="log"),
 ]
+WHOLE = [
+    Lattice(low=0, high=60, kind="integer"),
+    Lattice(low=-7, high=7, size=4, kind="integer"),
+    Lattice(low=1, high=10_000, kind="integer"),
+    Lattice(low=-(2**50), high=2**50, size=1000, kind="integer"),
+    Lattice(low=0, high=1, kind="integer"),
+]
 
 
 def indices() -> Iterator[dict[str, Any]]:
@@ -133,6 +150,19 @@ def indices() -> Iterator[dict[str, Any]]:
         ]
         cells = lattice.index(values).tolist()
         yield {"lattice": lattice.to_dict(), "values": values, "indices": cells}
+    for at, lattice in enumerate(WHOLE):
+        edges = [math.floor(lattice.edges[lattice.size * k // 40]) for k in range(41)]
+        random = np.frombuffer(public_bytes(f"{SEED}/whole/{at}", 160), "<u4").tolist()
+        count = int(lattice.high - lattice.low) + 1
+        values = [
+            *(float(edge + more) for edge in edges for more in (-1, 0, 1, 2)),
+            *(lattice.low + float(word * count >> 32) for word in random),
+            *(0.0, -0.0, -1e308, 1e308, lattice.low, lattice.high),
+        ]
+        cells = lattice.index(values).tolist()
+        others = [0.5, -0.5, 1e-300, lattice.low + 0.5, lattice.high - 0.25]
+        line = {"lattice": lattice.to_dict(), "values": values, "indices": cells}
+        yield {**line, "refused": others}
 
 
 def place(lattice: Lattice, share: Fraction) -> float:
@@ -151,6 +181,9 @@ def refused() -> Iterator[dict[str, Any]]:
     near, far = map(int, wave["weights"])
     p = int(laplace["p"].partition("/")[0])
     cells = wave["lattice"]
+    whole = next(
+        spec for each in MECHANISMS if "kind" in (spec := each.to_dict()).get("lattice", {})
+    )
     yield from (
         {"why": why, "spec": spec}
         for why, spec in [
@@ -188,6 +221,16 @@ def refused() -> Iterator[dict[str, Any]]:
                              ("size", MAX_SIZE + 1), ("size", 10.5), ("size", "1024"),
                              ("scale", "logarithmic"), ("scale", None), ("scale", "log"),
                              ("shape", 1)]),
+            *((f"{key} {x!r} of whole numbers", {**whole, "lattice": {**whole["lattice"], key: x}})
+              for key, x in [("kind", "points"), ("kind", None), ("kind", 1), ("scale", "log"),
+                             ("low", 0.5), ("high", 60.5), ("high", 2.0**51), ("size", 60)]),
+            ("whole numbers on a log scale",
+             {**whole, "lattice": {**whole["lattice"], "low": 1.0, "size": 60, "scale": "log"}}),
+            *((f"prefer_not_to_say {x!r}", {**each, "prefer_not_to_say": x})
+              for each in (wave, response) for x in ("true", 1, None, [])),
+            ("prefer_not_to_say with Laplace noise", {**laplace, "prefer_not_to_say": True}),
+            ("near weight one too large where people may decline",
+             {**wave, "weights": [str(near + 1), str(far)], "prefer_not_to_say": True}),
             ("no lattice", {**wave, "lattice": None}),
             ("lattice without a scale of its own",
              {**wave, "lattice": {"low": 0, "high": 1, "size": 1024, "kind": "linear"}}),

@@ -17,8 +17,10 @@ MECHANISMS: list[Mechanism] = [
     SquareWave(Lattice(low=0, high=300_000), epsilon=1.0),
     Laplace(Lattice(low=0, high=1, size=256), epsilon=2.0),
     RandomizedResponse(["a", "b", "c", "d", "e"], epsilon=1.0),
+    SquareWave(Lattice(low=0, high=60, kind="integer"), epsilon=1.0, prefer_not_to_say=True),
+    RandomizedResponse(["a", "b", "c", "d"], epsilon=1.0, prefer_not_to_say=True),
 ]
-each = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
+each = pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 
 
 def test_the_vectors(page: Page, site: Served) -> None:

@@ -26,6 +26,8 @@ MECHANISMS: list[Mechanism] = [
     SquareWave(Lattice(low=0, high=300_000), epsilon=1.0),
     Laplace(Lattice(low=0, high=1, size=256), epsilon=2.0),
     RandomizedResponse(["a", "b", "c", "d", "e"], epsilon=1.0),
+    SquareWave(Lattice(low=0, high=60, kind="integer"), epsilon=1.0, prefer_not_to_say=True),
+    RandomizedResponse(["a", "b", "c", "d"], epsilon=1.0, prefer_not_to_say=True),
 ]
 
 
@@ -70,7 +72,7 @@ console.log(JSON.stringify(runTapes(buffer.slice(byteOffset, byteOffset + byteLe
 
 
 @node
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.name)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
 def test_fresh_tapes_give_the_same_reports(mechanism: Mechanism, tmp_path: Path) -> None:
     n = 100_000
     tapes = tmp_path / "tapes.bin"

@@ -204,14 +204,13 @@ export const KINDS = {
     const near = 2 * reach + 1;
     return {
       ...band(spec, size, reach, index),
-      // Near slots count from the index, far ones step over the near reports; the last ones decline.
-      // For those who decline near slots do so, and far slots are reports.
+      // Near slots count from the index, far ones step over the near reports. The last slots are
+      // cut to the symbol; so are the near ones of who declined, and far ones stay as they are.
       report(index, slot) {
         const far = slot - near;
-        const said = Number(index < size);
-        const declined = Number(said ? far >= size - 1 : far < 0);
-        const cell = far + said * near * Number(far >= index) + (index + near) * Number(far < 0);
-        return cell + declined * (size + 2 * reach - cell);
+        const at = index + 2 * reach * Number(index === size);
+        const cell = far + near * Number(far >= at) + (at + near) * Number(far < 0);
+        return Math.min(cell, size + 2 * reach);
       },
     };
   },

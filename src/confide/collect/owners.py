@@ -234,10 +234,12 @@ def _asked(name: str, question: Question) -> dict[str, Any]:
         return {
             **fields,
             "kind": "categories",
+            "ordered": question.ordered,
             "labels": dict(zip(axis.labels, labels, strict=True)),
         }
     scale = {"low": axis.low, "high": axis.high, "scale": axis.scale}
-    return {**fields, "kind": "number", "unit": wording.get("unit"), **scale}
+    words = {"unit": wording.get("unit"), "capped": question.capped}
+    return {**fields, "kind": axis.kind, **words, **scale}
 
 
 def _with_secret(inner: Answering, secret: str) -> Answering:

@@ -16,7 +16,7 @@ from confide.errors import ConfideError, InvalidInput, Mismatch
 from confide.files.paths import load_json
 from confide.mechanisms import register
 from confide.questions import Question, Questionnaire
-from confide.questions.question import SHOWN, labels_of
+from confide.questions.question import MEANINGS, SHOWN, labels_of
 from confide.questions.questionnaire import TEXTS
 from confide.questions.wording import Wording, base
 
@@ -100,6 +100,7 @@ def described(survey: Questionnaire, *, invited: bool = True) -> dict[str, Any]:
             {
                 "name": name,
                 **question.wording.to_dict(),
+                **{key: True for key in MEANINGS if getattr(question, key)},
                 "missing": question.missing,
                 "mechanism": question.mechanism.to_dict(),
             }
@@ -133,7 +134,10 @@ def survey_of(fields: Any) -> Questionnaire:
         mechanism = register.from_dict(each.get("mechanism"))  # type: ignore[arg-type]
         words = {key: each[key] for key in each if base(key)[0] in SHOWN}
         questions[each["name"]] = Question(
-            mechanism, each.get("missing"), wording=Wording.read(words, labels_of(mechanism))
+            mechanism,
+            each.get("missing"),
+            wording=Wording.read(words, labels_of(mechanism)),
+            **{key: each[key] for key in MEANINGS if key in each},
         )
     texts = {key: fields[key] for key in fields if base(key)[0] in TEXTS}
     survey = Questionnaire(

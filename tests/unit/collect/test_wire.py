@@ -134,6 +134,17 @@ def test_the_survey_comes_back() -> None:
     assert wire.survey_of(json.loads(text)) == SURVEY
 
 
+def test_what_answers_mean_comes_back() -> None:
+    days = {"kind": "integer", "low": 0, "high": 60, "high_open": True, "prefer_not_to_say": True}
+    rating = {"categories": ["bad", "good"], "ordered": True}
+    survey = Questionnaire.from_dict({"epsilon": 1.0, "questions": {"days": days, "how": rating}})
+    found = wire.survey_of(json.loads(json.dumps(wire.described(survey))))
+    assert found.worded == survey.worded
+    assert found.questions == survey.questions
+    assert found.questions["days"].high_open
+    assert found.questions["how"].ordered
+
+
 @pytest.mark.parametrize(
     ("change", "kind"),
     [
