@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from confide import tables
 from confide.questions import Questionnaire
@@ -13,6 +13,7 @@ from confide.tables.jobs import Paths, Progress
 from confide.tables.pairs import Pair
 
 if TYPE_CHECKING:
+    from confide.planning import SurveyPlan
     from confide.results import Results
 
 __all__ = ["Survey"]
@@ -95,6 +96,34 @@ class Survey(Questionnaire):
         from confide.results import estimate
 
         return estimate(self, summaries, level=level, least=least)
+
+    def plan(
+        self,
+        *,
+        n: int | None = None,
+        epsilon: float | None = None,
+        ask: int | None = None,
+        target: Mapping[str, float] | None = None,
+        by: Mapping[str, Any] | None = None,
+        guesses: Mapping[str, Any] | None = None,
+        level: float = 0.95,
+    ) -> SurveyPlan:
+        """What error to expect of every question, before anybody is asked.
+
+        The parameters are those of `confide.planning.plan_survey`.
+        """
+        from confide.planning import plan_survey
+
+        return plan_survey(
+            self,
+            n=n,
+            epsilon=epsilon,
+            ask=ask,
+            target=target,
+            by=by,
+            guesses=guesses,
+            level=level,
+        )
 
     def pair(
         self,

@@ -101,3 +101,105 @@ def test_bad_input_gets_one_sentence(capsys, tmp_path, monkeypatch, more, senten
     monkeypatch.chdir(tmp_path)
     assert sentence in refusal(capsys, *more)
     assert not list(tmp_path.iterdir())
+
+
+SURVEY = """
+groups = ["region"]
+[questions.pay]
+low = 0
+high = 300000
+size = 64
+epsilon = 1.0
+[questions.smokes]
+categories = ["no", "yes"]
+epsilon = 1.0
+"""
+
+
+@pytest.fixture
+def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(tmp_path)
+    Path("survey.toml").write_text(SURVEY)
+    return ["plan", "survey.toml", "--surveys", "0"]
+
+
+def test_a_target_alone_finds_n_or_epsilon(capsys):
+    bounds = ["--low", "0", "--high", "1", "--size", "32", "--surveys", "8", "--json"]
+    found = {}
+    for way, given in (("by_n", ["--epsilon", "2"]), ("by_epsilon", ["--n", "300"])):
+        assert run(["plan", *given, "--target", "mean=0.05", *bounds]) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert {key for key, one in result["target"].items() if one} == {way}
+        found[way] = result["target"][way]
+        assert (result["n"], result["epsilon"]) == (found[way]["n"], found[way]["epsilon"])
+        exact = min(row["error"] for row in result["rows"] if row["metric"] == "mean")
+        assert exact == pytest.approx(0.05, rel=0.03)
+    assert found["by_n"]["epsilon"] == 2
+    assert found["by_epsilon"]["n"] == 300
+
+
+def test_a_whole_survey_in_words_and_in_json(capsys, survey):
+    more = ["--n", "5000", "--by", "region=0.5,0.3,0.2", "--guess", "smokes=no:0.8,yes:0.2"]
+    more += ["--target", "pay.mean=8000", "--target", "smokes.yes.region=0.1"]
+    assert run([*survey, *more]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("For pay.mean = 8,000 at epsilon=2: about")
+    assert text.index("Ask each person 1 of the 2") < text.index("question quantity asked")
+    assert "smokes: no 80 %, yes 20 %" in text
+    assert run([*survey, *more, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["recommended"] == 1
+    assert len(result["targets"]) == 2
+    assert {row["question"] for row in result["rows"]} == {"pay", "smokes"}
+    assert {row["n"] for row in result["differences"]} == {1000}
+
+
+def test_a_survey_with_a_target_and_a_picture(capsys, survey):
+    pytest.importorskip("matplotlib")
+    Path("pilot.csv").write_text("pay\n" + "\n".join(f"{x:.0f}" for x in pay(200)) + "\n")
+    more = ["--target", "pay.mean=9000", "--guess", "pay=pilot.csv", "--plot", "plan.svg", "--json"]
+    assert run([*survey, *more]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["n"] == result["targets"][0]["by_n"]["n"]
+    assert result["assumed"]["pay"] == "pilot 'pay'"
+    assert "<svg" in Path("plan.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ([], "Expected n, a target, or both, got neither."),
+        (["--n", "10", "--low", "0"], "Expected no survey file to go with --low, got one."),
+        (["--n", "10", "--bounds"], "Expected no survey file to go with --bounds, got one."),
+        (["--target", "mean=3"], "Did you mean 'pay.mean'?"),
+        (["--target", "pay.mean"], "Expected --target as NAME=VALUE"),
+        (["--target", "pay.mean=x"], "Expected a number for pay.mean, got 'x'."),
+        (["--target", "pay.mean=1", "--target", "pay.mean=2"], "Expected --target pay.mean once"),
+        (["--target", "pay.mean=1e-9"], "even with 1,000,000,000 respondents, the least error is"),
+        (["--n", "10", "--by", "city=3"], "Expected one of the survey's groups, got 'city'."),
+        (["--n", "10", "--guess", "pay=nowhere.csv"], "nowhere.csv"),
+        (["--n", "10", "--guess", "smokes=no:x"], "Expected shares as 0.7,0.3 or no:0.7,yes:0.3"),
+        (["--n", "10", "--plot", "plan.txt"], ".png"),
+    ],
+)
+def test_bad_input_about_a_survey(capsys, survey, more, sentence):
+    assert run([*survey, *more]) == 2
+    out = capsys.readouterr()
+    assert out.out == ""
+    assert out.err.count("\n") == 1
+    assert sentence in out.err
+    assert [path.name for path in Path().iterdir()] == ["survey.toml"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("--n 5 --epsilon 1", "Expected --low and --high of the values, or a survey file"),
+        ("--n 5 --low 0 --high 1", "Expected two of --n, --epsilon and --target, got --n alone."),
+        ("--low 0 --high 1 --target 1", "got --target alone."),
+        ("--n 5 --epsilon 1 --low 0 --high 1 --ask 2", "Expected a survey file to go with --ask"),
+    ],
+)
+def test_what_one_question_needs(capsys, given, sentence):
+    assert run(["plan", *given.split()]) == 2
+    assert sentence in capsys.readouterr().err

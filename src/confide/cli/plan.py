@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from confide import _checks
 from confide.cli import output
 from confide.cli.options import JsonOption, PlotOption, plottable
+from confide.cli.verbs import EXAMPLES
 from confide.errors import InvalidInput
 from confide.files.columns import Columns
+from confide.files.formats import readable
+from confide.files.paths import ends
 from confide.mechanisms import numeric
+from confide.planning.answers import Answers
 from confide.planning.metrics import told_apart
 from confide.planning.planner import Plan
 from confide.planning.planner import plan as make_plan
@@ -20,15 +27,65 @@ from confide.planning.populations import NAMES, Population
 from confide.planning.scenario import BoundsRow, best_bounds
 from confide.planning.simulation import NAMES as RESPONSES
 
+if TYPE_CHECKING:
+    from confide.planning.survey_plans import SurveyPlan
+
+
+ALONE = (
+    *("low", "high", "size", "scale", "population", "pilot", "column", "mechanism", "shape"),
+    *("response", "metric", "intervals", "bounds"),
+)
+"""Options of a plan for one question, which a survey file answers itself."""
+WHOLE = ("ask", "by", "guess")
+"""Options that need a survey file."""
+
 
 def plan(
-    n: Annotated[int, typer.Option("--n", help="Respondents.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy loss of one report.")],
-    low: Annotated[float, typer.Option(help="Lower bound of the values.")],
-    high: Annotated[float, typer.Option(help="Upper bound of the values.")],
+    survey: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SURVEY]", help="A survey file: plan all of it.", show_default=False
+        ),
+    ] = None,
+    n: Annotated[int | None, typer.Option("--n", help="Respondents.", show_default=False)] = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Privacy loss of one report; of one person in all, with a survey."),
+    ] = None,
+    low: Annotated[float | None, typer.Option(help="Lower bound of the values.")] = None,
+    high: Annotated[float | None, typer.Option(help="Upper bound of the values.")] = None,
     *,
-    size: Annotated[int, typer.Option(help="Cells of the lattice.")] = 1024,
-    scale: Annotated[str, typer.Option(help="Of the lattice: linear or log.")] = "linear",
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Error wanted, as VALUE or METRIC=VALUE: what does it take? With a survey "
+            "QUESTION.QUANTITY=VALUE, once or more. Alone, it finds --n or --epsilon."
+        ),
+    ] = None,
+    ask: Annotated[
+        int | None, typer.Option(help="Questions that each person is asked, if not as the survey.")
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=GROUPS",
+            help="Groups to compare: region=4, or shares region=0.5,0.3,0.2.",
+        ),
+    ] = None,
+    guess: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QUESTION=GUESS",
+            help="Answers to plan for: pay=normal, pay=lognormal:0..90000, pay=pilot.csv, "
+            "smokes=no:0.7,yes:0.3, pay.declined=0.1.",
+        ),
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(help="Cells of the lattice.", show_default="1024")
+    ] = None,
+    scale: Annotated[
+        str | None, typer.Option(help="Of the lattice: linear or log.", show_default="linear")
+    ] = None,
     population: Annotated[
         str | None,
         typer.Option(
@@ -50,9 +107,6 @@ def plan(
     metric: Annotated[
         str | None, typer.Option(help="Which error --target and --plot are about; w1 if not said.")
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Error wanted, as VALUE or METRIC=VALUE: what does it take?")
-    ] = None,
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Also plan the printed intervals of quantiles.")
     ] = False,
@@ -66,29 +120,48 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Tell the error to expect before anybody is asked, or what a wanted error takes."""
+    given = dict(locals())
+    if survey is not None:
+        _refuse(given, ALONE, "no survey file")
+        _whole(survey, given, plot, as_json=as_json)
+        return
+    _refuse(given, WHOLE, "a survey file")
+    if low is None or high is None:
+        raise InvalidInput(
+            "--low and --high of the values, or a survey file",
+            "neither" if low is None and high is None else "one of them",
+            f"For example: {EXAMPLES['plan']}.",
+        )
     plottable(plot, [pilot] if pilot else [])
     metric, wanted = _target(metric, target)
-    guess = _guess(population, pilot, column)
+    alone = wanted is not None and (n is None or epsilon is None)
     # What is not given has the library's default.
-    options = {"shape": shape, "mechanisms": mechanism or None, "surveys": surveys}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    options = {
+        "size": size,
+        "scale": scale,
+        "shape": shape,
+        "mechanisms": mechanism or None,
+        "surveys": surveys,
+        "target": wanted if alone else None,
+    }
+    chosen: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     with output.shares("Simulating surveys") as told:
         made = make_plan(
             n=n,
             epsilon=epsilon,
             low=low,
             high=high,
-            size=size,
-            scale=scale,
-            population=guess,
+            population=_guess(population, pilot, column),
             response=response,
             intervals=intervals,
             metric=metric,
             told=told,
-            **given,
+            **chosen,
         )
     answers = table = None
-    if wanted is not None:
+    if made.answer is not None:
+        answers = Answers(made.answer, None) if n is None else Answers(None, made.answer)
+    elif wanted is not None:
         with output.progress("Looking for the target", None):
             answers = made.reach(wanted, metric=metric)
     if bounds:
@@ -97,7 +170,7 @@ def plan(
     if plot is not None:
         with output.shares("Drawing") as told:
             display = made.plot(metric=metric, told=told)
-        output.save_plot(display, plot, f"{made.name}, n={n:,}, epsilon={epsilon:g}")
+        output.save_plot(display, plot, f"{made.name}, n={made.n:,}, epsilon={made.epsilon:g}")
     if as_json:
         fields = made.to_dict()
         if answers is not None:
@@ -106,19 +179,94 @@ def plan(
             fields["bounds"] = [row.to_dict() for row in table]
         output.machine(fields)
         return
-    _show(made, metric)
     if answers is not None:
         output.say(*answers.words())
+    _show(made, metric)
     if table is not None:
         _show_bounds(table, told_apart(metric))
     if plot is not None:
         output.say(f"Picture: {plot}")
 
 
-def _target(metric: str | None, text: str | None) -> tuple[str, float | None]:
+def _refuse(given: dict[str, Any], options: Sequence[str], needed: str) -> None:
+    """Refuse options that do not go with the form of the command."""
+    for name in options:
+        if given[name] is not None and given[name] is not False and given[name] != []:
+            came = "none" if needed == "a survey file" else "one"
+            raise InvalidInput(f"{needed} to go with --{name}", came)
+
+
+def _whole(path: Path, given: dict[str, Any], plot: Path | None, *, as_json: bool) -> None:
+    """Plan a whole survey."""
+    # A plan for one question needs none of what a survey does.
+    from confide.planning.survey_plans import plan_survey
+    from confide.questions import Questionnaire
+
+    survey = Questionnaire.read(path)
+    plottable(plot, [path])
+    options = {name: given[name] for name in ("n", "epsilon", "ask")}
+    if given["surveys"] is not None:
+        options["surveys"] = given["surveys"]
+    target, by, guess = (_pairs(name, given[name]) for name in ("target", "by", "guess"))
+    with output.shares("Simulating surveys") as told:
+        made = plan_survey(
+            survey,
+            target={name: _number(name, value) for name, value in target.items()},
+            by=by,
+            guesses={name: _answers(name, value) for name, value in guess.items()},
+            told=told,
+            **options,
+        )
+    if plot is not None:
+        with output.progress("Drawing", None):
+            display = made.plot()
+        output.save_plot(display, plot, display.title)
+    if as_json:
+        output.machine(made.to_dict())
+        return
+    _show_survey(made)
+    if plot is not None:
+        output.say(f"Picture: {plot}")
+
+
+def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
+    """What was given as NAME=VALUE, each name once."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, mark, value = text.partition("=")
+        if not mark or not name.strip():
+            raise InvalidInput(f"--{option} as NAME=VALUE", repr(text))
+        if name.strip() in found:
+            raise InvalidInput(f"--{option} {name.strip()} once", "it twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"a number for {name}", repr(text)) from None
+
+
+def _answers(name: str, text: str) -> Any:
+    """A guess: values of a file, a share of people who decline, or words that the library reads."""
+    path, _, column = text.rpartition(":")
+    file, own = (text, name) if ends(Path(text), readable()) else (path, column)
+    if ends(Path(file), readable()):
+        with output.counter("Reading") as tell:
+            ((label, numbers),) = Columns.open(file, own).read(tell).items()
+        return Population.of_values(numbers, name=f"pilot {label!r}")
+    return _number(name, text) if name.endswith(".declined") else text
+
+
+def _target(metric: str | None, texts: list[str] | None) -> tuple[str, float | None]:
     """The metric and the error wanted."""
-    if text is None:
+    if not texts:
         return metric or "w1", None
+    if len(texts) > 1:
+        raise InvalidInput("--target once", f"it {len(texts)} times", "A survey may have several.")
+    (text,) = texts
     name, mark, number = text.rpartition("=")
     if mark and metric is not None and name.strip() != metric:
         raise InvalidInput(f"one metric for --target, {metric}", repr(text))
@@ -176,3 +324,86 @@ def _show_bounds(table: tuple[BoundsRow, ...], metric: str) -> None:
         f"* Least total: {output.number(best.low)} .. {output.number(best.high)}, for this "
         "population. Clipping costs the same however many answer; noise grows with the range."
     )
+
+
+def _show_survey(made: SurveyPlan) -> None:
+    """The answers first, then the tables behind them."""
+    output.say(*made.words())
+    rows = []
+    for name, own in _grouped(made.rows, lambda row: row.question):
+        for quantity, row in _merged(own, lambda row: row.error):
+            known = f"± {_size(row.standard_error, row)}" if row.standard_error else "exact"
+            rows.append(
+                (
+                    name,
+                    quantity,
+                    f"{row.n:,}",
+                    f"{row.epsilon:.3g}",
+                    f"± {_size(row.error, row)}",
+                    known,
+                    f"± {_size(row.sampling, row)}",
+                )
+            )
+    output.say("")
+    output.table(
+        f"Expected errors: {output.percent(made.level)} of surveys come so close",
+        ("question", "quantity", "asked", "epsilon", "error", "known to", "in the open"),
+        rows,
+        words=2,
+    )
+    if made.differences:
+        output.table(
+            "Smallest differences between two groups that 80 % of surveys show",
+            ("question", "quantity", "by", "in a group", "one comparison", "all pairs"),
+            [
+                (
+                    name,
+                    quantity,
+                    one.by,
+                    f"{one.n:,}",
+                    _size(one.difference, one),
+                    _size(one.among_all, one),
+                )
+                for (name, _), own in _grouped(made.differences, lambda one: (one.question, one.by))
+                for quantity, one in _merged(own, lambda one: one.difference)
+            ],
+            words=3,
+        )
+    if made.designs:
+        best = made.recommended
+        output.table(
+            "Asking all questions, some or one of each person, at the same epsilon in all",
+            ("questions", "asked each", "epsilon each", "errors, relative"),
+            [
+                (
+                    f"{one.ask}{' *' if one is best else ''}",
+                    f"{one.n:,}",
+                    f"{one.epsilon:.3g}",
+                    f"{one.relative:.2f}",
+                )
+                for one in made.designs
+            ],
+        )
+    output.say(
+        "Errors are half-widths. Those of means and shares follow from the law of the reports; "
+        "medians are simulated. In the open: if everybody answered everything without noise.",
+        "Another guess: --guess QUESTION=... Groups are taken to have the same answers.",
+    )
+
+
+def _grouped(rows: Sequence[Any], key: Callable[[Any], Any]) -> list[tuple[Any, list[Any]]]:
+    return [(name, list(own)) for name, own in itertools.groupby(rows, key)]
+
+
+def _merged(own: list[Any], size: Callable[[Any], float]) -> list[tuple[str, Any]]:
+    """Rows of one question with their names; shares that are equally uncertain have one."""
+    shares = [row for row in own if row.is_category]
+    others = [row for row in own if not row.is_category]
+    sizes = [size(row) for row in shares]
+    if len(shares) > 1 and math.isclose(min(sizes), max(sizes)):
+        return [("each share", shares[0]), *((row.quantity, row) for row in others)]
+    return [(row.quantity, row) for row in own]
+
+
+def _size(error: float, row: Any) -> str:
+    return f"{100 * error:.2g} points" if row.is_share else output.number(float(f"{error:.3g}"))

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from confide.planning.planner import Plan, plan
 from confide.planning.populations import Population
+from confide.planning.survey_plans import SurveyPlan, plan_survey
 
-__all__ = ["Plan", "Population", "plan"]
+__all__ = ["Plan", "Population", "SurveyPlan", "plan", "plan_survey"]

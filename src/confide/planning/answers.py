@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from confide.accounting.spend import rounded_up
 from confide.displays import number
+from confide.errors import InvalidInput
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ class Answers:
     by_epsilon: Answer | None
     limits: tuple[str, ...] = ()
 
+    @property
+    def one(self) -> Answer | None:
+        """One of the answers, which name the target."""
+        return self.by_epsilon if self.by_n is None else self.by_n
+
     def words(self) -> list[str]:
         """The answers in sentences."""
         found = []
@@ -72,3 +79,29 @@ class Answers:
         """Plain values for JSON; a way that does not lead there is null."""
         ways = {"by_n": self.by_n, "by_epsilon": self.by_epsilon}
         return {way: None if one is None else vars(one).copy() for way, one in ways.items()}
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Answers:
+        """The inverse of `to_dict`; limits may be beside the ways."""
+        ways = [fields["by_n"], fields["by_epsilon"]]
+        by_n, by_epsilon = (None if one is None else Answer(**one) for one in ways)
+        return cls(by_n, by_epsilon, tuple(map(str, fields.get("limits", ()))))
+
+
+def unreachable(metric: str, target: float, where: str, least: float) -> InvalidInput:
+    """The error that a target is out of reach, which says what is within.
+
+    Parameters
+    ----------
+    metric, target
+        What was wanted.
+    where
+        The beginning of a sentence: with what even the least error is larger.
+    least
+        That error.
+    """
+    return InvalidInput(
+        "a target that can be reached",
+        f"{metric}={target:g}",
+        f"{where}, the least error is {least:.3g}.",
+    )

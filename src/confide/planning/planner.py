@@ -27,10 +27,13 @@ from confide.displays import (
 from confide.errors import BadSetting, InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms import numeric
-from confide.planning.answers import Answer, Answers
-from confide.planning.metrics import MSE, QUANTILES, Truth, metrics
+from confide.planning.answers import Answer, Answers, unreachable
+from confide.planning.metrics import DENSITY, MSE, QUANTILES, Truth, metrics
 from confide.planning.populations import Population, guess
 from confide.planning.scenario import (
+    LEAST_N,
+    MOST_EPSILON,
+    MOST_N,
     ROUGH,
     BoundsRow,
     ErrorCurve,
@@ -39,6 +42,7 @@ from confide.planning.scenario import (
     Unreachable,
     bounds_table,
     candidates,
+    checked_n,
     crossing,
 )
 from confide.planning.simulation import ResponseCurve, score_deviation
@@ -118,8 +122,6 @@ class PlanDisplay:
         return f"<PlanDisplay of {len(self.curves)} curves>"
 
 
-MOST_N, LEAST_N = 10**9, 10
-MOST_EPSILON = 16.0
 ALONG = ("n", "epsilon")
 
 
@@ -171,6 +173,8 @@ class Plan:
         Each mechanism with its best estimator, by metric.
     price
         What privacy costs a mean.
+    answer
+        What the target took, where n or epsilon was found from it.
     simulated
         What further errors are simulated with; None in a plan that was read from JSON.
     """
@@ -183,6 +187,7 @@ class Plan:
     level: float
     rows: tuple[Row, ...]
     price: Price
+    answer: Answer | None = None
     simulated: Scenario | None = None
 
     @property
@@ -228,39 +233,15 @@ class Plan:
         mechanism
             By default the best one at the plan's own n.
         """
-        row, target = self._asked(target, metric, mechanism)
-
-        def error(x: float, rough: bool) -> float:
-            look = ROUGH if rough else metric
-            n = round(x)
-            return self.scenario.best(row.mechanism, metric, n, self.epsilon, look=look).error
-
-        try:
-            found = crossing(error, start=self.n, least=LEAST_N, most=MOST_N, target=target)
-        except Unreachable as limit:
-            where = f"At epsilon={self.epsilon:g}, even with {MOST_N:,} respondents"
-            raise _unreachable(metric, target, where, limit.least) from None
-        n = math.ceil(found - 1e-6)
-        return Answer(metric, target, row.mechanism, row.estimator, n, self.epsilon)
+        row = self._row(metric, mechanism)
+        return _n_for(self.scenario, row, target, self.epsilon, self.n)
 
     def epsilon_for(
         self, target: float, *, metric: str = "w1", mechanism: str | None = None
     ) -> Answer:
         """The smallest epsilon at which the plan's n reach a target; see `n_for`."""
-        row, target = self._asked(target, metric, mechanism)
-
-        def error(x: float, rough: bool) -> float:
-            look = ROUGH if rough else metric
-            return self.scenario.best(row.mechanism, metric, self.n, x, look=look).error
-
-        ends = {"least": self.scenario.least_epsilon(row.mechanism), "most": MOST_EPSILON}
-        start = min(max(self.epsilon, ends["least"]), ends["most"])
-        try:
-            epsilon = crossing(error, start=start, **ends, target=target)
-        except Unreachable as limit:
-            where = f"With {self.n:,} respondents, even at epsilon={MOST_EPSILON:g}"
-            raise _unreachable(metric, target, where, limit.least) from None
-        return Answer(metric, target, row.mechanism, row.estimator, self.n, epsilon)
+        row = self._row(metric, mechanism)
+        return _epsilon_for(self.scenario, row, target, self.n, self.epsilon)
 
     def reach(self, target: float, *, metric: str = "w1") -> Answers:
         """Both ways to a target error; refused where neither leads there.
@@ -320,17 +301,6 @@ class Plan:
 
     def _row(self, metric: str, mechanism: str | None) -> Row:
         return self.best(metric) if mechanism is None else self.row(mechanism, metric)
-
-    def _asked(self, target: float, metric: str, mechanism: str | None) -> tuple[Row, float]:
-        target = _checks.positive(target=target)
-        row = self._row(metric, mechanism)
-        truth = self.scenario.truth
-        least = self.scenario.metrics[metric].floor
-        floor = 0.0 if least is None else least(truth)
-        if target <= floor:
-            where = f"With values clipped to {truth.lattice.low:g} .. {truth.lattice.high:g}"
-            raise _unreachable(metric, target, where, floor)
-        return row, target
 
     def curve(
         self,
@@ -492,19 +462,71 @@ class Plan:
         return frame([vars(row).copy() for row in self.rows])
 
 
-def checked_n(n: int) -> int:
-    """A number of respondents that can be simulated."""
-    return _checks.integer(1, MOST_N, n=n)
+def _reachable(scenario: Scenario, metric: str, target: float) -> float:
+    """A target above what clipping alone makes of the error."""
+    target, truth = _checks.positive(target=target), scenario.truth
+    least = scenario.metrics[metric].floor
+    floor = 0.0 if least is None else least(truth)
+    if target <= floor:
+        where = f"With values clipped to {truth.lattice.low:g} .. {truth.lattice.high:g}"
+        raise unreachable(metric, target, where, floor)
+    return target
 
 
-def _unreachable(metric: str, target: float, where: str, least: float) -> InvalidInput:
-    return InvalidInput(
-        "a target that can be reached",
-        f"{metric}={target:g}",
-        f"{where}, the least error is {least:.3g}.",
-    )
+def _n_for(scenario: Scenario, row: Row, target: float, epsilon: float, start: int) -> Answer:
+    """Respondents that bring the error of a row's mechanism and metric down to a target."""
+    metric, target = row.metric, _reachable(scenario, row.metric, target)
+
+    def error(x: float, rough: bool) -> float:
+        look = ROUGH if rough else metric
+        return scenario.best(row.mechanism, metric, round(x), epsilon, look=look).error
+
+    try:
+        found = crossing(error, start=start, least=LEAST_N, most=MOST_N, target=target)
+    except Unreachable as limit:
+        where = f"At epsilon={epsilon:g}, even with {MOST_N:,} respondents"
+        raise unreachable(metric, target, where, limit.least) from None
+    n = math.ceil(found - 1e-6)
+    return Answer(metric, target, row.mechanism, row.estimator, n, epsilon)
 
 
+def _epsilon_for(scenario: Scenario, row: Row, target: float, n: int, start: float) -> Answer:
+    """The smallest epsilon at which n respondents reach a target."""
+    metric, target = row.metric, _reachable(scenario, row.metric, target)
+
+    def error(x: float, rough: bool) -> float:
+        look = ROUGH if rough else metric
+        return scenario.best(row.mechanism, metric, n, x, look=look).error
+
+    least, most = scenario.least_epsilon(row.mechanism), MOST_EPSILON
+    start = min(max(start, least), most)
+    try:
+        epsilon = crossing(error, start=start, least=least, most=most, target=target)
+    except Unreachable as limit:
+        where = f"With {n:,} respondents, even at epsilon={MOST_EPSILON:g}"
+        raise unreachable(metric, target, where, limit.least) from None
+    return Answer(metric, target, row.mechanism, row.estimator, n, epsilon)
+
+
+def _found(
+    scenario: Scenario, metric: str, target: float | None, n: int | None, epsilon: float | None
+) -> Answer:
+    """The n, or the epsilon, that a target takes where only the other one is given."""
+    given = {"n": n, "epsilon": epsilon, "target": target}
+    known = [name for name, value in given.items() if value is not None]
+    if target is None or len(known) < 2:
+        what = f"{{{known[0]}}} alone" if known else "none of them"
+        raise BadSetting("two of {n}, {epsilon} and {target}", what)
+    start = (START_N if n is None else n, START_EPSILON if epsilon is None else epsilon)
+    rows = [scenario.best(name, metric, *start, look=ROUGH) for name in scenario.names(metric)]
+    row = min(rows, key=lambda each: each.error)
+    if n is None:
+        return _n_for(scenario, row, target, start[1], start[0])
+    return _epsilon_for(scenario, row, target, *start)
+
+
+START_N, START_EPSILON = 5_000, 1.0
+"""Where the search for a number of respondents, or an epsilon, begins."""
 MOST_CELLS = 4096
 SHAPE = 0.9
 """Shape of two-sided gamma noise, if none is given."""
@@ -512,8 +534,9 @@ SHAPE = 0.9
 
 def plan(
     *,
-    n: int,
-    epsilon: float,
+    n: int | None = None,
+    epsilon: float | None = None,
+    target: float | None = None,
     low: float,
     high: float,
     population: Any = "lognormal",
@@ -541,6 +564,9 @@ def plan(
     ----------
     n, epsilon
         Respondents, and the privacy loss of each report.
+    target
+        The error wanted by ``metric``: with one of n and epsilon it finds the other, and the plan
+        is for that. With both of them `Plan.reach` asks what a target takes.
     low, high, size, scale
         Of the `Lattice`.
     population
@@ -586,8 +612,11 @@ def plan(
     'square-wave'
     >>> pay.n_for(2000, metric="mean").n > 5000
     True
+    >>> plan(epsilon=1.0, low=0, high=300_000, target=2000, metric="mean", surveys=8).n > 5000
+    True
     """
-    n, epsilon = checked_n(n), checked_epsilon(epsilon)
+    n = None if n is None else checked_n(n)
+    epsilon = None if epsilon is None else checked_epsilon(epsilon)
     _checks.integer(2, MOST_CELLS, size=size)
     lattice = Lattice(low=low, high=high, size=size, scale=scale)
     chosen = guess(population, low=lattice.low, high=lattice.high, reach=reach)
@@ -620,6 +649,16 @@ def plan(
         _checks.positive(precision=precision),
         _checks.level(level),
     )
+    answer = None
+    if n is None or epsilon is None:
+        answer = _found(scenario, metric or DENSITY[0].name, target, n, epsilon)
+        n, epsilon = answer.n, answer.epsilon
+    elif target is not None:
+        raise BadSetting(
+            "{n} or {epsilon} to be left for {target} to find",
+            "all three",
+            "Plan.reach has both ways.",
+        )
     jobs = [(what, name) for what in scenario.metrics for name in scenario.names(what)]
     # One simulation serves all metrics of its source; the mean needs none.
     first: dict[str, str] = {}
@@ -642,6 +681,7 @@ def plan(
         level=scenario.level,
         rows=rows,
         price=_price(scenario, n, epsilon),
+        answer=answer,
         simulated=scenario,
     )
 

@@ -131,7 +131,15 @@ FEW = 20
 """Surveys, at most, for a rough look on the way to a target."""
 SLOW = 16
 """Surveys, at most, for the intervals that an estimate prints."""
-LEAST_EPSILON = 0.05
+LEAST_EPSILON, MOST_EPSILON = 0.05, 16.0
+"""Ends of the search for an epsilon."""
+LEAST_N, MOST_N = 10, 10**9
+"""Ends of the search for a number of respondents."""
+
+
+def checked_n(n: int) -> int:
+    """A number of respondents that can be simulated."""
+    return _checks.integer(1, MOST_N, n=n)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,250 @@
+"""What can be expected of one question: the error of each quantity, at any n and epsilon."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from confide._types import Floats
+from confide.estimators.register import DENSITIES
+from confide.estimators.shares import scores_of
+from confide.lattice import Categories
+from confide.mechanisms import Mechanism, Numeric
+from confide.mechanisms.protocol import polynomial_scores
+from confide.planning.guesses import Guess, declinable, integers
+from confide.planning.metrics import quantile
+from confide.planning.simulation import Risk, reach, risks
+from confide.questions import Question
+from confide.summaries import Counts
+
+MEAN, MEDIAN, DECLINED = "mean", "median", "declined"
+NUMBER, INTEGER, CATEGORIES = "number", "integer", "categories"
+FEW = 16
+"""Surveys for a rough look at a median."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """One question, a guess of its answers, and the errors to expect of its estimates.
+
+    Parameters
+    ----------
+    name
+        Of the question.
+    question
+        How its answers are protected.
+    guess
+        What they may look like.
+    level
+        Share of surveys whose estimates stay within an error.
+    surveys, precision
+        Surveys to simulate for a median, at most, and the relative standard error at which fewer
+        are enough.
+    """
+
+    name: str
+    question: Question
+    guess: Guess
+    level: float
+    surveys: int
+    precision: float
+    _kept: dict[Any, Any] = field(init=False, repr=False, default_factory=dict)
+
+    @cached_property
+    def kind(self) -> str:
+        """``"number"``, ``"integer"`` or ``"categories"``."""
+        axis = self.question.axis
+        if isinstance(axis, Categories):
+            return CATEGORIES
+        return INTEGER if integers(axis) else NUMBER
+
+    @cached_property
+    def quantities(self) -> tuple[str, ...]:
+        """What is estimated: mean and median, or the share of each category; those who decline."""
+        axis = self.question.axis
+        found = axis.labels if isinstance(axis, Categories) else (MEAN, MEDIAN)
+        more = (DECLINED,) if declinable(self.question) and DECLINED not in found else ()
+        return (*found, *more)
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """Quantities whose errors need no simulation."""
+        return tuple(one for one in self.quantities if one != MEDIAN or self.kind == CATEGORIES)
+
+    @property
+    def main(self) -> tuple[str, ...]:
+        """The quantities that designs are compared by."""
+        axis = self.question.axis
+        return axis.labels if isinstance(axis, Categories) else (MEAN,)
+
+    @property
+    def spent(self) -> float:
+        """The epsilon that the survey gives to this question."""
+        return self.question.mechanism.spend.epsilon
+
+    @property
+    def span(self) -> float:
+        """The range of the answers; 1 for shares."""
+        axis = self.question.axis
+        return 1.0 if isinstance(axis, Categories) else axis.high - axis.low
+
+    @cached_property
+    def masses(self) -> Floats:
+        """Share of people with each index; those who decline have the last one."""
+        axis = self.question.axis
+        if isinstance(axis, Categories):
+            assert self.guess.shares is not None
+            answered = self.guess.shares
+        else:
+            assert self.guess.population is not None
+            answered = self.guess.population.masses(axis)
+        if not declinable(self.question):
+            return answered
+        return np.append((1 - self.guess.declined) * answered, self.guess.declined)
+
+    def mechanism(self, epsilon: float) -> Mechanism:
+        """The question's mechanism at another epsilon."""
+        own = self.question.mechanism
+        if math.isclose(epsilon, self.spent, rel_tol=1e-12):
+            return own
+        if epsilon not in self._kept:
+            asking = own.asking()
+            if "epsilon" in asking:
+                made = type(own).asked(asking | {"epsilon": epsilon})
+            else:
+                assert isinstance(own, Numeric)
+                extra = {key: getattr(own, key) for key in own.extra}
+                made = type(own).costing(own.lattice, epsilon=epsilon, **extra)
+            self._kept[epsilon] = made
+        found: Mechanism = self._kept[epsilon]
+        return found
+
+    def reports(self, epsilon: float) -> Floats:
+        """Chance of each report."""
+        shares = np.maximum(self.mechanism(epsilon).law.forward(self.masses), 0.0)
+        return np.asarray(shares / shares.sum())
+
+    def deviation(self, quantity: str, epsilon: float) -> float:
+        """Standard deviation of what one report tells about a quantity, without simulation.
+
+        Estimates are means of scores of the reports, or quotients of two such means where some
+        decline, which have to the first order the deviation of a mean of scores too.
+        """
+        key = ("deviation", quantity, epsilon)
+        if key not in self._kept:
+            shares, scores = self.reports(epsilon), self._scores(quantity, epsilon)
+            self._kept[key] = math.sqrt(float(shares @ (scores - shares @ scores) ** 2))
+        found: float = self._kept[key]
+        return found
+
+    def _scores(self, quantity: str, epsilon: float) -> Floats:
+        """Scores of the reports whose mean is the quantity, to the first order around the guess."""
+        mechanism = self.mechanism(epsilon)
+        if not declinable(self.question):
+            return self._plain_scores(mechanism, quantity)
+        law, size = mechanism.law, self.masses.size
+        if self.kind == CATEGORIES:
+            own, others = scores_of(law)
+            every = others[:, None] + np.diag(own - others)
+            said = 1 - every[-1]
+            if quantity == DECLINED and DECLINED not in self.main:
+                return np.asarray(every[-1])
+            at = self.main.index(quantity)
+            score, value = every[at], self.masses[at]
+        else:
+            assert isinstance(mechanism, Numeric)
+            lattice, cells = mechanism.lattice, law.outputs[0] - 1
+            places = lattice.position(np.arange(cells) - (cells - lattice.size) // 2)
+            symbol = np.append(np.zeros(cells), 1.0)
+            basis = np.stack([1 - symbol, np.append(places / np.abs(places).max(), 0.0), symbol])
+            centers = np.append(lattice.centers, 0.0)
+            answering = np.append(np.ones(size - 1), 0.0)
+            said = polynomial_scores(law, basis[[0, 2]], answering)
+            if quantity == DECLINED:
+                return 1 - said
+            score, value = polynomial_scores(law, basis, centers), self.masses @ centers
+        answered = 1 - self.guess.declined
+        return np.asarray((score - value / answered * said) / answered)
+
+    def _plain_scores(self, mechanism: Mechanism, quantity: str) -> Floats:
+        if self.kind != CATEGORIES:
+            return mechanism.unbiased(1)
+        own, others = scores_of(mechanism.law)
+        at = self.main.index(quantity)
+        scores = np.full(own.size, others[at])
+        scores[at] = own[at]
+        return scores
+
+    def floor(self, quantity: str) -> float:
+        """The error that clipping makes, however many answer."""
+        return self._clipped if quantity == MEAN else 0.0
+
+    @cached_property
+    def _clipped(self) -> float:
+        axis, population = self.question.axis, self.guess.population
+        if population is None or isinstance(axis, Categories):
+            return 0.0
+        return population.clipped(low=axis.low, high=axis.high)[0]
+
+    def error(self, quantity: str, n: float, epsilon: float, *, rough: bool = False) -> Risk:
+        """Half of the range around the truth that holds a share ``level`` of estimates.
+
+        Parameters
+        ----------
+        quantity
+            One of `quantities`.
+        n
+            How many people are asked.
+        epsilon
+            Of this question.
+        rough
+            Whether a few simulated surveys will do, for a median.
+        """
+        if quantity not in self.exact:
+            return self._median(max(round(n), 1), epsilon, rough)
+        half = reach(self.level) * self.deviation(quantity, epsilon) / math.sqrt(n)
+        return Risk(half + self.floor(quantity), 0.0)
+
+    def _median(self, n: int, epsilon: float, rough: bool) -> Risk:
+        for look in (False, True) if rough else (False,):
+            if (MEDIAN, n, epsilon, look) in self._kept:
+                kept: Risk = self._kept[MEDIAN, n, epsilon, look]
+                return kept
+        mechanism, shares = self.mechanism(epsilon), self.reports(epsilon)
+        assert self.guess.population is not None
+        truth = self.guess.population.quantile(0.5)
+        method, make = next((name, one.make) for name, one in DENSITIES.items())
+
+        def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
+            counts = Counts(mechanism, generator.multinomial(n, shares), simulated=True)
+            return {(method, MEDIAN): float(make().fit(counts).quantile(0.5)) - truth}
+
+        found = risks(
+            draw,
+            metrics={MEDIAN: quantile(0.5)},
+            surveys=min(self.surveys, FEW) if rough else self.surveys,
+            precision=2 * self.precision if rough else self.precision,
+            level=self.level,
+        )[method, MEDIAN]
+        self._kept[MEDIAN, n, epsilon, rough] = found
+        return found
+
+    def sampling(self, quantity: str, n: int) -> float:
+        """The same error if all n answered in the open: what privacy does not cost."""
+        half, population = reach(self.level), self.guess.population
+        if quantity == DECLINED and DECLINED not in self.main:
+            chance = self.guess.declined
+            return half * math.sqrt(chance * (1 - chance) / n)
+        answered = n * (1 - self.guess.declined)
+        if self.guess.shares is not None:
+            share = float(self.guess.shares[self.main.index(quantity)])
+            return half * math.sqrt(share * (1 - share) / answered)
+        assert population is not None
+        if quantity == MEAN:
+            return half * population.deviation / math.sqrt(answered)
+        away = min(half / 2 / math.sqrt(answered), 0.499)
+        return (population.quantile(0.5 + away) - population.quantile(0.5 - away)) / 2

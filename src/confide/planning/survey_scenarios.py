@@ -1,0 +1,225 @@
+"""A whole survey at any n, epsilon and number of questions that each person is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from confide import _checks
+from confide._types import Floats
+from confide.displays import number
+from confide.errors import InvalidInput
+from confide.planning.answers import unreachable
+from confide.planning.outlooks import Outlook
+from confide.planning.scenario import LEAST_EPSILON, MOST_EPSILON, MOST_N, Unreachable, crossing
+from confide.planning.simulation import Risk, reach
+
+POWER = 0.8
+"""Chance that a difference which is called detectable shows in a survey."""
+ALIKE = 0.03
+"""Designs whose errors differ by less, relatively, count as equally good."""
+CLOSE = 1e-4
+"""Relative precision of an epsilon that is searched for."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """What asking another number of questions of each person does, at the same total epsilon.
+
+    Attributes
+    ----------
+    ask
+        How many questions each person is asked.
+    n
+        How many people are asked each question.
+    epsilon
+        What the answer to a question costs, at most.
+    errors
+        For each question the error of the mean, or the largest error of a share.
+    relative
+        Errors without what clipping shifts, compared with those of asking every question: the
+        geometric mean over the questions.
+    """
+
+    ask: int
+    n: int
+    epsilon: float
+    errors: Mapping[str, float]
+    relative: float
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A target: which error of a survey is to be how small."""
+
+    question: str
+    quantity: str
+    by: str
+    target: float
+
+    @property
+    def name(self) -> str:
+        """As it is written: QUESTION.QUANTITY, or QUESTION.QUANTITY.COLUMN for a difference."""
+        return ".".join(filter(None, (self.question, self.quantity, self.by)))
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyScenario:
+    """A survey with a guess for each question; errors at any n, epsilon and number of questions."""
+
+    outlooks: Mapping[str, Outlook]
+    by: Mapping[str, tuple[float, ...]]
+    level: float
+
+    def epsilons(self, epsilon: float, ask: int) -> dict[str, float]:
+        """What each question costs if nobody spends more than epsilon on ``ask`` questions.
+
+        Questions keep the proportions that the survey gives them.
+        """
+        own = {name: one.spent for name, one in self.outlooks.items()}
+        most = math.fsum(sorted(own.values(), reverse=True)[:ask])
+        return {name: spent / most * epsilon for name, spent in own.items()}
+
+    def asked(self, n: float, ask: int) -> float:
+        """How many of n people are asked a question."""
+        return n * ask / len(self.outlooks)
+
+    def error(
+        self, what: Wanted, n: float, epsilon: float, ask: int, *, rough: bool = False
+    ) -> Risk:
+        """The expected error of a quantity, or the smallest detectable difference of it."""
+        outlook = self.outlooks[what.question]
+        asked, own = self.asked(n, ask), self.epsilons(epsilon, ask)[what.question]
+        if not what.by:
+            return outlook.error(what.quantity, asked, own, rough=rough)
+        spread = outlook.deviation(what.quantity, own) / math.sqrt(asked)
+        return Risk(self.visible(what.by) * spread, 0.0)
+
+    def along(self, what: Wanted, n: Floats, epsilon: float, ask: int) -> Floats:
+        """The expected errors at several n; simulated ones are rough."""
+        if not self.exact(what):
+            risks = [self.error(what, each, epsilon, ask, rough=True) for each in n.tolist()]
+            return np.array([risk.error for risk in risks])
+        floor = self.floor(what)
+        return np.asarray(floor + (self.error(what, 1, epsilon, ask).error - floor) / np.sqrt(n))
+
+    def visible(self, by: str, comparisons: int = 1) -> float:
+        """Standard errors of an estimate from all respondents that a visible difference has."""
+        first, second = sorted(self.by[by])[:2]
+        tail = (1 - self.level) / comparisons / 2
+        spread = math.sqrt(1 / first + 1 / second)
+        return float(ndtri(1 - tail) + ndtri(POWER)) * spread
+
+    def floor(self, what: Wanted) -> float:
+        """The part of an error that no number of people makes smaller."""
+        return 0.0 if what.by else self.outlooks[what.question].floor(what.quantity)
+
+    def exact(self, what: Wanted) -> bool:
+        """Whether the error needs no simulation."""
+        return what.quantity in self.outlooks[what.question].exact
+
+    def n_for(self, what: Wanted, epsilon: float, ask: int, start: int) -> int:
+        """How many respondents bring an error down to the target."""
+        floor = self.floor(what)
+        where = f"At epsilon={epsilon:g}, even with {MOST_N:,} respondents"
+        if what.target <= floor:
+            raise unreachable(what.name, what.target, "With values clipped to the bounds", floor)
+        if self.exact(what):
+            one = self.error(what, 1, epsilon, ask).error - floor
+            n = math.ceil((one / (what.target - floor)) ** 2 * (1 - 1e-12))
+            if n > MOST_N:
+                least = self.error(what, MOST_N, epsilon, ask).error
+                raise unreachable(what.name, what.target, where, least)
+            return max(n, 1)
+        try:
+            found = crossing(
+                lambda n, rough: self.error(what, round(n), epsilon, ask, rough=rough).error,
+                start=start,
+                least=len(self.outlooks),
+                most=MOST_N,
+                target=what.target,
+            )
+        except Unreachable as limit:
+            raise unreachable(what.name, what.target, where, limit.least) from None
+        return math.ceil(found)
+
+    def epsilon_for(self, what: Wanted, n: int, ask: int, start: float) -> float:
+        """The smallest total epsilon at which n respondents reach the target."""
+        share = self.epsilons(1.0, ask)[what.question]
+        least, most = LEAST_EPSILON / share, MOST_EPSILON / share
+        floor = self.floor(what)
+        if what.target <= floor:
+            raise unreachable(what.name, what.target, "With values clipped to the bounds", floor)
+        where = f"With {n:,} respondents, even at epsilon={number(most)}"
+
+        def error(epsilon: float, rough: bool = False) -> float:
+            return self.error(what, n, epsilon, ask, rough=rough).error
+
+        if not self.exact(what):
+            try:
+                return crossing(
+                    error, start=min(max(start, least), most), least=least, most=most,
+                    target=what.target,
+                )  # fmt: skip
+            except Unreachable as limit:
+                raise unreachable(what.name, what.target, where, limit.least) from None
+        if (best := error(most)) > what.target:
+            raise unreachable(what.name, what.target, where, best)
+        if error(least) <= what.target:
+            return least
+        while most / least > 1 + CLOSE:
+            middle = math.sqrt(least * most)
+            least, most = (least, middle) if error(middle) <= what.target else (middle, most)
+        return most
+
+    def design(self, n: int, epsilon: float, ask: int) -> Design:
+        """The errors to expect if each person is asked so many questions."""
+        count = len(self.outlooks)
+        own = self.epsilons(epsilon, ask)
+        errors, logs = {}, []
+        for name, one in self.outlooks.items():
+            whole = self.epsilons(epsilon, count)[name]
+            spread = max(one.deviation(each, own[name]) for each in one.main)
+            floor = max(one.floor(each) for each in one.main)
+            errors[name] = floor + reach(self.level) * spread / math.sqrt(self.asked(n, ask))
+            base = max(one.deviation(each, whole) for each in one.main)
+            logs.append(math.log(spread / base * math.sqrt(count / ask)))
+        relative = math.exp(math.fsum(logs) / count)
+        return Design(ask, round(self.asked(n, ask)), max(own.values()), errors, relative)
+
+    def designs(self, n: int, epsilon: float, ask: int) -> tuple[Design, ...]:
+        """Asking all questions, some, or one; the survey's own number is among them."""
+        count = len(self.outlooks)
+        chosen = sorted({1, min(2, count), -(-count // 2), count, ask}, reverse=True)
+        return tuple(self.design(n, epsilon, each) for each in chosen)
+
+
+def recommended(designs: Sequence[Design]) -> Design:
+    """The design of the least errors; of those that are about as good the one that asks most."""
+    least = min(design.relative for design in designs)
+    good = [design for design in designs if design.relative <= least * (1 + ALIKE)]
+    return max(good, key=lambda design: design.ask)
+
+
+def wanted(scenario: SurveyScenario, name: str, target: float) -> Wanted:
+    """A target by its name, such as ``pay.mean`` or ``pay.mean.region``."""
+    value = _checks.positive(target=target)
+    every = [
+        Wanted(question, quantity, by, value)
+        for question, outlook in scenario.outlooks.items()
+        for quantity in outlook.quantities
+        for by in ("", *scenario.by)
+        if quantity in outlook.exact or (outlook.surveys and not by)
+    ]
+    known = {one.name: one for one in every}
+    if name not in known:
+        raise InvalidInput(
+            "a target as QUESTION.QUANTITY, or QUESTION.QUANTITY.COLUMN for a difference",
+            repr(name),
+            _checks.nearest(name, known),
+        )
+    return known[name]

@@ -1,0 +1,269 @@
+"""Plans of whole surveys: exact where they can be, the inverse of themselves, and in words."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide import Counts, Question, RandomizedResponse, Survey
+from confide.errors import InvalidInput, Unsupported
+from confide.estimators import CategoryShares, Likelihood
+from confide.planning.guesses import guesses
+from confide.planning.survey_plans import SurveyPlan, plan_survey
+
+KEYS = {
+    "pay": {"low": 0, "high": 100, "size": 64, "epsilon": 1.0},
+    "age": {"low": 18, "high": 68, "size": 50, "epsilon": 1.0},
+    "smokes": {"categories": ["no", "yes"], "epsilon": 1.0},
+}
+SURVEY = Survey.from_dict({"groups": ["region"], "questions": KEYS})
+Z = stats.norm.ppf(0.975)
+
+
+@pytest.fixture(scope="module")
+def made() -> SurveyPlan:
+    return plan_survey(
+        SURVEY, n=6000, by={"region": 4}, target={"pay.mean": 2.0}, surveys=8, guesses=GUESSES
+    )
+
+
+GUESSES = {"smokes": {"no": 0.8, "yes": 0.2}}
+
+
+def test_every_question_has_its_errors(made):
+    assert [(row.question, row.quantity) for row in made.rows] == [
+        ("pay", "mean"),
+        ("pay", "median"),
+        ("age", "mean"),
+        ("age", "median"),
+        ("smokes", "no"),
+        ("smokes", "yes"),
+    ]
+    assert all(row.error > row.sampling > 0 for row in made.rows)
+    assert {row.n for row in made.rows} == {6000}
+    assert [row.standard_error > 0 for row in made.rows] == [False, True, False, True, False, False]
+
+
+def test_shares_follow_from_the_law(made):
+    # A report is "yes" with chance c = 1/(E + 1) + (E - 1)/(E + 1) share, E = e**epsilon.
+    grown = math.e
+    chance = 1 / (grown + 1) + (grown - 1) / (grown + 1) * 0.2
+    spread = math.sqrt(chance * (1 - chance)) * (grown + 1) / (grown - 1)
+    assert made.row("smokes", "yes").error == pytest.approx(Z * spread / math.sqrt(6000))
+    assert made.row("smokes", "yes").sampling == pytest.approx(Z * math.sqrt(0.16 / 6000))
+
+
+def test_fewer_questions_have_fewer_answers_with_a_larger_epsilon():
+    one = plan_survey(SURVEY, n=6000, ask=1, surveys=0, guesses=GUESSES)
+    row = one.row("smokes", "yes")
+    assert (row.n, row.epsilon) == (2000, pytest.approx(3.0))
+    alone = Survey({"smokes": Question(RandomizedResponse(["no", "yes"], epsilon=3.0))})
+    same = plan_survey(alone, n=2000, guesses=GUESSES).row("smokes", "yes")
+    assert row.error == pytest.approx(same.error)
+
+
+def test_proportions_of_epsilons_stay():
+    keys = {**KEYS, "pay": KEYS["pay"] | {"epsilon": 2.0}}
+    survey = Survey.from_dict({"questions": keys})
+    two = plan_survey(survey, n=300, ask=2, surveys=0)
+    spent = {row.question: row.epsilon for row in two.rows}
+    # Whoever is asked for pay and one more spends 4 in all; nobody spends more.
+    assert spent == {
+        "pay": pytest.approx(8 / 3),
+        "age": pytest.approx(4 / 3),
+        "smokes": pytest.approx(4 / 3),
+    }
+
+
+@pytest.mark.parametrize(("epsilon", "best"), [(1.0, 1), (30.0, 3)])
+def test_what_to_ask_depends_on_epsilon(epsilon, best):
+    found = plan_survey(SURVEY, n=6000, epsilon=epsilon, surveys=0)
+    assert [design.ask for design in found.designs] == [3, 2, 1]
+    assert found.recommended.ask == best
+    assert found.designs[0].relative == pytest.approx(1)
+    words = " ".join(found.words())
+    if best == 1:
+        assert "Ask each person 1 of the 3 questions" in words
+        assert found.designs[-1].relative < 0.7
+    else:
+        assert "Asking each person all questions, as planned, is best" in words
+    for design in found.designs:
+        own = plan_survey(SURVEY, n=6000, epsilon=epsilon, ask=design.ask, surveys=0)
+        assert design.errors["pay"] == pytest.approx(own.row("pay", "mean").error)
+
+
+def test_a_target_alone_finds_n():
+    found = plan_survey(SURVEY, target={"pay.mean": 2.0, "smokes.yes": 0.01}, surveys=0)
+    needed = [each.by_n.n for each in found.answers]
+    assert found.n == max(needed)
+    for (question, quantity, target), n in zip(
+        (("pay", "mean", 2.0), ("smokes", "yes", 0.01)), needed, strict=True
+    ):
+        reached, missed = (
+            plan_survey(SURVEY, n=many, surveys=0).row(question, quantity).error
+            for many in (n, n - 1)
+        )
+        assert reached <= target * (1 + 1e-9)
+        assert missed > target * (1 - 1e-9)
+
+
+def test_both_ways_to_a_target(made):
+    (answers,) = made.answers
+    assert answers.by_n == made.n_for("pay.mean", 2.0)
+    assert answers.by_epsilon == made.epsilon_for("pay.mean", 2.0)
+    again = plan_survey(SURVEY, n=6000, epsilon=answers.by_epsilon.epsilon, surveys=0)
+    assert again.row("pay", "mean").error == pytest.approx(2.0, rel=1e-3)
+    median = made.row("pay", "median").error
+    assert made.n_for("pay.median", median).n == pytest.approx(6000, rel=0.35)
+
+
+def test_targets_out_of_reach():
+    with pytest.raises(InvalidInput, match="even with 1,000,000,000 respondents, the least error"):
+        plan_survey(SURVEY, target={"pay.mean": 1e-9}, surveys=0)
+    wide = {"pay": np.linspace(0, 200, 1001)}
+    with pytest.raises(InvalidInput, match="clipped to the bounds, the least error is 2"):
+        plan_survey(SURVEY, target={"pay.mean": 10.0}, guesses=wide, surveys=0)
+    far = plan_survey(SURVEY, n=100, target={"pay.mean": 0.5}, surveys=0)
+    assert far.answers[0].by_epsilon is None
+    assert "With 100 respondents, even at epsilon=48, the least error is" in " ".join(far.words())
+
+
+def test_differences_against_the_textbook(made):
+    row = made.row("pay", "mean")
+    (found,) = [one for one in made.differences if one.question == "pay"]
+    assert (found.by, found.groups, found.n) == ("region", 4, 1500)
+    error = row.error / Z * math.sqrt(4 + 4)
+    assert found.difference == pytest.approx((Z + stats.norm.ppf(0.8)) * error)
+    corrected = stats.norm.ppf(1 - 0.025 / 6) + stats.norm.ppf(0.8)
+    assert found.among_all == pytest.approx(corrected * error)
+    n = made.n_for("pay.mean.region", found.difference / 2).n
+    assert n == pytest.approx(4 * 6000, abs=2)
+
+
+def test_the_smallest_groups_decide():
+    shares = {"region": {"north": 700, "south": 200, "west": 100}}
+    found = plan_survey(SURVEY, n=6000, by=shares, surveys=0).differences[0]
+    even = plan_survey(SURVEY, n=6000, by={"region": 2}, surveys=0).differences[0]
+    assert found.n == 600
+    assert found.difference / even.difference == pytest.approx(math.sqrt((10 + 5) / 4))
+
+
+def test_a_difference_shows_in_four_of_five_surveys(made):
+    # Held: two groups whose shares differ by what is detectable; the interval leaves out zero.
+    (found,) = [one for one in made.differences if one.quantity == "yes"]
+    mechanism = SURVEY.mechanisms["smokes"]
+    generator = np.random.default_rng(4)
+    shown = 0
+    for seed in range(400):
+        shares = []
+        for group, share in enumerate((0.2 - found.difference / 2, 0.2 + found.difference / 2)):
+            answers = np.where(generator.random(found.n) < share, "yes", "no")
+            counts = Counts.of(mechanism.simulate(answers.tolist(), seed=2 * seed + group))
+            shares.append(CategoryShares().fit(counts))
+        ends = [one.interval("yes") for one in shares]
+        halves = [(high - low) / 2 for low, high in ends]
+        shown += abs(shares[1].share("yes") - shares[0].share("yes")) > math.hypot(*halves)
+    assert shown / 400 == pytest.approx(0.8, abs=4 * math.sqrt(0.16 / 400))
+
+
+def test_means_are_as_planned(made):
+    mechanism = SURVEY.mechanisms["age"]
+    population = guesses(SURVEY, {})["age"].population
+    generator = np.random.default_rng(5)
+    means = []
+    for seed in range(200):
+        values = generator.choice(population.points, 1000, p=population.weights)
+        density = Likelihood(size=4, smoothing=0.5).fit(
+            Counts.of(mechanism.simulate(values, seed=seed))
+        )
+        means.append(sum(density.interval("mean")) / 2)
+    planned = plan_survey(SURVEY, n=1000, surveys=0).row("age", "mean").error
+    assert Z * np.std(means) == pytest.approx(planned, rel=4 / math.sqrt(400))
+
+
+def test_guesses_have_defaults_and_can_be_overridden():
+    found = guesses(SURVEY, {})
+    assert found["pay"].words == "lognormal over 0 to 100"
+    assert found["age"].words == "normal over 18 to 68"
+    assert found["smokes"].words == "equal shares of 2 categories"
+    told = {"pay": "beta:10..50", "age": [20, 30, 30, 40], "smokes": "no:3,yes:1"}
+    other = guesses(SURVEY, told)
+    assert 10 <= other["pay"].population.points.min() < other["pay"].population.points.max() <= 50
+    assert other["age"].population.quantile(0.5) == 30
+    assert other["smokes"].shares == pytest.approx([0.75, 0.25])
+    logs = {"x": {"low": 1, "high": 10_000, "scale": "log", "epsilon": 1.0}}
+    log = guesses(Survey.from_dict({"questions": logs}), {})["x"]
+    assert log.population.quantile(0.5) == pytest.approx(100, rel=0.01)
+
+
+def test_plans_in_words(made):
+    words = made.words()
+    assert words[0].startswith("For pay.mean = 2 at epsilon=3: about")
+    assert "epsilon 3 for each of them in all" in words[2]
+    text = " ".join(words)
+    assert "mean of pay ±" in text
+    assert "shares of smokes ± 2.6 percentage points" in text
+    assert "Differences between two of 4 groups by region that 80 % of surveys will show" in text
+    assert "smokes: no 80 %, yes 20 %" in text
+    weak = " ".join(plan_survey(SURVEY, n=30, surveys=0).words())
+    assert "Too uncertain to be of use" in weak
+
+
+def test_plans_come_back_from_json(made):
+    again = SurveyPlan.from_dict(json.loads(json.dumps(made.to_dict(), allow_nan=False)))
+    assert again.to_dict() == made.to_dict()
+    assert again.words() == made.words()
+    assert repr(again) == repr(made)
+    with pytest.raises(Unsupported, match="read from JSON"):
+        again.n_for("pay.mean", 1.0)
+    with pytest.raises(InvalidInput, match="a plan of a survey"):
+        SurveyPlan.from_dict({**made.to_dict(), "rows": []})
+
+
+def test_plans_as_tables_and_pictures(made):
+    table = made.to_frame()
+    assert list(table["question"]) == [row.question for row in made.rows]
+    grid = made.map()
+    assert (grid.name, grid.target) == ("pay.mean", 2.0)
+    assert (np.diff(grid.errors, axis=1) < 0).all()
+    at = np.argmin(np.abs(grid.epsilon - made.epsilon))
+    near = np.interp(np.log(made.n), np.log(grid.n), grid.errors[at])
+    assert near == pytest.approx(made.row("pay", "mean").error, rel=0.1)
+    pytest.importorskip("matplotlib")
+    assert made.plot().ax_.get_title() == "expected error of pay.mean"
+    assert "<svg" in made._repr_html_()
+
+
+def test_the_survey_has_the_verb():
+    assert SURVEY.plan(target={"smokes.yes": 0.1}).n < 6000
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({}, "Expected n, a target, or both, got neither."),
+        ({"n": 0}, "Expected a whole number n from 1"),
+        ({"n": 10, "ask": 4}, "Expected a whole number ask from 1 to 3, got ask=4."),
+        ({"target": {"pay.men": 1}}, "Did you mean 'pay.mean'?"),
+        ({"target": {"pay.mean": -1}}, "Expected target > 0"),
+        ({"n": 10, "by": {"regio": 2}}, "Did you mean 'region'?"),
+        ({"n": 10, "by": {"pay": 2}}, "got the question 'pay'"),
+        ({"n": 10, "by": {"region": 1}}, "Expected a whole number region from 2"),
+        ({"n": 10, "by": {"region": [0.5, 0]}}, "each with people in it"),
+        ({"n": 10, "guesses": {"pya": "beta"}}, "Did you mean 'pay'?"),
+        ({"n": 10, "guesses": {"pay": "bet"}}, "Did you mean 'beta'?"),
+        ({"n": 10, "guesses": {"pay": "beta:5"}}, "NAME:LOW..HIGH"),
+        ({"n": 10, "guesses": {"smokes": [1, 2, 3]}}, "Expected 2 shares, one a category"),
+        ({"n": 10, "guesses": {"smokes": {"maybe": 1}}}, "Known: no, yes."),
+        ({"n": 10, "guesses": {"pay.declined": 0.1}}, "Expected prefer_not_to_say = true"),
+        ({"n": 10, "level": 95}, "For 95 % write level=0.95."),
+    ],
+)
+def test_bad_input(wrong, sentence):
+    with pytest.raises(InvalidInput) as error:
+        plan_survey(SURVEY, surveys=0, **wrong)
+    assert sentence in str(error.value)
