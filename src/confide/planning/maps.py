@@ -98,7 +98,7 @@ class MapDisplay:
         if target is not None and errors.min() < target < errors.max():
             ax.contourf(n, epsilon, errors, levels=[0, target], colors=[MARK], alpha=0.12)
             ax.contour(n, epsilon, errors, levels=[target], colors=MARK, linewidths=2.4)
-            ax.plot([], [], color=MARK, lw=2.4, label=f"target {number(target)}, met beyond")
+            ax.plot([], [], color=MARK, lw=2.4, label=f"target {number(target)}, met where shaded")
         ax.plot(
             *self.map.planned, "o", ms=8, color=TRUTH, label=label or "as planned", clip_on=False
         )
@@ -110,7 +110,7 @@ class MapDisplay:
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=20))
             axis.set_minor_formatter(NullFormatter())
             commas(axis)
-        ax.legend(frameon=True, loc="lower left")
+        ax.legend(loc="lower left", framealpha=1.0)
         return self
 
     def __repr__(self) -> str:

@@ -282,8 +282,8 @@ class SurveyPlan:
                 f"{_about(one)} {_size(one.difference, one.is_share)}" for one in _worst(own)
             )
             lines.append(
-                f"Differences between two of {own[0].groups} groups by {by} that {percent(POWER)} of "
-                f"surveys will show: {parts}."
+                f"Differences between two of {own[0].groups} groups by {by} that {percent(POWER)} "
+                f"of surveys will show: {parts}."
             )
         if weak := [row for row in self.rows if row.is_weak]:
             names = ", ".join(dict.fromkeys(_about(row) for row in weak))
@@ -332,7 +332,7 @@ class SurveyPlan:
         else:
             why = (
                 f"Each answer then has epsilon {best.epsilon:.3g}, not {whole.epsilon:.3g} as if "
-                f"all were asked, which gains more than having {percent(best.ask / count)} of the "
+                f"all were asked, which gains more than having {best.ask} in {count} of the "
                 "answers costs."
             )
         return [f"{lead} {why}"]
@@ -501,9 +501,7 @@ def plan_survey(
     surveys = _checks.integer(0, surveys=surveys)
     precision = _checks.positive(precision=precision)
     count = len(survey.questions)
-    ask = _checks.integer(
-        1, count, ask=getattr(survey, "ask", None) or count if ask is None else ask
-    )
+    ask = survey.asks if ask is None else _checks.integer(1, count, ask=ask)
     chosen = guessed(survey, guesses or {})
     outlooks = {
         name: Outlook(name, question, chosen[name], level, surveys, precision)

@@ -64,6 +64,14 @@ def test_fewer_questions_have_fewer_answers_with_a_larger_epsilon():
     alone = Survey({"smokes": Question(RandomizedResponse(["no", "yes"], epsilon=3.0))})
     same = plan_survey(alone, n=2000, guesses=GUESSES).row("smokes", "yes")
     assert row.error == pytest.approx(same.error)
+    # As the survey itself says it.
+    free = {name: {k: v for k, v in keys.items() if k != "epsilon"} for name, keys in KEYS.items()}
+    asking = Survey.from_dict({"epsilon": 3.0, "ask": 1, "questions": free})
+    said = plan_survey(asking, n=6000, surveys=0, guesses=GUESSES)
+    assert said.row("smokes", "yes").error == pytest.approx(row.error)
+    assert (said.ask, said.epsilon) == (1, 3.0)
+    assert "each asked 1 of 3 questions" in " ".join(said.words())
+    assert "Asking each person 1 of the 3 questions, as planned, is best" in " ".join(said.words())
 
 
 def test_proportions_of_epsilons_stay():
