@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -14,17 +15,25 @@ from confide.collect.stores.store import Outcome
 from evidence.collector.client import Load
 from evidence.collector.people import People, request
 from evidence.collector.server import Server
+from evidence.collector.visitors import Visitors
 
 CONNECTIONS = 64
 NEW = 300
 """Uploads that join those without an answer, before each kill."""
+FEW = 10
+"""Those of them that are sent before somebody visits, where somebody does."""
 
 
-def kills(address: str, mutant: str, times: int, seed: int) -> dict[str, Any]:
-    """Kill a server so many times under load, send again what was not answered, and look."""
+def kills(
+    address: str, mutant: str, times: int, seed: int, *, visited: bool = False
+) -> dict[str, Any]:
+    """Kill a server so many times under load, send again what was not answered, and look.
+
+    Where it is ``visited`` another process opens the store over and over meanwhile, to look, to
+    export and to invite, and half of the time it is killed too.
+    """
     generator = random.Random(seed)
     people = People()
-    store = opened(address, people.survey, create=True)
     sent: list[bytes] = []
     waiting: list[bytes] = []
     found: dict[str, Any] = {
@@ -35,18 +44,33 @@ def kills(address: str, mutant: str, times: int, seed: int) -> dict[str, Any]:
         "other": 0,
     }
     for number in range(times + 1):
+        # Let go of again: whoever has a store open keeps others from taking it for unused.
+        store = opened(address, people.survey, create=True)
         fresh = [people.upload(token) for token in people.invite(store, NEW)]
+        store.shut()
+        few, fresh = (fresh[:FEW], fresh[FEW:]) if visited else ([], fresh)
         first, waiting = len(waiting), waiting + fresh
         last = number == times
-        with Server(address, people, {"mutant": mutant}) as server:
+        with (
+            Server(address, people, {"mutant": mutant}) as server,
+            Visitors(address, people) if visited else contextlib.nullcontext() as visitors,
+        ):
+            if visitors is not None:
+                # Somebody comes and goes between the first reports and those that follow.
+                early = Load([request(body) for body in few]).run([server.port], 1)
+                visitors.wait(2)
+                found["other"] += len(few) - early.statuses.count(201)
+                sent += few
             load = Load([request(body) for body in waiting])
 
             def kill(process: int = server.process.pid) -> None:
                 os.kill(process, signal.SIGKILL)
 
             # Somewhere among the new ones, with many under way.
-            at = 0 if last else first + generator.randrange(1, NEW - CONNECTIONS)
+            at = 0 if last else first + generator.randrange(1, len(fresh) - CONNECTIONS)
             load.run([server.port], CONNECTIONS, at=at, then=kill)
+            if visitors is not None:
+                found["visits"] = found.get("visits", 0) + visitors.leave(generator)
             if last:
                 server.stop()
         found["kills"] += not last
@@ -67,6 +91,7 @@ def kills(address: str, mutant: str, times: int, seed: int) -> dict[str, Any]:
         found["unanswered"] += len(waiting)
     found["acknowledged"] = len(sent)
     found["never acknowledged"] = len(waiting)
+    store = opened(address, people.survey, create=False)
     found |= checked(store, people, sent)
     store.shut()
     return found

@@ -25,7 +25,8 @@ from evidence.collector.people import People
 
 ROOT = Path(__file__).parents[2]
 EARLY, UNLOCKED = "answers before it commits", "looks before it locks"
-MUTANTS = (EARLY, UNLOCKED)
+LOCKLESS = "opens the file beside SQLite"
+MUTANTS = (EARLY, UNLOCKED, LOCKLESS)
 
 
 @dataclass
@@ -115,6 +116,9 @@ class Wrapped(Store):
     def invite(self, *given: Any) -> None:
         self.inner.invite(*given)
 
+    def knows(self, invitation: bytes) -> bool:
+        return self.inner.knows(invitation)
+
     def status(self) -> Any:
         return self.inner.status()
 
@@ -184,6 +188,15 @@ class Unlocked(Wrapped):
             del store._known
 
 
+class Lockless(Wrapped):
+    """A mutant: reads the head of the file by itself, which drops the locks of this process."""
+
+    def put(self, entries: Sequence[wire.Entry]) -> list[Outcome]:
+        outcomes = self.inner.put(entries)
+        self.inner._path.read_bytes()  # type: ignore[attr-defined]
+        return outcomes
+
+
 def main(given: dict[str, Any]) -> None:
     survey = Questionnaire.from_dict(given["survey"])
     store = opened(given["address"], survey, create=False)
@@ -191,7 +204,7 @@ def main(given: dict[str, Any]) -> None:
         store = Nothing(store)
     if seconds := given.get("delay"):
         store = Slow(store, seconds)
-    kinds = {EARLY: Early, UNLOCKED: Unlocked}
+    kinds = {EARLY: Early, UNLOCKED: Unlocked, LOCKLESS: Lockless}
     if mutant := given.get("mutant"):
         store = kinds[mutant](store)
     writer.BATCH = given.get("batch", writer.BATCH)

@@ -8,17 +8,13 @@ import logging
 import socket
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence.collector.client import Load
 from evidence.collector.people import People, request
-from evidence.collector.server import Server, Wrapped
+from evidence.collector.server import Wrapped
 
 from confide.collect import respondents, serving, static, wire
 from confide.collect.stores import opened
@@ -335,32 +331,3 @@ def test_no_answer_quotes_a_report_or_an_invitation(service: Service) -> None:
         _, told, _ = service.send(change(good))
         assert "987654" not in str(told)
         assert token[:20] not in str(told)
-
-
-def test_a_flood_of_unknown_invitations_does_not_keep_uploads_out(tmp_path: Path) -> None:
-    """1,000 a second for two seconds, while people answer."""
-    people, path = People(), tmp_path / "a.db"
-    store = opened(path, people.survey, create=True)
-    real = [request(people.upload(token)) for token in people.invite(store, 200)]
-    store.shut()
-    stranger = People(people.survey)
-    fakes = [request(stranger.upload(stranger.signer.mint(["north"]))) for _ in range(100)]
-    with Server(str(path), people) as server, ThreadPoolExecutor(1) as pool:
-
-        def flood() -> Counter[int]:
-            statuses: Counter[int] = Counter()
-            start = time.monotonic()
-            for number in range(20):
-                statuses.update(Load(fakes).run([server.port], 20).statuses)
-                time.sleep(max(0.0, start + (number + 1) / 10 - time.monotonic()))
-            return statuses
-
-        flooding = pool.submit(flood)
-        statuses: Counter[int] = Counter()
-        for at in range(0, 200, 20):
-            statuses.update(Load(real[at : at + 20]).run([server.port], 5).statuses)
-        assert statuses == {201: 200}
-        assert flooding.result() == {404: 2000}
-        told = server.stop()
-    # None of them has come as far as the store.
-    assert told["uploads"] == 200
