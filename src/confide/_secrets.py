@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import stat
@@ -73,17 +74,38 @@ class SecretFile:
         draft = self.path.with_name(self.path.name + ".new")
         try:
             draft.unlink(missing_ok=True)
-            handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "w") as file:
-                file.write(f"{self.label} {key.hex()}\n")
-                file.flush()
-                os.fsync(file.fileno())
-                self._check(os.fstat(file.fileno()))
+            self._write(draft, key)
             os.rename(draft, self.path)
             settle(self.path.parent)
         except OSError:
             raise self._unusable("none, and none can be made") from None
         return key
+
+    def make_once(self) -> bytes:
+        """The key; a new one where there is none. Of processes that make one at once, one wins."""
+        draft = self.path.with_name(f"{self.path.name}.{secrets.token_hex(8)}.new")
+        try:
+            self._write(draft, secrets.token_bytes(SIZE))
+            # Unlike a rename this fails where another process was faster.
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, self.path)
+            settle(self.path.parent)
+        except OSError:
+            raise self._unusable("none, and none can be made") from None
+        finally:
+            draft.unlink(missing_ok=True)
+        key = self.read()
+        if key is None:
+            raise self._unusable("one that has just been taken away")
+        return key
+
+    def _write(self, draft: Path, key: bytes) -> None:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(f"{self.label} {key.hex()}\n")
+            file.flush()
+            os.fsync(file.fileno())
+            self._check(os.fstat(file.fileno()))
 
     def _check(self, state: os.stat_result) -> None:
         if not stat.S_ISREG(state.st_mode):

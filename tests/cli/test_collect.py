@@ -16,7 +16,9 @@ import pytest
 
 from confide.cli.answer import _ask
 from confide.cli.app import run
+from confide.collect import Signer, key_file
 from confide.questions import Question
+from confide.survey import Survey
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,6 +87,8 @@ def test_from_an_invitation_to_a_density(
         assert not (here / "early.parquet").exists()
         assert run(["export", "survey.toml", "-o", "reports.parquet", "--close", "--json"]) == 0
         assert said(capsys) == {"n": 2, "closed": True, "output": "reports.parquet"}
+        # One row a person: not for others to read.
+        assert (here / "reports.parquet").stat().st_mode & 0o777 == 0o600
         assert run(["answer", third, *answers]) == 2
         assert "The survey has ended" in capsys.readouterr().err
     make = ["summarize", "survey.toml", "reports.parquet", "-o", "counts.json", "--by", "region"]
@@ -242,3 +246,99 @@ def test_a_question_does_not_steer_the_terminal(
     assert _ask("q", question) == "b"
     assert len(prompts) == 3
     assert "\x1b" not in prompts[0] + capsys.readouterr().out
+
+
+INVITE = ["invite", "survey.toml", "--people", "people.csv", "--url", "https://x.example.org"]
+
+
+def test_a_changed_deadline_is_named(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*INVITE, "-o", "links.csv"]) == 0
+    survey.write_text(page_survey().replace("2027-01-31", "2027-02-28"))
+    assert run(["serve", "survey.toml", "--no-owner", "--port", "0"]) == 2
+    told = capsys.readouterr().err
+    assert 'closes ("2027-01-31T18:00:00+00:00" in the store, "2027-02-28T18:' in told
+
+
+def test_what_an_owner_may_not_mean_is_said(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = page_survey().replace("epsilon = 1.0", "epsilon = 30.0")
+    survey.write_text(text.replace('labels_de = ["Nein", "Ja"]\n', ""))
+    assert run([*INVITE, "-o", "links.csv"]) == 0
+    weak, foreign = capsys.readouterr().err.splitlines()
+    assert weak.startswith("Warning: One person spends epsilon 60")
+    assert foreign == (
+        "Warning: These texts have no translation into 'de' and are shown in 'en': "
+        "labels of 'smokes'."
+    )
+
+
+def test_the_survey_of_the_page_has_nothing_to_warn_of(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*INVITE, "-o", "links.csv"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_mechanisms_that_the_page_lacks_invite_nobody(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gamma = 'mechanism = "two-sided-gamma"\nshape = 1.0\nnoise_scale = 9e5'
+    survey.write_text(page_survey().replace("high = 300000\nepsilon = 1.0", f"high = 3e5\n{gamma}"))
+    before = sorted(path.name for path in here.iterdir())
+    assert run([*INVITE, "-o", "links.csv"]) == 2
+    assert "for the question 'pay', got 'two-sided-gamma'" in capsys.readouterr().err
+    assert run(["serve", "survey.toml"]) == 2
+    assert "for the question 'pay', got 'two-sided-gamma'" in capsys.readouterr().err
+    assert sorted(path.name for path in here.iterdir()) == before
+
+
+def test_a_store_is_named_by_the_environment_and_its_password_by_nobody(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONFIDE_STORE", "elsewhere.db")
+    assert run([*INVITE, "-o", "links.csv"]) == 0
+    assert (here / "elsewhere.db").exists()
+    assert not (here / "survey.reports").exists()
+    # What is typed comes first.
+    assert run([*INVITE, "-o", "more.csv", "--store", "typed.db"]) == 0
+    assert (here / "typed.db").exists()
+    pytest.importorskip("psycopg")
+    capsys.readouterr()
+    address = "postgresql://ann:hunter2@127.0.0.1:1/nothing"
+    assert run([*INVITE, "-o", "third.csv", "--store", address]) == 2
+    told = capsys.readouterr().err
+    assert "hunter2" not in told
+    assert "CONFIDE_STORE" in told
+    monkeypatch.setenv("CONFIDE_STORE", address)
+    assert run([*INVITE, "-o", "third.csv"]) == 2
+    told = capsys.readouterr().err
+    assert "hunter2" not in told
+    assert "Warning" not in told
+    assert not (here / "third.csv").exists()
+
+
+def test_two_first_invitations_at_once_share_one_key(survey: Path, here: Path) -> None:
+    command = [sys.executable, "-m", "confide", *INVITE, "-o"]
+    both = [subprocess.Popen([*command, f"{name}.csv"], cwd=here) for name in "ab"]
+    assert [each.wait(60) for each in both] == [0, 0]
+    signer = Signer(key_file(here / "survey.key").read() or b"", Survey.read(survey))
+    for name in "ab":
+        for row in (here / f"{name}.csv").read_text().splitlines()[1:]:
+            assert signer.read(row.rpartition("#")[2]) is not None
+
+
+def test_nobody_is_asked_for_more_than_they_allow(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    survey.write_text(page_survey().replace('groups = ["region"]', ""))
+    with served("survey.toml", "--no-owner", "--anybody", "5") as found:
+        answers = ["--set", "pay=1", "--set", "smokes=yes"]
+        assert run(["answer", found["page"], *answers, "--at-most", "1.5"]) == 2
+        told = capsys.readouterr().err
+        assert "costs at most epsilon 1.5, got one that costs 2" in told
+        assert "--at-most 2 " in told
+        assert not (here / "state").exists()
+        assert run(["answer", found["page"], *answers, "--at-most", "2"]) == 0

@@ -20,7 +20,8 @@ from typing import Any
 import pytest
 from evidence.collector.people import SURVEY, People
 
-from confide.collect.stores import opened, postgres, sqlite
+from confide.collect.collector import Collector
+from confide.collect.stores import has_password, opened, postgres, sqlite
 from confide.collect.stores.store import Outcome, Store
 from confide.collect.wire import Entry
 from confide.errors import InvalidInput, Mismatch, MissingExtra
@@ -240,12 +241,52 @@ def test_a_store_belongs_to_its_survey_and_wording(address: str, people: People)
         opened(address, people.survey, create=False)
     opened(address, people.survey, create=True).shut()
     pay = {**PAY, "epsilon": 2.0}
-    with pytest.raises(Mismatch, match="other questions or mechanisms"):
+    with pytest.raises(Mismatch, match=r"mechanisms: .*epsilon of 'pay' \(1.0 in the store, 2.0"):
         opened(address, Questionnaire.from_dict({"questions": {"pay": pay}}), create=True)
-    with pytest.raises(Mismatch, match="the same mechanisms and another wording"):
+    with pytest.raises(Mismatch, match=r"another wording: title \(none in the store, \"Other\""):
         opened(address, Questionnaire.from_dict({**SURVEY, "title": "Other"}), create=False)
     with pytest.raises(Mismatch, match="takes 7 people without invitations"):
         opened(address, people.survey, create=True, cap=7)
+
+
+def test_what_has_changed_in_a_survey_is_named(address: str) -> None:
+    first = {
+        "title": "Staff",
+        "closes": "2090-01-31T18:00:00Z",
+        "questions": {
+            "pay": {"text": "What do you earn?", **PAY},
+            "smokes": {"categories": ["no", "yes"], "epsilon": 1.0},
+        },
+    }
+    opened(address, Questionnaire.from_dict(first), create=True).shut()
+    pay = first["questions"]["pay"]  # type: ignore[index]
+    for change, told in (
+        ({"closes": "2090-02-28T18:00:00Z"}, ["closes", "2090-01-31T18:00", "2090-02-28T18:00"]),
+        ({"closes": None}, ["closes", "none now"]),
+        ({"title": "All"}, ['title ("Staff" in the store, "All" now)']),
+        ({"questions": {"pay": pay}}, ["no question 'smokes'"]),
+        (
+            {"questions": {**first["questions"], "pay": {**pay, "text": "x" * 500}}},  # type: ignore[dict-item]
+            ["text of 'pay'", "What do you earn?", "xxx..."],
+        ),
+        (
+            {"questions": {f"q{at}": pay for at in range(9)}},
+            ["no question 'pay'", "a new question 'q0'", "and 7 more"],
+        ),
+    ):
+        survey = Questionnaire.from_dict({**first, **change})
+        with pytest.raises(Mismatch) as caught:
+            opened(address, survey, create=False)
+        for words in told:
+            assert words in str(caught.value)
+
+
+def test_a_store_knows_its_invitations(store: Store, people: People) -> None:
+    (token,) = people.invite(store, 1)
+    invitation = people.signer.read(token)
+    assert invitation is not None
+    assert store.knows(invitation.hash)
+    assert not store.knows(bytes(32))
 
 
 def test_processes_may_make_one_store_at_once(address: str, people: People) -> None:
@@ -427,6 +468,8 @@ def test_a_password_is_in_no_message(people: People) -> None:
         with pytest.raises((InvalidInput, postgres.Unavailable)) as told:
             opened(address, people.survey, create=True)
         assert hidden not in str(told.value)
+        assert hidden not in repr(Collector(people.survey, address, bytes(32)))
+        assert has_password(address)
         assert told.value.__cause__ is None
         assert told.value.__suppress_context__ or told.value.__context__ is None
 

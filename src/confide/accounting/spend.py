@@ -51,6 +51,11 @@ class Spend:
             _sum_up(self.epsilon, other.epsilon), _sum_up(self.delta, other.delta), " ".join(notes)
         )
 
+    @property
+    def weak(self) -> bool:
+        """Whether epsilon is so large that it hardly protects anybody."""
+        return self.epsilon >= WEAK_EPSILON
+
     def words(self, *, answers: int = 1) -> str:
         """What it means for the person who answers: once, or so many questions together."""
         several = answers > 1
@@ -63,7 +68,7 @@ class Spend:
                 f"respondent, {what} {'change' if several else 'changes'} the odds by a factor of "
                 f"at most {odds(self.epsilon)}."
             )
-            if self.epsilon >= WEAK_EPSILON:
+            if self.weak:
                 text += " That is hardly any protection."
         if self.delta:
             text += f" This holds but for a probability of {self.delta:.2g} (delta)."

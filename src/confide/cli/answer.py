@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from confide.accounting.spend import odds, rounded_up
+from confide.accounting.spend import WEAK_EPSILON, odds, rounded_up
 from confide.cli import output
 from confide.cli.options import JsonOption
 from confide.cli.parsing import harmless
@@ -35,23 +35,34 @@ def answer(
             "history file.",
         ),
     ] = None,
+    at_most: Annotated[
+        float,
+        typer.Option(
+            metavar="EPSILON",
+            help="The largest epsilon that your answers together may cost; a survey that costs "
+            "more is refused.",
+        ),
+    ] = WEAK_EPSILON,
     as_json: JsonOption = False,
 ) -> None:
     """Answer a survey on the terminal: noise is added here, and only noisy reports are sent."""
-    client = Client(link)
+    client = Client(link, most=at_most)
     before = client.drawn() is not None
     answers: dict[str, Any] = {}
     if not before:
+        client.check()
         survey = client.survey
         asked = {name: survey.questions[name] for name in client.asked}
         answers = _set(given or [], survey.questions)
         check_asked(answers, client.asked)
         if not as_json:
+            weak = " That is hardly any protection." if survey.spend.weak else ""
             output.say(
                 survey.title or "A survey",
                 f"Your answers stay on this machine. Noise is added here: the reports that are "
                 f"sent change anybody's odds about you by a factor of at most "
-                f"{odds(survey.spend.epsilon)} (epsilon {rounded_up(survey.spend.epsilon, 4)}).",
+                f"{odds(survey.spend.epsilon)} (epsilon {rounded_up(survey.spend.epsilon, 4)})."
+                f"{weak}",
                 *(
                     [f"You are asked {len(asked)} of {len(survey.questions)} questions."]
                     if survey.ask is not None

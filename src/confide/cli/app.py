@@ -39,7 +39,7 @@ METHODS = {
 }
 
 # Options that have another name than the setting of the library.
-OPTIONS = {"integers": "integer", "mechanisms": "mechanism"}
+OPTIONS = {"integers": "integer", "mechanisms": "mechanism", "most": "at-most"}
 
 
 def _version(asked: bool) -> None:

@@ -54,7 +54,8 @@ def export(
         table = exported(found, asked)
     finally:
         found.shut()
-    formats.write(table, to)
+    # One row a person, and a public group may tell who it is.
+    formats.write(table, to, private=True)
     if as_json:
         output.machine({"n": table.num_rows, "closed": closed, "output": str(to)})
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +13,16 @@ from confide.cli import output
 from confide.cli.options import JsonOption
 from confide.collect import People, Signer, key_file, opened
 from confide.collect import invite as invited_all
+from confide.collect.cautions import cautions
 from confide.collect.people import check
-from confide.errors import InvalidInput
+from confide.collect.stores import has_password
+from confide.collect.wire import check_survey
+from confide.errors import ConfideWarning, InvalidInput
 from confide.files.paths import counted, named, writable
 from confide.survey import Survey
 
+STORE = "CONFIDE_STORE"
+"""Environment variable with the address of a store."""
 SurveyArgument = Annotated[
     Path, typer.Argument(metavar="SURVEY", help="The survey, .toml or .json.")
 ]
@@ -24,7 +31,8 @@ StoreOption = Annotated[
     typer.Option(
         "--store",
         metavar="STORE",
-        help="A file, or postgresql://...; by default SURVEY.reports beside the survey.",
+        help="A file, or postgresql://...; by default what CONFIDE_STORE says, or SURVEY.reports "
+        "beside the survey.",
     ),
 ]
 KeyOption = Annotated[
@@ -37,7 +45,24 @@ KeyOption = Annotated[
 
 def store_of(survey: Path, store: str | None) -> str:
     """The address of a survey's store."""
-    return str(survey.with_suffix(".reports")) if store is None else store
+    if store is not None and has_password(store):
+        warnings.warn(
+            "Other programs on this machine can see a password on the command line: put the "
+            f"address into the environment variable {STORE}, or the password into PGPASSWORD or "
+            "~/.pgpass.",
+            ConfideWarning,
+            stacklevel=2,
+        )
+    return store or os.environ.get(STORE) or str(survey.with_suffix(".reports"))
+
+
+def asked_of(path: Path) -> Survey:
+    """The survey of a file, with warnings of what its owner may not mean."""
+    survey = Survey.read(path)
+    check_survey(survey)
+    for caution in cautions(survey):
+        warnings.warn(caution, ConfideWarning, stacklevel=2)
+    return survey
 
 
 def key_of(survey: Path, key: Path | None) -> Path:
@@ -71,17 +96,20 @@ def invite(
     as_json: JsonOption = False,
 ) -> None:
     """Make one invitation for each person, and write their links into a file."""
-    asked = Survey.read(survey)
+    asked = asked_of(survey)
     if (n is None) == (people is None):
         raise InvalidInput("either -n or --people", "both" if n else "neither")
     invited = People.read(people, asked) if people is not None else People.nameless(n or 0)
     writable(to, (".csv",), [path for path in (survey, people) if path is not None])
     check(invited, asked, url=url, to=to)
     file = key_file(key_of(survey, key))
-    signing = file.read()
+    # One that cannot be used is refused before a store is made.
+    file.read()
     opened_store = opened(store_of(survey, store), asked, create=True)
     try:
         before = sum(opened_store.status().invited.values())
+        # After the look at the store: another process that invites makes its key first.
+        signing = file.read()
         if signing is None and before:
             raise InvalidInput(
                 f"the signing key of the {counted(before, 'invitation')} in the store, at "
@@ -90,7 +118,7 @@ def invite(
                 "Put it back. To begin anew, name another --store: links that were sent are void "
                 "then.",
             )
-        signer = Signer(signing or file.make(), asked)
+        signer = Signer(signing or file.make_once(), asked)
         made = invited_all(invited, asked, signer, opened_store, url=url, to=to)
     finally:
         opened_store.shut()

@@ -12,12 +12,11 @@ from typing import Annotated
 import typer
 
 from confide.cli import output
-from confide.cli.invite import KeyOption, StoreOption, key_of, store_of
+from confide.cli.invite import KeyOption, StoreOption, asked_of, key_of, store_of
 from confide.cli.options import JsonOption
 from confide.collect import Addresses, Collector, demo, key_file
 from confide.errors import InvalidInput, extra
 from confide.files.paths import named
-from confide.survey import Survey
 
 
 def serve(
@@ -74,7 +73,7 @@ def serve(
         return
     if survey is None:
         raise InvalidInput("a survey, a file that ends in .toml", "none", "Or try --demo.")
-    asked = Survey.read(survey)
+    asked = asked_of(survey)
     signing = None
     if anybody is None:
         file = key_file(key_of(survey, key))

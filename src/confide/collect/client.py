@@ -21,10 +21,11 @@ from typing import Any, final
 from urllib.parse import urlsplit
 
 from confide import _checks
+from confide.accounting.spend import WEAK_EPSILON, rounded_up
 from confide.collect import wire
 from confide.collect.invitations import decoded, split_link
 from confide.collect.invitations import places as places_of
-from confide.errors import ConfideError, InvalidInput
+from confide.errors import BadSetting, ConfideError, InvalidInput
 from confide.files.paths import load_json
 from confide.questions import Questionnaire
 
@@ -61,6 +62,9 @@ class Client:
         reports and the invitation, never an answer. By default a folder of the user's own.
     patience
         Seconds to go on trying while the collector does not answer.
+    most
+        The largest epsilon that all answers together may cost. The collector says what its survey
+        costs; one that costs more is refused before anything is drawn.
 
     Notes
     -----
@@ -72,6 +76,10 @@ class Client:
     link: str
     folder: Path | None = field(default=None, kw_only=True)
     patience: float = field(default=PATIENCE, kw_only=True)
+    most: float = field(default=WEAK_EPSILON, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "most", _checks.positive(most=self.most))
 
     @cached_property
     def _parts(self) -> tuple[str, str | None]:
@@ -127,6 +135,34 @@ class Client:
         self._send(upload)
         return str(json.loads(upload)["receipt"])
 
+    def check(self) -> None:
+        """Refuse a survey that this link cannot answer, or that costs too much.
+
+        `answer` does so too, before it draws. Call it to know before somebody is asked.
+
+        Raises
+        ------
+        Refused
+            If the survey has ended.
+        InvalidInput
+            If it costs more than ``most``, or needs an invitation that the link does not have.
+        """
+        url, token = self._parts
+        if self._served.get("closed"):
+            raise wire.Refused(410, "The survey has ended. Nothing was drawn or sent.")
+        if token is None and self._served.get("invited"):
+            raise InvalidInput(
+                "the link of an invitation", f"the address {url!r} alone", "Nothing was drawn."
+            )
+        epsilon = self.survey.spend.epsilon
+        if epsilon > self.most:
+            told = rounded_up(epsilon, 4)
+            raise BadSetting(
+                f"a survey that costs at most epsilon {self.most:g}",
+                f"one that costs {told}",
+                f"Nothing was drawn. Answer it with {{most {told}}} if you accept that.",
+            )
+
     def drawn(self) -> bytes | None:
         """The upload that was drawn on this machine for this link, or None."""
         with contextlib.suppress(FileNotFoundError):
@@ -134,14 +170,9 @@ class Client:
         return None
 
     def _draw(self, answers: Mapping[str, Any]) -> bytes:
-        url, token = self._parts
+        self.check()
+        _, token = self._parts
         survey = self.survey
-        if self._served.get("closed"):
-            raise wire.Refused(410, "The survey has ended. Nothing was drawn or sent.")
-        if token is None and self._served.get("invited"):
-            raise InvalidInput(
-                "the link of an invitation", f"the address {url!r} alone", "Nothing was drawn."
-            )
         _checks.known_keys(answers, tuple(survey.questions), "the answers")
         check_asked(answers, self.asked)
         reports = {}
@@ -239,6 +270,9 @@ def fetched(url: str, headers: Mapping[str, str] | None = None) -> tuple[bytes, 
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise InvalidInput(f"an answer from {url!r}", f"none ({reason})") from None
+    except ValueError:
+        # A host or a path that cannot be written into a request.
+        raise InvalidInput("an address of a server", f"{url!r}") from None
     if len(data) > LONGEST:
         raise InvalidInput(f"at most {LONGEST:,} bytes from {url!r}", "more")
     return data, told

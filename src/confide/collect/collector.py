@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from confide.collect.writer import Writer
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
 
+LOG = logging.getLogger("confide")
 LOOK = 1.0
 """Seconds between two looks at the clock and at the store, which another process may close."""
 
@@ -66,7 +68,8 @@ class Collector:
     """
 
     survey: Questionnaire
-    store: str
+    # The address of a database may have a password in it.
+    store: str = field(repr=False)
     key: bytes | None = field(repr=False)
     cap: int | None = field(default=None, kw_only=True)
     host: str = field(default="127.0.0.1", kw_only=True)
@@ -85,6 +88,7 @@ class Collector:
                 "Others reach it unencrypted there. If a proxy with TLS stands in front, say so "
                 "with --url https://...",
             )
+        wire.check_survey(self.survey)
         if (self.key is None) == (self.cap is None):
             raise InvalidInput("either a key for invitations or a cap on answers", "both or none")
         if self.cap is not None and self.survey.ask is not None:
@@ -164,8 +168,9 @@ class _Watch:
         return self._closes is not None and datetime.now(UTC) >= self._closes
 
     def _run(self) -> None:
+        trouble = ""
         while True:
-            with contextlib.suppress(Unavailable):
+            try:
                 if self._store.status().closed:
                     self._closed.set()
                 if self.closed():
@@ -173,6 +178,13 @@ class _Watch:
                     self._store.close()
                     self._closed.set()
                     return
+            except Unavailable:
+                pass  # uploads are told, and it is tried again
+            except Exception as error:
+                # The deadline must come whatever happens, and a message may quote a report.
+                if trouble != type(error).__name__:
+                    trouble = type(error).__name__
+                    LOG.error("Looking at the store failed: %s.", trouble)
             if self._end.wait(LOOK):
                 return
 

@@ -262,7 +262,13 @@ def checked_url(url: str) -> str:
     Browsers hash the name under which a report is kept only where a page is secure: https, or this
     very machine.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise InvalidInput(
+            "an address such as https://survey.example.org", repr(url)[:80]
+        ) from None
     plain = parts.hostname in ("127.0.0.1", "localhost", "::1") and parts.scheme == "http"
     if not (parts.hostname and (parts.scheme == "https" or plain)):
         raise InvalidInput(
@@ -270,7 +276,7 @@ def checked_url(url: str) -> str:
             repr(url)[:80],
             "Only http://localhost and http://127.0.0.1 do without.",
         )
-    if parts.query or parts.fragment or parts.username:
+    if parts.query or parts.fragment or "@" in parts.netloc:
         raise InvalidInput("an address without ?, # and a user name", repr(url)[:80])
     return url if url.endswith("/") else url + "/"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,13 @@ from confide.collect.invitations import (
     Signer,
     cell,
     checked_url,
-    decoded,
-    hashed,
     link,
     question_cell,
+    uncell,
 )
-from confide.collect.stores.store import Store
+from confide.collect.stores.store import Store, Unavailable
 from confide.errors import InvalidInput
-from confide.files.paths import named, readable
+from confide.files.paths import named, readable, unseen
 from confide.questions import Questionnaire
 
 LINK = "link"
@@ -64,15 +63,37 @@ class People:
         """A CSV file of people with a column for each of the survey's groups."""
         columns, rows = _table(path)
         _columns(columns, survey, path)
-        for at, row in enumerate(rows, start=2):
-            for name in survey.groups:
-                if not row[name].strip():
-                    raise InvalidInput(
-                        f"a value for the group {name!r} in line {at} of {named(path)}", "none"
-                    )
+        for name in survey.groups:
+            _spelled_once(name, [row[name] for row in rows], path)
         if not 1 <= len(rows) <= MOST:
             raise InvalidInput(f"from 1 to {MOST:,} people in {named(path)}", f"{len(rows):,}")
         return cls(columns, rows)
+
+
+def _spelled_once(name: str, values: Sequence[str], path: Path) -> None:
+    """Refuse groups that nobody would tell apart: each spelling would be a group of its own."""
+    spellings: dict[str, tuple[str, int]] = {}
+    for at, value in enumerate(values, start=2):
+        if not value.strip():
+            raise InvalidInput(
+                f"a value for the group {name!r} in line {at} of {named(path)}", "none"
+            )
+        if value != value.strip():
+            raise InvalidInput(
+                f"no blanks around the group {name!r} in line {at} of {named(path)}", repr(value)
+            )
+        first, line = spellings.setdefault(plain(value), (value, at))
+        if value != first:
+            raise InvalidInput(
+                f"one spelling of each group {name!r} in {named(path)}",
+                f"{first!r} in line {line} and {value!r} in line {at}",
+                "They would be two groups.",
+            )
+
+
+def plain(value: str) -> str:
+    """A group as people see it, whatever its capital letters, blanks and composed letters."""
+    return " ".join(unicodedata.normalize("NFKC", value).casefold().split())
 
 
 def _table(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
@@ -132,11 +153,7 @@ def check(people: People, survey: Questionnaire, *, url: str, to: Path) -> None:
             "Give --people people.csv.",
         )
     if to.exists():
-        raise InvalidInput(
-            "a new file for the links",
-            f"{named(to)}, which is there",
-            "Links cannot be made again.",
-        )
+        _left(to, people, url)
 
 
 def invite(
@@ -147,21 +164,41 @@ def invite(
     Where a survey asks each person some of the questions only, each call asks every question
     equally often in every cell of the groups, but for a difference of one.
 
-    The file is on disk before the store knows the invitations. Where the store fails the file is
-    taken away again.
+    The file is on disk before the store knows the invitations, and it is the only copy of the
+    links. So it goes only if the store refuses them. If the store fails, or the process is killed,
+    the same call made again admits the links of the file, unless they were admitted before.
     """
     check(people, survey, url=url, to=to)
-    groups = [tuple(row[name] for name in survey.groups) for row in people.rows]
-    asked = assigned(groups, survey)
-    tokens = [signer.mint(own, asked=places) for own, places in zip(groups, asked, strict=True)]
-    _write(to, people, [link(url, token) for token in tokens])
+    left = _left(to, people, url) if to.exists() else []
+    tokens = left or _minted(people, survey, signer)
+    found = [signer.read(token) for token in tokens]
+    invitations = [invitation for invitation in found if invitation is not None]
+    if len(invitations) != len(tokens):
+        raise _taken(to, "which is there")
+    if left and store.knows(invitations[0].hash):
+        raise _taken(to, "whose links the store has already", "These can be sent. ")
+    groups = [invitation.groups for invitation in invitations]
+    _check_spelling(survey, store, groups)
+    if not left:
+        _write(to, people, [link(url, token) for token in tokens])
     try:
-        raw = [decoded(token) or b"" for token in tokens]
-        store.invite([hashed(each) for each in raw], invited(groups, asked, survey))
-    except BaseException:
+        asked = [invitation.asked for invitation in invitations]
+        store.invite([one.hash for one in invitations], invited(groups, asked, survey))
+    except InvalidInput:
         to.unlink(missing_ok=True)
         raise
+    except Unavailable as error:
+        raise Unavailable(
+            f"{error} Nobody knows whether it has the invitations. Keep {named(to)}, and run the "
+            "same command again when the store can be used: it adds them if they are missing."
+        ) from None
     return len(tokens)
+
+
+def _minted(people: People, survey: Questionnaire, signer: Signer) -> list[str]:
+    groups = [tuple(row[name] for name in survey.groups) for row in people.rows]
+    asked = assigned(groups, survey)
+    return [signer.mint(own, asked=places) for own, places in zip(groups, asked, strict=True)]
 
 
 def assigned(
@@ -187,18 +224,49 @@ def invited(
     return counts
 
 
+def _check_spelling(survey: Questionnaire, store: Store, groups: Sequence[tuple[str, ...]]) -> None:
+    """Refuse a group that the store has in another spelling."""
+    cells = [uncell(cell) for cell in store.status().invited]
+    for at, name in enumerate(survey.groups):
+        known = {plain(cell[at]): cell[at] for cell in cells}
+        for value in dict.fromkeys(own[at] for own in groups):
+            first = known.get(plain(value), value)
+            if first != value:
+                raise InvalidInput(
+                    f"the group {name!r} in the spelling of those who were invited before, "
+                    f"{first!r}",
+                    repr(value),
+                    "They would be two groups.",
+                )
+
+
+def _left(to: Path, people: People, url: str) -> list[str]:
+    """The tokens of a file that an earlier run has written for these very people."""
+    try:
+        columns, rows = _table(to)
+    except InvalidInput:
+        raise _taken(to, "which is there") from None
+    theirs = [{name: row[name] for name in people.columns} for row in people.rows]
+    mine = [{name: row[name] for name in columns if name != LINK} for row in rows]
+    if columns != (*people.columns, LINK) or mine != theirs:
+        raise _taken(to, "which is there")
+    start = f"{checked_url(url)}#"
+    return [row[LINK].removeprefix(start) for row in rows]
+
+
+def _taken(to: Path, why: str, advice: str = "") -> InvalidInput:
+    return InvalidInput(
+        "a new file for the links", f"{named(to)}, {why}", f"{advice}Links cannot be made again."
+    )
+
+
 def _write(to: Path, people: People, links: Sequence[str]) -> None:
-    with os.fdopen(
-        os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", newline=""
-    ) as file:
-        try:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*people.columns, LINK])
-            for row, own in zip(people.rows, links, strict=True):
-                writer.writerow([*(row[name] for name in people.columns), own])
-            file.flush()
-            os.fsync(file.fileno())
-        except BaseException:
-            to.unlink(missing_ok=True)
-            raise
+    """Write the links, all or none, for the owner alone to read."""
+    with unseen(to, private=True) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([*people.columns, LINK])
+        for row, own in zip(people.rows, links, strict=True):
+            writer.writerow([*(row[name] for name in people.columns), own])
+        text.detach()
     settle(to.parent)

@@ -8,6 +8,7 @@ import logging
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, final
 
 from starlette.applications import Starlette
@@ -77,9 +78,12 @@ class Desk:
 
     async def survey(self, _: Request) -> Response:
         """``GET /survey.json``: what a device needs to know."""
-        invited = self.reader.signer is not None
-        fields = wire.described(self.reader.survey, invited=invited)
-        return _json(200, fields | {"closed": self.closed()})
+        return _json(200, {**self._described, "closed": self.closed()})
+
+    @cached_property
+    def _described(self) -> Mapping[str, Any]:
+        # Once: anybody may ask as often as they like.
+        return wire.described(self.reader.survey, invited=self.reader.signer is not None)
 
 
 def app(desk: Desk, files: Mapping[str, static.File] | None = None) -> ASGIApp:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from confide import _checks
-from confide.collect.invitations import Invitation, Signer
+from confide.collect import devices
+from confide.collect.invitations import LONGEST, Invitation, Signer
 from confide.errors import ConfideError, InvalidInput, Mismatch
 from confide.files.paths import load_json
 from confide.mechanisms import register
@@ -126,8 +127,9 @@ def survey_of(fields: Any) -> Questionnaire:
     questions = {}
     given = fields.get("questions")
     given = given if isinstance(given, list) else []
-    declared = (each.get("mechanism") for each in given if isinstance(each, Mapping))
-    register.affordable(declared, "the survey of a collector")
+    devices.light(
+        [(each.get("name"), each.get("mechanism")) for each in given if isinstance(each, Mapping)]
+    )
     for each in given:
         if not isinstance(each, Mapping) or not isinstance(each.get("name"), str):
             raise InvalidInput("questions with a name", _checks.shown(each))
@@ -155,6 +157,21 @@ def survey_of(fields: Any) -> Questionnaire:
             "Nothing was drawn. The collector runs another release of confide, or was changed.",
         )
     return survey
+
+
+def check_survey(survey: Questionnaire) -> None:
+    """Refuse a survey that devices could not answer, before anybody is invited."""
+    mechanisms = survey.mechanisms
+    devices.light([(name, mechanism.to_dict()) for name, mechanism in mechanisms.items()])
+    asked = sorted(mechanisms, key=lambda name: len(json.dumps(name)))[-(survey.ask or 0) :]
+    reports = {name: mechanisms[name].law.outputs[0] for name in asked}
+    size = len(body(survey, "-" * LONGEST, bytes(RECEIPT), reports))
+    if size > LARGEST:
+        raise InvalidInput(
+            f"questions whose reports fit into an upload of {LARGEST:,} bytes",
+            f"up to {size:,}",
+            "Take shorter names, or fewer questions.",
+        )
 
 
 def body(

@@ -40,7 +40,11 @@ def source(path: Path) -> Source:
     return format_of(path)(path)
 
 
-def write(table: Any, path: Path, *, replace: bool = True) -> None:
-    """Write an Arrow table in the format of the file's ending, whole or not at all."""
-    with unseen(path, replace=replace) as file, format_of(path).writer(file, table.schema) as to:
+def write(table: Any, path: Path, *, replace: bool = True, private: bool = False) -> None:
+    """Write an Arrow table in the format of the file's ending, whole or not at all.
+
+    A ``private`` one can be read by its owner only, unless it replaces one that others can read.
+    """
+    made = unseen(path, replace=replace, private=private)
+    with made as file, format_of(path).writer(file, table.schema) as to:
         to.write_table(table)

@@ -182,11 +182,21 @@ def _spare(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def unseen(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
+def unseen(path: Path, *, replace: bool = False, private: bool = False) -> Iterator[BinaryIO]:
     """A file that gets its name when it is whole.
 
     Until then it has none, and whatever ends the process leaves nothing behind. Where the system
     or the mount does not have such files, it has a hidden name until then.
+
+    Parameters
+    ----------
+    path
+        The name.
+    replace
+        Take the place of a file that has it.
+    private
+        Only its owner may read a new file. One that takes the place of another can be read by
+        those who could read that one.
 
     Raises
     ------
@@ -197,7 +207,7 @@ def unseen(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
     if nameless(path.parent):
         with _without_name(path.parent) as file:
             yield file
-            _finish(file, path)
+            _finish(file, path, private=private)
             if replace:
                 spare = _spare(path.parent)
                 _name(file, spare)
@@ -209,13 +219,13 @@ def unseen(path: Path, *, replace: bool = False) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
-            _finish(file, path)
-        give(Path(name), path, replace=replace)
+            _finish(file, path, private=private)
+        give(Path(name), path, replace=replace, private=private)
     finally:
         Path(name).unlink(missing_ok=True)
 
 
-def give(whole: Path, path: Path, *, replace: bool) -> None:
+def give(whole: Path, path: Path, *, replace: bool, private: bool = False) -> None:
     """Give a finished file a second name, so that the first still tells which file it is.
 
     Where a file cannot have two names the first one goes.
@@ -225,7 +235,7 @@ def give(whole: Path, path: Path, *, replace: bool) -> None:
     FileExistsError
         If the name is taken, unless that file is to be replaced.
     """
-    whole.chmod(_mode(path))
+    whole.chmod(_mode(path, private=private))
     spare = whole.with_name(f"{whole.name}.new")
     spare.unlink(missing_ok=True)
     try:
@@ -241,16 +251,18 @@ def give(whole: Path, path: Path, *, replace: bool) -> None:
             spare.replace(path)
 
 
-def _finish(file: BinaryIO, path: Path) -> None:
+def _finish(file: BinaryIO, path: Path, *, private: bool) -> None:
     file.flush()
     if hasattr(os, "fchmod"):
-        os.fchmod(file.fileno(), _mode(path))
+        os.fchmod(file.fileno(), _mode(path, private=private))
     os.fsync(file.fileno())
 
 
-def _mode(path: Path) -> int:
+def _mode(path: Path, *, private: bool = False) -> int:
     """Who may read a file that takes this place: who could read the old one, or as is usual."""
-    return path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    return 0o600 if private else 0o666 & ~_umask()
 
 
 def _umask() -> int:

@@ -58,7 +58,7 @@ def from_dict(fields: Mapping[str, Any]) -> Mechanism:
     return KINDS[kind].from_dict(fields, KINDS)
 
 
-def affordable(several: Iterable[Any], where: str) -> None:
+def affordable(several: Iterable[Any], where: str, *, most: int = MAX_CELLS) -> None:
     """Refuse descriptions of mechanisms that declare too many cells, before any is built.
 
     Parameters
@@ -67,15 +67,17 @@ def affordable(several: Iterable[Any], where: str) -> None:
         What `to_dict` of mechanisms or questions wrote, or whatever else is in its place.
     where
         What they are in, for a message.
+    most
+        Cells of all of them, at most.
     """
     declared = [_declared(fields) for fields in several]
-    for found, most, what in (
-        (sum(cells for cells, _ in declared), MAX_CELLS, "cells"),
+    for found, limit, what in (
+        (sum(cells for cells, _ in declared), most, "cells"),
         (sum(cells for _, cells in declared), MAX_TABLES, "cells of two-sided gamma noise"),
     ):
-        if found > most:
+        if found > limit:
             raise InvalidInput(
-                f"at most {most:,} {what} in {where}", f"{found:,}", "Take fewer cells a question."
+                f"at most {limit:,} {what} in {where}", f"{found:,}", "Take fewer cells a question."
             )
 
 
@@ -88,6 +90,8 @@ def _declared(fields: Any) -> tuple[int, int]:
     size = lattice.get("size") if isinstance(lattice, Mapping) else None
     # What is no number of cells is refused by the lattice itself.
     cells = size if isinstance(size, int) and 0 < size <= MAX_SIZE else 0
+    words = fields.get("categories")
+    cells += len(words) if isinstance(words, list | tuple) else 0
     name = fields.get("mechanism")
     kind = KINDS.get(name) if isinstance(name, str) else None
     counted = [(cells, cells if kind is not None and kind.computed else 0)]

@@ -221,3 +221,42 @@ def test_a_wait_that_is_no_number(
             {"pay": 7}
         )
     assert len(set(Flaky.taken)) == 1
+
+
+def test_a_survey_that_costs_more_than_allowed_draws_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s.reports"
+    (token,) = invited(SURVEY, path, tmp_path, 1)
+    answers = {"pay": 5, "smokes": "no"}
+    with running(SURVEY, path) as found:
+        own = link(found.page, token)
+        for most in (0.5, 1.999):
+            client = Client(own, folder=tmp_path / "state", most=most)
+            with pytest.raises(InvalidInput, match=rf"at most epsilon {most}, got .* costs 2\."):
+                client.check()
+            with pytest.raises(InvalidInput, match="Answer it with most=2 if"):
+                client.answer(answers)
+            assert client.drawn() is None
+        assert not (tmp_path / "state").exists()
+        client = Client(own, folder=tmp_path / "state", most=2)
+        client.check()
+        assert client.answer(answers)
+        # What was drawn once costs nothing to send again.
+        assert Client(own, folder=tmp_path / "state", most=0.5).answer(answers)
+    for most in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(InvalidInput, match="most"):
+            Client(own, most=most)
+
+
+def test_without_a_limit_of_ones_own_weak_surveys_are_refused(tmp_path: Path) -> None:
+    weak = Questionnaire.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 12.0}}})
+    path = tmp_path / "s.reports"
+    (token,) = invited(weak, path, tmp_path, 1)
+    sentence = "at most epsilon 10, got one that costs 12"
+    with running(weak, path) as found, pytest.raises(InvalidInput, match=sentence):
+        Client(link(found.page, token), folder=tmp_path / "state").answer({"pay": 5})
+
+
+@pytest.mark.parametrize("address", ["https://{}.org/", "https://x.org/\u00fc\u4e2d/"])
+def test_addresses_that_no_request_can_be_sent_to(address: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"address of a server|an answer from"):
+        Client(address.format("a" * 70), folder=tmp_path).check()

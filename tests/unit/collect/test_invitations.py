@@ -2,7 +2,9 @@
 
 import base64
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -111,6 +113,10 @@ def test_cells_of_groups() -> None:
         "https://example.org/#a",
         "",
         "http://127.0.0.1.example.org",
+        "https://:word@example.org",
+        "https://example.org:99999",
+        "https://example.org:port",
+        "https://[example.org",
     ],
 )
 def test_addresses_that_are_not_secure_or_not_plain(url: str) -> None:
@@ -139,3 +145,16 @@ def test_a_key_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
     file.path.write_text("something else")
     with pytest.raises(InvalidInput, match="damaged"):
         file.read()
+
+
+def test_of_keys_that_are_made_at_once_all_get_the_same(tmp_path: Path) -> None:
+    start = Barrier(8)
+
+    def made(_: int) -> bytes:
+        start.wait()
+        return key_file(tmp_path / "survey.key").make_once()
+
+    with ThreadPoolExecutor(8) as pool:
+        keys = set(pool.map(made, range(8)))
+    assert keys == {key_file(tmp_path / "survey.key").read()}
+    assert [path.name for path in tmp_path.iterdir()] == ["survey.key"]

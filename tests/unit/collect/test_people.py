@@ -4,13 +4,14 @@ import csv
 import os
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from confide.collect.invitations import Signer, split_link, uncell
 from confide.collect.people import People, invite
 from confide.collect.stores import opened
-from confide.collect.stores.store import Store
+from confide.collect.stores.store import Store, Unavailable
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
 
@@ -69,6 +70,10 @@ def test_groups_go_into_links_and_other_columns_beside_them(tmp_path: Path) -> N
         ("region\nn,m\n", "1 cells in line 2"),
         ("region,name\nn,a\n,b\n", "group 'region' in line 3"),
         ('region\n"n', "CSV in"),
+        ("region\nNorth\nsouth\nnorth\n", "'North' in line 2 and 'north' in line 4"),
+        ("region\nN  W\nN W\n", "one spelling"),
+        ("region\ns\u00fcd\nsu\u0308d\n", "one spelling"),
+        ("region\nn\n n\n", "no blanks around the group 'region' in line 3"),
     ],
 )
 def test_tables_of_people_that_cannot_be_used(tmp_path: Path, text: str, sentence: str) -> None:
@@ -113,3 +118,65 @@ def test_an_address_that_is_not_secure_invites_nobody(tmp_path: Path) -> None:
         invite(People.nameless(3), PLAIN, signer, kept, url="http://example.org", to=to)
     assert not to.exists()
     assert kept.status().invited == {}
+
+
+def test_a_second_table_spells_groups_as_the_first(tmp_path: Path) -> None:
+    kept, signer = store(tmp_path, GROUPED), Signer(bytes(32), GROUPED)
+    for number, name in enumerate(("North", "North", "north")):
+        people = People.read(table(tmp_path, f"region\n{name}\n"), GROUPED)
+        to = tmp_path / f"{number}.csv"
+        if name == "North":
+            invite(people, GROUPED, signer, kept, url=URL, to=to)
+            continue
+        with pytest.raises(InvalidInput, match="invited before, 'North', got 'north'"):
+            invite(people, GROUPED, signer, kept, url=URL, to=to)
+        assert not to.exists()
+    assert sum(kept.status().invited.values()) == 2
+
+
+class Failing:
+    """A store that loses its connection, before or after it has admitted invitations."""
+
+    def __init__(self, inner: Store, *, after: bool) -> None:
+        self.inner, self.after = inner, after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def invite(self, *given: Any) -> None:
+        if self.after:
+            self.inner.invite(*given)
+        raise Unavailable("The connection was lost.")
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_links_of_invitations_that_may_be_stored_are_never_lost(
+    tmp_path: Path, after: bool
+) -> None:
+    kept, signer, to = store(tmp_path, GROUPED), Signer(bytes(32), GROUPED), tmp_path / "l.csv"
+    people = People.read(table(tmp_path, "name,region\nAda,north\nBen,south\n"), GROUPED)
+    cut: Any = Failing(kept, after=after)
+    with pytest.raises(Unavailable, match=r"lost. Nobody knows .* run the same command again"):
+        invite(people, GROUPED, signer, cut, url=URL, to=to)
+    links = to.read_text()
+    if os.name == "posix":
+        assert to.stat().st_mode & 0o777 == 0o600
+    # Other people, another address and another key are no second attempt.
+    others = People.read(table(tmp_path, "name,region\nAda,north\nCleo,south\n"), GROUPED)
+    for who, where, key in (
+        (others, URL, bytes(32)),
+        (people, "https://else.example.org", bytes(32)),
+        (people, URL, bytes([1] * 32)),
+    ):
+        with pytest.raises(InvalidInput, match="which is there"):
+            invite(who, GROUPED, Signer(key, GROUPED), kept, url=where, to=to)
+    if after:
+        with pytest.raises(InvalidInput, match=r"has already\. These can be sent"):
+            invite(people, GROUPED, signer, kept, url=URL, to=to)
+    else:
+        assert invite(people, GROUPED, signer, kept, url=URL, to=to) == 2
+        with pytest.raises(InvalidInput, match="These can be sent"):
+            invite(people, GROUPED, signer, kept, url=URL, to=to)
+    assert to.read_text() == links
+    invited = {uncell(cell): n for cell, n in kept.status().invited.items()}
+    assert invited == {("north",): 1, ("south",): 1}

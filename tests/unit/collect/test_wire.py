@@ -1,13 +1,15 @@
 """Uploads: what is accepted, and that everything else is refused before any disk is touched."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from confide.collect import wire
+from confide.collect import devices, static, wire
+from confide.collect.collector import Collector
 from confide.collect.invitations import Signer
 from confide.errors import InvalidInput, Mismatch
 from confide.questions import Questionnaire
@@ -195,17 +197,54 @@ def test_whatever_comes_it_is_an_entry_or_a_reason(fields: Any) -> None:
             assert refused.reason.endswith(".")
 
 
+WORDS = [f"w{at}" for at in range(devices.MOST_CELLS + 1)]
+
+
+@pytest.mark.parametrize(
+    ("questions", "sentence"),
+    [
+        ([("q", {"lattice": {"size": 2**17}})] * 3, "at most 262,144 cells"),
+        ([("q", {"mechanism": "randomized-response", "categories": WORDS})], "at most 262,144"),
+        ([("q", {})] * 501, "at most 500 questions"),
+        ([("pay", {"mechanism": "two-sided-gamma"})], "for the question 'pay', got 'two-sided"),
+        ([("pay", {"mechanism": ["laplace"]})], "for the question 'pay'"),
+        ([("pay", None)], "for the question 'pay'"),
+    ],
+)
 def test_a_survey_that_would_keep_a_device_busy_is_refused_before_it_is_built(
-    monkeypatch: pytest.MonkeyPatch,
+    questions: Any, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gamma = {"low": 0, "high": 9, "shape": 1.0, "noise_scale": 20.0, "mechanism": "two-sided-gamma"}
-    fields = wire.described(Questionnaire.from_dict({"questions": {"pay": gamma}}))
-    (question,) = fields["questions"]
-    question["mechanism"]["lattice"]["size"] = 2**20
-    fields["questions"] = [question | {"name": f"q{at}"} for at in range(2)]
+    fields = wire.described(SURVEY)
+    fields["questions"] = [
+        {"name": name, "mechanism": own and {"mechanism": "square-wave", **own}}
+        for name, own in questions
+    ]
     monkeypatch.setattr(wire.register, "from_dict", lambda _: pytest.fail("It was built."))
-    with pytest.raises(InvalidInput, match="at most 1,048,576 cells"):
+    with pytest.raises(InvalidInput, match=sentence):
         wire.survey_of(fields)
+
+
+def test_surveys_that_devices_cannot_answer_are_not_served() -> None:
+    gamma = {"low": 0, "high": 9, "shape": 1.0, "noise_scale": 20.0, "mechanism": "two-sided-gamma"}
+    pay = {"low": 0, "high": 9, "epsilon": 1.0}
+    wire.check_survey(SURVEY)
+    for questions, sentence in (
+        ({"pay": gamma}, r"\(square-wave, laplace, randomized-response\) for .* 'pay'"),
+        ({"pay": {**pay, "size": 2**19}}, "at most 262,144 cells"),
+        ({f"{at}{'x' * 100}": pay for at in range(200)}, "fit into an upload"),
+    ):
+        survey = Questionnaire.from_dict({"questions": questions})
+        with pytest.raises(InvalidInput, match=sentence):
+            wire.check_survey(survey)
+        with pytest.raises(InvalidInput, match=sentence):
+            Collector(survey, "s.reports", bytes(32))
+
+
+def test_devices_have_these_mechanisms() -> None:
+    source = (static.root() / "device" / "device.js").read_text()
+    table = source[source.index("export const KINDS") :].partition("\n};")[0]
+    found = re.findall(r"^  \"?([a-z-]+)\"?\(spec\) \{$", table, re.MULTILINE)
+    assert sorted(found) == sorted(devices.MECHANISMS)
 
 
 def test_a_deadline_in_no_year_is_refused() -> None:

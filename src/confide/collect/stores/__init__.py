@@ -11,7 +11,7 @@ from confide.collect.stores.sqlite import SqliteStore
 from confide.collect.stores.store import Store
 from confide.questions import Questionnaire
 
-__all__ = ["Store", "opened"]
+__all__ = ["Store", "has_password", "opened"]
 
 
 def opened(
@@ -42,7 +42,7 @@ def opened(
     >>> store = opened(f"{folder.name}/answers.db", survey, create=True)
     >>> store.invite([bytes(32)], {"": 1})
     >>> store.status()
-    Status(closed=False, invited={'': 1}, answered={})
+    Status(closed=False, invited={'': 1}, answered={}, asked={})
     >>> store.shut()
     >>> folder.cleanup()
     """
@@ -52,3 +52,18 @@ def opened(
     if str(address).startswith(SCHEMES):
         return PostgresStore(str(address), identity, create=create)
     return SqliteStore(Path(address), identity, create=create)
+
+
+def has_password(address: str | Path) -> bool:
+    """Whether the address of a store has a password in it, which others must not see.
+
+    Examples
+    --------
+    >>> has_password("postgresql://ann:secret@host/staff"), has_password("survey.reports")
+    (True, False)
+    """
+    if not str(address).startswith(SCHEMES):
+        return False
+    place, _, settings = str(address).partition("?")
+    user, at, _ = place.partition("://")[2].rpartition("@")
+    return bool(at and ":" in user) or "password=" in settings

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from confide.errors import InvalidInput, Mismatch
 from confide.questions import Questionnaire
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Halves of characters, which are no text."""
+LISTED = 4
+"""Differences between two surveys that a message names."""
+SHOWN = 40
+"""Characters that a message shows of a value."""
 
 
 @final
@@ -60,15 +65,16 @@ class Identity:
         if self.fingerprint != stored.fingerprint:
             raise Mismatch(
                 expected,
-                "one with other questions or mechanisms",
-                "Their reports cannot be counted together: another survey needs another store.",
+                f"one with other questions or mechanisms{self._differs(stored)}",
+                "Their reports cannot be counted together: undo the change, or name another "
+                "store and invite anew.",
             )
         if self.worded != stored.worded:
             raise Mismatch(
                 expected,
-                "one with the same mechanisms and another wording",
-                "People who read something else must not be counted together: another wording "
-                "needs another store.",
+                f"one with the same mechanisms and another wording{self._differs(stored)}",
+                "What people were told must stay as it is: undo the change, or name another store "
+                "and invite anew.",
             )
         if self.cap is not None and self.cap != stored.cap:
             raise Mismatch(
@@ -78,3 +84,38 @@ class Identity:
                 else f"one for {self.cap:,} people, not {stored.cap:,}",
                 "A store keeps what it was made with.",
             )
+
+    def _differs(self, stored: Identity) -> str:
+        """The first few differences, as the end of a sentence."""
+        found = list(_changes(json.loads(stored.document), json.loads(self.document)))
+        more = f"; and {len(found) - LISTED} more" if found[LISTED:] else ""
+        return f": {'; '.join(found[:LISTED])}{more}" if found else ""
+
+
+def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """What is not the same in two surveys, as plain values."""
+    for key in _keys(before, now, but="questions"):
+        yield f"{key} ({_shown(before, key)} in the store, {_shown(now, key)} now)"
+    old, new = before.get("questions", {}), now.get("questions", {})
+    for name in {**old, **new}:
+        if name not in old:
+            yield f"a new question {name!r}"
+        elif name not in new:
+            yield f"no question {name!r}"
+        else:
+            for key in _keys(old[name], new[name]):
+                was, is_now = _shown(old[name], key), _shown(new[name], key)
+                yield f"{key} of {name!r} ({was} in the store, {is_now} now)"
+
+
+def _keys(before: Mapping[str, Any], now: Mapping[str, Any], but: str = "") -> Iterator[str]:
+    for key in {**before, **now}:
+        if key != but and before.get(key) != now.get(key):
+            yield key
+
+
+def _shown(fields: Mapping[str, Any], key: str) -> str:
+    if fields.get(key) in (None, ""):
+        return "none"
+    text = json.dumps(fields[key], ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."

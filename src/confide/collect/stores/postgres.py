@@ -184,6 +184,14 @@ class PostgresStore(Store):
         with self._told():
             self._invite(sorted(hashes), dict(cells))
 
+    def knows(self, invitation: bytes) -> bool:
+        """Whether an invitation of this hash was admitted, once nobody is admitting any.
+
+        Under the lock of those who write: where a connection was cut the database may still be
+        working on what it was sent.
+        """
+        return self._run(lambda: self._knows(invitation))
+
     def put(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Store a batch in one transaction; what it answers is on disk when it returns."""
         if not entries:
@@ -334,6 +342,11 @@ class PostgresStore(Store):
                 )
         except self._psycopg.errors.UniqueViolation:
             raise InvalidInput("new invitations", "some that the store has already") from None
+
+    def _knows(self, invitation: bytes) -> bool:
+        with self._writing() as run:
+            found = run("SELECT FROM invitations WHERE hash = %s", [invitation])
+            return bool(found.rowcount)
 
     def _status(self) -> Status:
         with self._reading(self._open()) as run:

@@ -172,6 +172,11 @@ class SqliteStore(Store):
                 raise InvalidInput("new invitations", "some that the store has already") from None
             self._add(run, [(cell, n, 0) for cell, n in cells.items()])
 
+    def knows(self, invitation: bytes) -> bool:
+        """Whether an invitation of this hash was admitted, once nobody is admitting any."""
+        with self._writing() as run:
+            return bool(run("SELECT 1 FROM invitations WHERE hash = ?", (invitation,)))
+
     def put(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Store a batch in one transaction; what it answers is on disk when it returns."""
         if not entries:

@@ -95,7 +95,18 @@ class Store(ABC):
 
         A cell of the public groups, or a question, of which it is known how many were invited to
         it. All of them are admitted or none.
+
+        Raises
+        ------
+        InvalidInput
+            If the store takes no invitations any more; none was admitted.
+        Unavailable
+            If the store failed. Then nobody knows, and `knows` tells later.
         """
+
+    @abstractmethod
+    def knows(self, invitation: bytes) -> bool:
+        """Whether an invitation of this hash was admitted, once nobody is admitting any."""
 
     @abstractmethod
     def put(self, entries: Sequence[Entry]) -> list[Outcome]:
