@@ -6,7 +6,7 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,12 @@ text = "How many days were you ill last year?"
 text_de = "An wie vielen Tagen waren Sie im letzten Jahr krank?"
 unit = "days"
 unit_de = "Tage"
+kind = "integer"
 low = 0
 high = 60
+high_open = true
 epsilon = 0.5
-missing = 0
+prefer_not_to_say = true
 
 [questions.smokes]
 text = "Do you smoke?"
@@ -87,18 +89,18 @@ class Service:
         while not self.server.started:
             time.sleep(0.01)
 
-    def token(self, region: str = "north") -> str:
+    def token(self, region: str = "north", asked: Sequence[int] | None = None) -> str:
         """A new invitation."""
         assert self.signer is not None
-        token = self.signer.mint([region] if self.survey.groups else [])
+        token = self.signer.mint([region] if self.survey.groups else [], asked=asked)
         invitation = self.signer.read(token)
         assert invitation is not None
         self.store.invite([invitation.hash], {invitation.cell: 1})
         return token
 
-    def link(self, region: str = "north") -> str:
+    def link(self, region: str = "north", asked: Sequence[int] | None = None) -> str:
         """What a respondent opens."""
-        return invitations.link(self.url, self.token(region)) if self.invited else self.url
+        return invitations.link(self.url, self.token(region, asked)) if self.invited else self.url
 
     def reports(self) -> list[Mapping[str, Any]]:
         """Everything that is stored."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -9,11 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from conformance.vectors import MECHANISMS
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 from tests.browser.service import SURVEY, Service
 
 from confide.collect.invitations import Signer
+from confide.mechanisms import Mechanism
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SHOTS = os.environ.get("CONFIDE_SCREENSHOTS")
@@ -191,17 +195,27 @@ def test_who_would_rather_not_answer_sends_a_report_as_well(
 ) -> None:
     visited = visit()
     page = visited.page
+    page.add_init_script("crypto.getRandomValues = (array) => array.fill(0);")
     page.goto(service.link())
     fill(page)
-    for box in page.get_by_label("I’d rather not answer").all():
-        box.check()
-    assert page.get_by_label("I’d rather not answer").count() == 2  # pay must be answered
+    page.get_by_label("I’d rather not answer").check()
+    page.get_by_label("I prefer not to say").check()
     expect(page.locator("#q2")).to_be_disabled()
+    expect(page.locator("#q2-card .echo")).to_have_text("")
+    assert page.locator("#q1-card .choice").count() == 0  # pay must be answered
     page.click("form button.main")
-    expect(page.locator("dl")).to_contain_text("I’d rather not answer (counts as No)")
+    answers = ["54,321\u00a0EUR", "I prefer not to say", "I’d rather not answer (counts as No)"]
+    expect(page.locator("dd")).to_have_text(answers)
     page.click("button.main")
     state(page, "received")
-    assert set(service.reports()[0]) == {"pay", "sick", "smokes"}
+    (sent,) = service.reports()
+    assert sent.keys() == {"pay", "sick", "smokes"}
+    # The first slot of whoever declines is the symbol; otherwise it is the first report.
+    assert sent == {
+        "pay": 185,
+        "sick": service.survey.mechanisms["sick"].law.outputs[0] - 1,
+        "smokes": 0,
+    }
 
 
 def test_odds_come_from_the_law(service: Service, visit: Callable[..., Visit]) -> None:
@@ -214,6 +228,172 @@ def test_odds_come_from_the_law(service: Service, visit: Callable[..., Visit]) -
     assert "factor of at most 2.72 (epsilon 1)" in text
     assert "3 reports together change the odds by a factor of at most 12.2 (epsilon 2.5)" in text
     assert "region: south" in text
+    assert "A whole number from 0\u00a0days to 60\u00a0days or more." in text
+    weights = service.survey.mechanisms["sick"].law.weights
+    same, other = (round(100 * weights(index)[-1] / sum(weights(index))) for index in (61, 0))
+    assert f"of 100 people who prefer it, {same} send just that." in text
+    assert f"Of 100 people who answer, {other} send it too." in text
+
+
+def test_odds_of_every_mechanism_are_those_of_its_law(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    page = visit().page
+    page.goto(service.link())
+    page.wait_for_selector("form")
+    found = page.evaluate(
+        """async (specs) => {
+            const { Question } = await import("/questions.js");
+            return specs.map((mechanism) =>
+                new Question({ name: "x", missing: null, mechanism }, "en", 0).odds);
+        }""",
+        [mechanism.to_dict() for mechanism in MECHANISMS],
+    )
+    assert len(found) > 20
+    for mechanism, odds in zip(MECHANISMS, found, strict=True):
+        fields = mechanism.to_dict()
+        size = fields["lattice"]["size"] if "lattice" in fields else len(fields["categories"])
+        at, first, last = 0, 0, 2 * fields.get("reach", 0)
+        cells = size + last
+        if mechanism.name == "laplace":
+            at, side = (size - 1) // 2, size // 6
+            first, last = at - side, at + side
+
+        def share(index: int, mechanism: Mechanism = mechanism, ends: Any = (first, last)) -> float:
+            column = np.zeros(mechanism.law.inputs)
+            column[index] = 1
+            return 100 * float(mechanism.law.forward(column)[ends[0] : ends[1] + 1].sum())
+
+        expected = [share(at), share(size - 1), 100 * (last - first + 1) / cells]
+        assert np.abs(np.array(odds) - expected).max() <= 0.5 + 1e-6, mechanism
+        if mechanism.prefer_not_to_say:
+            # Those who decline say so as often as others send a report around their answer.
+            weights = mechanism.law.weights
+            assert round(100 * weights(size)[-1] / sum(weights(size))) == odds[0]
+            assert round(100 * weights(0)[-1] / sum(weights(0))) == odds[1]
+
+
+def test_whole_numbers(service: Service, visit: Callable[..., Visit]) -> None:
+    page = visit().page
+    page.goto(service.link())
+    fill(page)
+    expect(page.locator("#q2")).to_have_attribute("inputmode", "numeric")
+    for typed in ("3.5", "1.234"):
+        page.fill("#q2", typed)
+        page.click("form button.main")
+        expect(page.locator("#q2-error")).to_have_text(
+            "Please enter a whole number, such as 1,234."
+        )
+    page.fill("#q2", "1,234")
+    expect(page.locator("#q2-card .echo")).to_have_text("Read as 1,234\u00a0days")
+    page.click("form button.main")
+    row = page.locator("dd").nth(1)
+    expect(row).to_contain_text("1,234\u00a0days")
+    expect(row).to_contain_text("counts as 60\u00a0days or more.")
+
+
+ENGLISH = "Do you mean 1234 or 1.2340? Please write it like that."
+GERMAN = "Meinen Sie 1234 oder 1,2340? Bitte schreiben Sie es so."
+
+
+@pytest.mark.parametrize(
+    ("browser_language", "language", "typed"),
+    [
+        ("en-US", "en", "1.234"),
+        ("de-DE", "de", "1,234"),
+        ("de-DE", "en", "1,234"),
+        ("en-US", "de", "1.234"),
+    ],
+)
+def test_a_number_that_may_be_two_is_asked_back(
+    service: Service, visit: Callable[..., Visit], browser_language: str, language: str, typed: str
+) -> None:
+    page = visit(locale=browser_language).page
+    page.goto(service.link())
+    page.click(f"header [lang={language}]")
+    expect(page.locator("html")).to_have_attribute("lang", language)
+    fill(page, typed)
+    page.click("form button.main")
+    asks = ENGLISH if language == "en" else GERMAN
+    expect(page.locator("#q1-error")).to_have_text(asks)
+    page.fill("#q1", re.findall(r"[\d.,]+", asks)[1])
+    page.click("form button.main")
+    meant = "1.234" if language == "en" else "1,234"
+    expect(page.locator("dd").first).to_have_text(f"{meant}\u00a0EUR")
+
+
+ASK = SURVEY.replace("groups", "ask = 2\ngroups", 1)
+
+
+def test_the_questions_that_the_invitation_assigns(
+    serve: Callable[..., Service], visit: Callable[..., Visit]
+) -> None:
+    service = serve(ASK)
+    link = service.link(asked=[1, 2])
+    visited, second = visit(), visit()
+    page, tab = visited.page, visited.tab()
+    for each in (page, tab, second.page):
+        each.goto(link)
+        expect(each.locator("#q1-card h2")).to_have_text("How many days were you ill last year?")
+    page.reload()
+    expect(page.locator("form .step")).to_have_text(["Question 1 of 2", "Question 2 of 2"])
+    expect(page.locator("form h2").nth(1)).to_have_text("Do you smoke?")
+    form = page.locator("form")
+    expect(form).to_contain_text("your 2 reports together")
+    expect(form).to_contain_text("(epsilon 1.5)")
+    expect(form).to_contain_text("Which 2 of the 3 questions you are asked.")
+    page.fill("#q1", "7")
+    page.get_by_label("Every day").check()
+    page.click("form button.main")
+    page.go_back()
+    expect(page.locator("#q1")).to_have_value("7")
+    page.click("form button.main")
+    page.click("button.main")
+    state(page, "received")
+    state(tab, "received")
+    (sent,) = service.reports()
+    assert sent.keys() == {"sick", "smokes"}
+
+
+def test_invitations_that_ask_something_else_than_the_survey(
+    serve: Callable[..., Service], service: Service, visit: Callable[..., Visit]
+) -> None:
+    asking, visited = serve(ASK), visit()
+    every, some = service.token(), asking.token(asked=[0, 1])
+    raw = base64.urlsafe_b64decode(some + "=" * (-len(some) % 4))
+    for facts in (b"", b'{"g":["north"],"q":[0]}', b'{"g":["north"],"q":[1,1]}', b'{"q":[0,9]}'):
+        token = base64.urlsafe_b64encode(raw[:33] + facts).decode().rstrip("=")
+        visited.page.goto(asking.url + "#" + token)
+        visited.page.reload()
+        stopped(visited, "The link is not complete")
+    visited.page.goto(asking.url + "#" + every)
+    stopped(visited, "The link is not complete")
+    visited.page.goto(service.url + "#" + some)
+    stopped(visited, "The link is not complete")
+
+
+def test_texts_without_a_translation_say_their_language(
+    serve: Callable[..., Service], visit: Callable[..., Visit]
+) -> None:
+    lines = SURVEY.splitlines()
+    gone = ("text_de", "help_de", "labels_de", "unit_de", "intro_de")
+    service = serve("\n".join(line for line in lines if not line.startswith(gone)))
+    page = visit(locale="de-DE").page
+    page.goto(service.link())
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    page.click("form button.main")
+    english = [".intro", "#q1-card label", "#q1-help", "#q2-unit", "#q3-card h2"]
+    english += ["#q3-card .choice span >> nth=1", ".summary li span >> nth=0"]
+    for place in english:
+        expect(page.locator(place).first).to_have_attribute("lang", "en")
+    for place in ("h1", "#q1-error", "#q2-card .choice span"):
+        assert page.locator(place).first.get_attribute("lang") is None
+    page.fill("#q1", "54321")
+    page.fill("#q2", "7")
+    page.get_by_label("Sometimes").check()
+    page.click("form button.main")
+    for at, lang in enumerate(["en", "en", "en"]):
+        expect(page.locator("dd strong").nth(at)).to_have_attribute("lang", lang)
 
 
 def test_a_survey_in_a_language_that_the_page_lacks(
@@ -810,7 +990,7 @@ def test_with_the_keyboard_alone(service: Service, visit: Callable[..., Visit]) 
     tab_to(page.locator("#q1-card summary"))
     page.keyboard.press("Enter")
     expect(page.locator("#q1-card .people")).to_be_visible()
-    tab_to(page.get_by_label("Dazu möchte ich nichts sagen (zählt als 0\u00a0Tage)"))
+    tab_to(page.get_by_label("Das möchte ich nicht sagen"))
     page.keyboard.press("Space")
     tab_to(page.locator("#q3"))
     page.keyboard.press("ArrowDown")
