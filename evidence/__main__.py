@@ -7,6 +7,7 @@ import sys
 
 STUDIES = (
     "accuracy",
+    "asking",
     "coverage",
     "regression",
     "paper_f",
