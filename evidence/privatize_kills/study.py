@@ -5,7 +5,9 @@ python -m evidence privatize_kills [--kills 200] [--thin]
 A trial is one file of values with a number for each person, and one output. The program runs, and
 SIGTERM, SIGINT or SIGKILL ends it at a random moment of its work; then it runs again, until so
 many signals have met it, and once more in peace. Small runs draw in one process, large ones in two
-with many batches (sizes are cut down so that a run takes about a second).
+with many batches (sizes are cut down so that a run takes about a second). In the third kind of run
+each person is asked one of two questions, which is drawn with the report: a report to the other
+question would be a second one, too.
 
 After every signal, once all processes have ended, the checker collects every report that can be
 read anywhere in the folder: in the output, in any Parquet, CSV or Arrow file whatever its name, and
@@ -40,6 +42,7 @@ from unittest import mock
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
@@ -51,7 +54,10 @@ from confide.survey import Survey
 
 ROOT = Path(__file__).resolve().parents[2]
 TOML = "[questions.pay]\nlow = 0\nhigh = 1\nepsilon = 1.0\n"
-ROWS = {"small": 60_000, "large": 240_000}
+ASKED = f"ask = 1\n{TOML}{TOML.replace('pay', 'rent')}"
+ROWS = {"small": 60_000, "large": 240_000, "asked": 60_000}
+OTHER = 2**20
+"""Added to reports to the other question, to tell them from those to the first."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)
 KILLS_A_TRIAL = 4
 MUTANTS = {"forgetful": "large", "early name": "small"}
@@ -61,7 +67,7 @@ SUFFIXES = (".parquet", ".csv")
 
 def sizes(kind: str) -> dict[str, int]:
     """Batches and buckets of a run, so that even a short one has many."""
-    small = kind == "small"
+    small = kind != "large"
     return {"PART": 12_000, "BUCKET": 8_000, "SMALL": 10**9 if small else 0, "SMALL_BYTES": 2**60}
 
 
@@ -112,8 +118,9 @@ class Trial:
         self.n = ROWS[kind]
         self.to = folder / f"reports{suffix}"
         self.values = folder / "values.parquet"
-        (folder / "survey.toml").write_text(TOML)
-        table = pa.table({"pay": np.linspace(0, 1, self.n), "id": np.arange(self.n)})
+        (folder / "survey.toml").write_text(ASKED if kind == "asked" else TOML)
+        pay = np.linspace(0, 1, self.n)
+        table = pa.table({"pay": pay, "rent": pay, "id": np.arange(self.n)})
         pq.write_table(table, self.values, row_group_size=sizes(kind)["PART"])
         self.known = {path.name for path in folder.iterdir()}
         self.seen = np.full(self.n, -1)
@@ -123,7 +130,7 @@ class Trial:
 
     def start(self) -> subprocess.Popen[bytes]:
         command = ["privatize", "survey.toml", "values.parquet", "-o", self.to.name, "--keep", "id"]
-        processes = ["--processes", "1" if self.kind == "small" else "2"]
+        processes = ["--processes", "2" if self.kind == "large" else "1"]
         arguments = ["--child", self.kind, self.mutant, *command, *processes]
         process = subprocess.Popen(
             [sys.executable, "-m", "evidence.privatize_kills.study", *arguments],
@@ -175,10 +182,14 @@ class Trial:
 
     def note(self, table: pa.Table) -> None:
         if {"id", "pay"} <= set(table.column_names):
-            ids, pay = table["id"].to_numpy(), table["pay"].to_numpy().astype(np.int64)
+            ids, reports = table["id"].to_numpy(), table["pay"].cast(pa.int64())
+            if self.kind == "asked":
+                other = pc.add(table["rent"].cast(pa.int64()), OTHER)
+                reports = pc.coalesce(reports, other)
+            own = reports.to_numpy()
             self.readable += len(ids)
-            self.doubled[ids[(self.seen[ids] >= 0) & (self.seen[ids] != pay)]] = True
-            self.seen[ids] = pay
+            self.doubled[ids[(self.seen[ids] >= 0) & (self.seen[ids] != own)]] = True
+            self.seen[ids] = own
 
     def end(self) -> dict[str, int]:
         """Hold the output against what was seen, and look what is left."""
@@ -261,7 +272,7 @@ def trial(kind: str, suffix: str, mutant: str, kills: int, seed: int) -> dict[st
         return {"kills": met, "inside": inside, **one.end()}
 
 
-SPANS = {"small": 1.0, "large": 2.0}
+SPANS = {"small": 1.0, "large": 2.0, "asked": 1.0}
 """Seconds within which a signal comes, about as long as the work of a run takes."""
 
 

@@ -13,7 +13,8 @@ from evidence.privatize_kills.study import MUTANTS, ROWS, SPANS, SUFFIXES, trial
 @pytest.fixture(autouse=True)
 def small() -> Iterator[None]:
     """Fewer people than in the study, who are drawn in less time."""
-    rows, spans = {"small": 36_000, "large": 60_000}, {"small": 0.5, "large": 0.8}
+    rows = {"small": 36_000, "large": 60_000, "asked": 36_000}
+    spans = {"small": 0.5, "large": 0.8, "asked": 0.5}
     with mock.patch.dict(ROWS, rows), mock.patch.dict(SPANS, spans):
         yield
 
