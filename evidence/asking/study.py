@@ -41,9 +41,11 @@ EDGES = np.linspace(0, 1, 257)
 LEVEL = 0.95
 PREFACE = """# One question a person
 
-Written by `make evidence NAME=asking`, which also writes `evidence/asking/results.json`. Errors are Wasserstein-1 distances on [0, 1]: how far, on average, mass lies
-from where it should be, as a share of the range. A survey has six questions, one for each population, and {n:,} people, who spend the same epsilon in all:
-`ask = 1` asks each of them one question with the whole epsilon, otherwise everybody answers all six with a sixth of it each. Means over {surveys} simulated surveys; the last
+Written by `make evidence NAME=asking`, which also writes `evidence/asking/results.json`. Errors are
+Wasserstein-1 distances on [0, 1]: how far, on average, mass lies from where it should be, as a
+share of the range. A survey has six questions, one for each population, and {n:,} people, who spend
+the same epsilon in all: `ask = 1` asks each of them one question with the whole epsilon, otherwise
+everybody answers all six with a sixth of it each. Means over {surveys} simulated surveys; the last
 line of each epsilon pools the populations, with a standard error of the ratio."""
 
 
@@ -181,8 +183,8 @@ def page(results: dict[str, Any]) -> str:
     covered = results["coverage"]
     lines += [
         "",
-        "With survey weights, `ask = 1` of three questions, epsilon 2 and 1,500 people, of whom 300 "
-        "or so are in the group and were asked: the 95 % interval of the group's weighted mean "
+        "With survey weights, `ask = 1` of three questions, epsilon 2 and 1,500 people, of whom "
+        "300 or so are in the group and were asked: the 95 % interval of the group's weighted mean "
         f"holds the truth in {covered['covered']:.1%} of {covered['surveys']:,} simulated surveys.",
     ]
     return "\n".join(lines)

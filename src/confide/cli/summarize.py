@@ -115,7 +115,7 @@ def _written(counts: Summaries, to: Path, as_json: bool, left: LeftOuts | None =
                 "by": list(counts.by),
                 "groups": max(groups),
                 "questions": sorted(set(counts) - {ALONE}),
-                "reports": {name: own.n for name, own in counts.items() if name != ALONE},
+                "reports": [counts[name].n for name in sorted(counts)],
                 "weights": first.weights is not None,
                 "response": first.response is not None,
                 **({} if left is None else {"left_out": left}),
