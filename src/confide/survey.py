@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +86,13 @@ class Survey(Questionnaire):
         )
 
     def estimate(
-        self, summaries: Summaries, *, level: float = 0.95, least: int | None = None
+        self,
+        summaries: Summaries,
+        *,
+        level: float = 0.95,
+        least: int | None = None,
+        invited: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Results:
         """Estimate every question, for all respondents and for each public group.
 
@@ -95,7 +101,9 @@ class Survey(Questionnaire):
         # Estimators need scipy, which counting does without.
         from confide.results import estimate
 
-        return estimate(self, summaries, level=level, least=least)
+        return estimate(
+            self, summaries, level=level, least=least, invited=invited, progress=progress
+        )
 
     def plan(
         self,

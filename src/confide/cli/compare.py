@@ -11,9 +11,9 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output
+from confide.cli.estimates import Subject
 from confide.cli.options import JsonOption, LevelOption, QuestionOption
 from confide.cli.parsing import harmless
-from confide.cli.results import Subject
 from confide.curves import Density, Difference, Proportions, difference
 from confide.errors import InvalidInput
 from confide.estimators import CategoryShares, Likelihood

@@ -10,8 +10,8 @@ import typer
 
 from confide import datasets
 from confide.cli import output
+from confide.cli.estimates import rows_of
 from confide.cli.options import JsonOption
-from confide.cli.results import rows_of
 from confide.displays import NAIVE, TRUTH, save
 from confide.errors import InvalidInput, extra
 from confide.estimators import Likelihood

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from confide import _checks
-from confide.cli import inputs, output, results
+from confide.cli import estimates, inputs, output
+from confide.cli.estimates import Subject, as_dict, share_rows, shares_as_dict, table
 from confide.cli.options import (
     ByOption,
     GroupOption,
@@ -23,7 +24,6 @@ from confide.cli.options import (
     plottable,
     word_or_number,
 )
-from confide.cli.results import Subject, as_dict, share_rows, shares_as_dict, table
 from confide.errors import InvalidInput
 from confide.estimators import CategoryShares
 from confide.estimators.register import DENSITIES
@@ -145,7 +145,7 @@ def density(
             raise InvalidInput("a question with numbers", "one with categories", "Take shares.")
         if by:
             _no_plot(plot)
-            results.densities(found, estimator, level, as_json=as_json)
+            estimates.densities(found, estimator, level, as_json=as_json)
             return
         subject = Subject.of(found)
     curve = estimator.fit(subject.summary)
@@ -189,7 +189,7 @@ def shares(
         raise InvalidInput("a question with categories", "one with numbers", "Take density.")
     if by:
         _no_plot(plot)
-        results.proportions(found, level, as_json=as_json)
+        estimates.proportions(found, level, as_json=as_json)
         return
     curve = CategoryShares().fit(found.counts)
     if plot is not None:

@@ -13,9 +13,9 @@ import typer
 from confide import _checks
 from confide.accounting import Spend
 from confide.cli import budgets, output
+from confide.cli.estimates import QUANTILES, rows_of
 from confide.cli.options import JsonOption, PlotOption
 from confide.cli.parsing import harmless
-from confide.cli.results import QUANTILES, rows_of
 from confide.displays import FORMATS
 from confide.errors import BadRows, BadType, InvalidInput, extra
 from confide.files import arrow, formats

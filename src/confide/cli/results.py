@@ -1,246 +1,173 @@
-"""Estimates as tables for people and as plain values for machines, of all or of every group."""
+"""`confide results`: the finished results of a whole survey."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
-from confide.cli import output
-from confide.curves import Density, Proportions
-from confide.errors import Unsupported
-from confide.estimators import CategoryShares
-from confide.files.paths import counted
-from confide.foreign.spectrum import Spectrum
-from confide.mechanisms import Mechanism
-from confide.summaries import Counts
-from confide.summaries.groups import Key, label
-from confide.tables.asked import Asked
+import typer
 
-QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-HIDDEN = ("n", "epsilon", "summary")
-"""Facts that the table for people shows elsewhere, or not at all."""
+from confide import _checks
+from confide.cli import inputs, output
+from confide.cli.options import InvalidOption, JsonOption, LevelOption
+from confide.errors import InvalidInput, Mismatch
+from confide.files.paths import expand, writable
+from confide.results import Results, tables, telling
+from confide.results.readers import answers
+from confide.results.saving import FORMATS
+from confide.summaries import Summaries, read
+from confide.summaries.forms import SUFFIXES
+from confide.summaries.groups import label
+from confide.survey import Survey
+from confide.tables.asked import are_summaries, no_reports
+from confide.tables.jobs import Job, tell
+from confide.tables.public import Public
 
-
-@dataclass(frozen=True)
-class Subject:
-    """What an estimate is about.
-
-    Parameters
-    ----------
-    name
-        The question, '' where nobody named it.
-    summary
-        What the estimate was made from.
-    missing
-        What stands for a missing answer, or None.
-    left_out
-        How many rows were left out, by kind; None where none may be.
-    """
-
-    name: str
-    summary: Counts | Spectrum
-    missing: float | str | None = None
-    left_out: Mapping[str, int] | None = None
-
-    @classmethod
-    def of(cls, asked: Asked) -> Subject:
-        """One question of files, all respondents together."""
-        return cls(asked.question, asked.counts, asked.missing, asked.left_out)
-
-    @property
-    def mechanism(self) -> Mechanism | None:
-        """What made the reports; None where somebody else noised them."""
-        found = getattr(self.summary, "mechanism", None)
-        return found if isinstance(found, Mechanism) else None
-
-    @property
-    def many(self) -> str:
-        """How many reports; numbers noised elsewhere are values."""
-        return counted(self.summary.n, "report" if self.mechanism else "value")
-
-    def title(self) -> str:
-        """How many reports of what."""
-        return f"{self.many} of {self.name!r}" if self.name else self.many
-
-    def caption(self, curve: Density | Proportions) -> str:
-        """The same for a picture, with what it cost and how it was estimated."""
-        parts = [self.name, self.many]
-        if self.mechanism:
-            parts.append(f"epsilon = {output.costs([self.mechanism.spend.epsilon])[0]}")
-        return ", ".join([*(part for part in parts if part), str(curve.facts.get("method", ""))])
-
-    def say(self) -> None:
-        """Print what must be known beside the estimate."""
-        if self.missing is not None:
-            value = self.missing if isinstance(self.missing, str) else output.number(self.missing)
-            output.say(f"Missing answers count as {value}.")
-        if self.mechanism:
-            output.say(self.mechanism.spend.words())
-
-    def facts(self, curve: Density | Proportions) -> dict[str, Any]:
-        """The first keys of every estimate, in one order."""
-        summary = self.summary
-        start = {"question": self.name or None, "n": None, "epsilon": None, "method": None}
-        left = {} if self.left_out is None else {"left_out": dict(self.left_out)}
-        return {**start, "missing": self.missing, **left, **summary.facts, **curve.facts}
+HIDDEN = 12
+"""Groups whose rows the terminal shows, at most; files have all of them."""
 
 
-def as_dict(curve: Density, subject: Subject, level: float) -> dict[str, Any]:
-    """A density as plain values."""
-    cells = curve.cells
-    edges = cells.edges[0]
-    x = (edges[:-1] + edges[1:]) / 2
-    intervals: dict[str, Any] = {"level": level}
-    mean = _interval(curve, "mean", None, level)
-    if mean is not None:
-        intervals["mean"] = [float(end) for end in mean]
-    quantiles = _interval(curve, "quantile", QUANTILES, level)
-    if quantiles is not None:
-        ends = zip(QUANTILES, *(end.tolist() for end in quantiles), strict=True)
-        intervals["quantiles"] = {str(q): [below, above] for q, below, above in ends}
-    band = _interval(curve, "pdf", x, level)
-    if band is not None:
-        intervals["pdf"] = {"lower": band[0].tolist(), "upper": band[1].tolist()}
-    values = zip(QUANTILES, curve.quantile(QUANTILES).tolist(), strict=True)
-    return {
-        **subject.facts(curve),
-        "edges": edges.tolist(),
-        "x": x.tolist(),
-        "pdf": cells.pdf(x).tolist(),
-        "cdf": cells.cdf(x).tolist(),
-        "mean": float(curve.mean()),
-        "quantiles": {str(q): value for q, value in values},
-        "intervals": intervals,
-    }
+def results(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILES",
+            help="The survey (.toml), and its reports (files, globs, folders) or a summary.",
+        ),
+    ],
+    *,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Results for each group of a public column; repeat it. "
+            "By default the survey's groups, where the files have them.",
+        ),
+    ] = None,
+    to: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help=f"Where to write them: {', '.join(FORMATS)}; repeat it.",
+        ),
+    ] = None,
+    invited: Annotated[
+        int | None, typer.Option(metavar="N", help="How many people were invited to answer.")
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="A public column of survey weights.")
+    ] = None,
+    level: LevelOption = 0.95,
+    simulated: Annotated[
+        bool, typer.Option("--simulated", help="Accept simulated reports, which are not private.")
+    ] = False,
+    invalid: InvalidOption = "refuse",
+    as_json: JsonOption = False,
+) -> None:
+    """Write the results of a whole survey: every question, every group, privacy and methods."""
+    level = _checks.level(level)
+    given, path, rest = inputs.split(files)
+    survey = inputs.needed(given)
+    assert path is not None
+    columns = list(dict.fromkeys(by or ()))
+    found = _summaries(survey, rest, columns, weights, invalid)
+    if not simulated and any(found[name].simulated for name in found):
+        raise Mismatch(
+            "private reports",
+            "simulated ones",
+            "They are not private; --simulated makes results of them that say so.",
+        )
+    for one in to or ():
+        writable(one, tuple(FORMATS), [path, *(file for file in rest if file.is_file())])
+    with output.shares("Estimating") as advance:
+        made = survey.estimate(
+            found,
+            level=level,
+            invited=invited,
+            progress=lambda done, total: advance(done / total),
+        )
+    for one in to or ():
+        made.save(one)
+    if as_json:
+        output.machine({**made.to_dict(), "output": [str(one) for one in to or ()]})
+        return
+    _told(made)
+    if to:
+        output.say(f"Results: {', '.join(map(str, to))}")
+    else:
+        output.say(f"Next: confide results {path} ... -o results.html writes the whole page.")
 
 
-def _interval(curve: Density, what: str, at: Any, level: float) -> tuple[Any, Any] | None:
-    """An interval, or None where the method has none."""
+def _summaries(
+    survey: Survey, files: Sequence[Path], by: list[str], weights: str | None, invalid: str
+) -> Summaries:
+    """The counts of all questions, by group, from reports or from summaries of them."""
+    if not are_summaries(files):
+        job = _opened(survey, files, by, weights, invalid)
+        with output.counter("Counting reports") as advance:
+            found, left = job.run(advance)
+        tell(left)
+        return found
+    if invalid == "drop":
+        raise no_reports("a summary")
+    if weights is not None:
+        raise InvalidInput(
+            "reports to go with --weights", "a summary", "Summarize with --weights COLUMN."
+        )
+    found = read(expand(files, SUFFIXES))
+    if not by:
+        return found
+    parts = {name: found.groups(name).coarser(by) for name in found}
+    return Summaries(parts)
+
+
+def _opened(
+    survey: Survey, files: Sequence[Path], by: list[str], weights: str | None, invalid: str
+) -> Job:
+    """The files of reports, by the columns that were asked for or else those of the survey."""
+    public = Public(weights, None, None)
+    if by or not survey.groups:
+        return Job.open(files, survey=survey, by=by or None, public=public, invalid=invalid)
     try:
-        return curve.interval(what, at, level=level)
-    except Unsupported:
-        return None
+        groups = list(survey.groups)
+        return Job.open(files, survey=survey, by=groups, public=public, invalid=invalid)
+    except InvalidInput:
+        # Reports may have been made without their public columns; what else is wrong is told below.
+        return Job.open(files, survey=survey, public=public, invalid=invalid)
 
 
-def rows_of(
-    curve: Density, quantiles: tuple[float, ...], level: float
-) -> list[tuple[str, float, tuple[Any, Any] | None]]:
-    """Name, estimate and interval of the mean and some quantiles."""
-    rows = [("mean", float(curve.mean()), _interval(curve, "mean", None, level))]
-    ends = _interval(curve, "quantile", quantiles, level)
-    for at, (q, value) in enumerate(zip(quantiles, curve.quantile(quantiles), strict=True)):
-        name = "median" if q == 0.5 else f"{output.percent(q)} quantile"
-        rows.append((name, float(value), None if ends is None else (ends[0][at], ends[1][at])))
-    return rows
+def _told(made: Results) -> None:
+    """The answer first, then a table, and what it cost."""
+    output.say(*telling.opening(made)[:1])
+    table = tables.glance(made)
+    output.table("", table.head, table.rows)
+    for by in made.by:
+        n = max(len(one.groups.get(by, {})) for one in made.values())
+        output.say(f"By {by}: {n:,} groups.")
+    if words := telling.compared(made):
+        output.say(words)
+        for line in _differing(made):
+            output.say(line)
+    survey = made.questionnaire
+    if survey is not None and not made.simulated:
+        output.say(survey.spend.words(answers=answers(survey)))
 
 
-def table(curve: Density, subject: Subject, level: float) -> None:
-    """A density for people."""
-    facts = {key: value for key, value in curve.facts.items() if key not in HIDDEN}
-    how = ", ".join(
-        f"{value}" if isinstance(value, str) else f"{_plain(key)} {output.number(value)}"
-        for key, value in facts.items()
-    )
-    found = rows_of(curve, QUANTILES, level)
-    number = output.format_of([value for _, value, _ in found])
-    rows = [
-        (name, number(value), *(map(number, ends) if ends else ("-", "-")))
-        for name, value, ends in found
-    ]
-    head = ("", "estimate", f"{output.percent(level)} from", "to")
-    output.table(f"{subject.title()}, {how}", head, rows)
-    subject.say()
-
-
-def _plain(key: str) -> str:
-    return key.replace("_", " ")
-
-
-def share_rows(curve: Proportions, level: float) -> list[tuple[str, float, float, float]]:
-    """Category, share and the ends of its interval."""
-    assert curve.intervals is not None
-    ends = (end.tolist() for end in curve.intervals.shares(level))
-    return list(zip(curve.categories, curve.shares.tolist(), *ends, strict=True))
-
-
-def shares_as_dict(curve: Proportions, subject: Subject, level: float) -> dict[str, Any]:
-    """Shares as plain values."""
-    rows = share_rows(curve, level)
-    return {
-        **subject.facts(curve),
-        "shares": {category: share for category, share, _, _ in rows},
-        "intervals": {
-            "level": level,
-            "shares": {category: [below, above] for category, _, below, above in rows},
-        },
-    }
-
-
-def densities(found: Asked, estimator: Any, level: float, *, as_json: bool) -> None:
-    """The mean and the median of each group; for machines the whole density."""
-    fitted = list(_fitted(found, estimator))
-    if as_json:
-        _machine(found, [(key, as_dict(curve, own, level)) for key, own, curve in fitted])
-        return
-    values = [rows_of(curve, (0.5,), level) for _, _, curve in fitted]
-    number = output.format_of([value for rows in values for _, value, _ in rows])
-    rows = []
-    for (key, own, _), parts in zip(fitted, values, strict=True):
-        cells = [label(key), f"{own.summary.n:,}"]
-        for _, value, ends in parts:
-            cells += [number(value), *(map(number, ends) if ends else ("-", "-"))]
-        rows.append(cells)
-    ends = (f"{output.percent(level)} from", "to")
-    _table(found, ("reports", "mean", *ends, "median", *ends), rows)
-
-
-def proportions(found: Asked, level: float, *, as_json: bool) -> None:
-    """The shares of each group."""
-    fitted = list(_fitted(found, CategoryShares()))
-    if as_json:
-        _machine(found, [(key, shares_as_dict(curve, own, level)) for key, own, curve in fitted])
-        return
-    rows = [
-        [label(key), category, f"{own.summary.n:,}", *map("{:.3f}".format, numbers)]
-        for key, own, curve in fitted
-        for category, *numbers in share_rows(curve, level)
-    ]
-    head = ("category", "reports", "share", f"{output.percent(level)} from", "to")
-    _table(found, head, rows, words=2)
-
-
-def _fitted(found: Asked, estimator: Any) -> Iterator[tuple[Key, Subject, Any]]:
-    """Each group, what its estimate is about, and its curve."""
-    groups = found.summaries.groups()
-    with output.progress("Estimating", len(groups)) as advance:
-        for key, counts in groups.items():
-            yield key, _subject(found, counts), estimator.fit(counts)
-            advance(1)
-
-
-def _subject(found: Asked, counts: Counts) -> Subject:
-    return Subject(found.question, counts, found.missing, found.left_out)
-
-
-def _machine(found: Asked, groups: list[tuple[Key, dict[str, Any]]]) -> None:
-    by = found.summaries.by
-    keys = [key if isinstance(key, tuple) else (key,) for key, _ in groups]
-    output.machine(
-        {
-            "question": found.question or None,
-            "by": list(by),
-            "n": found.counts.n,
-            "groups": [
-                {"group": dict(zip(by, key, strict=True)), **fields}
-                for key, (_, fields) in zip(keys, groups, strict=True)
-            ],
-        }
-    )
-
-
-def _table(found: Asked, head: tuple[str, ...], rows: list[list[str]], *, words: int = 1) -> None:
-    subject = Subject.of(found)
-    by = ", ".join(found.summaries.by)
-    output.table(f"{subject.title()}, by {by}", (by, *head), rows, words=words)
-    subject.say()
+def _differing(made: Results) -> list[str]:
+    """The groups that differ from everybody else, a line for each question."""
+    lines = []
+    for name, result in made.items():
+        for by, own in result.groups.items():
+            found = [
+                f"{label(key)} {sign}" + ("" if gap.name == "mean" else f" ({gap.name})")
+                for key, one in own.items()
+                for gap in one.differences
+                if (sign := tables.mark(gap))
+            ]
+            if found:
+                more = f" and {len(found) - HIDDEN} more" if len(found) > HIDDEN else ""
+                lines.append(f"  {name}, by {by}: {', '.join(found[:HIDDEN])}{more}")
+    return lines

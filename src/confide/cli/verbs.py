@@ -35,6 +35,10 @@ VERBS = {
         "Recover the density of a number, with its mean and quantiles and how sure they are.",
     ),
     "shares": ("estimate", "Recover the shares of categories from randomized response."),
+    "results": (
+        "results",
+        "Write the results of a whole survey: every question, every group, privacy and methods.",
+    ),
     "compare": (
         "compare",
         "Compare two groups of respondents, with an interval for the difference.",
@@ -70,6 +74,7 @@ EXAMPLES = {
     "privatize": "confide privatize survey.toml values.csv -o reports.parquet",
     "summarize": "confide summarize survey.toml reports.parquet -o counts.json",
     "merge": "confide merge a.json b.json -o all.json",
+    "results": "confide results survey.toml reports.parquet --by region -o results.html",
     "plan": "confide plan --n 5000 --epsilon 1 --low 0 --high 300000",
     "release": "confide release histogram values.csv --column x --low 0 --high 1 --epsilon 1",
     "audit": "confide audit survey.toml",

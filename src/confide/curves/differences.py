@@ -153,10 +153,8 @@ def difference(
     (True, True)
     """
     level = _checks.level(level)
-    (t1, l1, u1), (t2, l2, u2) = (_ends(curve, what, at, level) for curve in (first, second))
+    low, high = apart(*(_ends(curve, what, at, level) for curve in (first, second)))
     estimates = _estimate(first, what, at), _estimate(second, what, at)
-    low = t1 - t2 - math.hypot(t1 - l1, u2 - t2)
-    high = t1 - t2 + math.hypot(u1 - t1, t2 - l2)
     gap = estimates[0] - estimates[1]
     place = at if isinstance(at, str) or at is None else float(at)
     return Difference(
@@ -168,6 +166,21 @@ def difference(
         high=max(high, gap),
         level=level,
     )
+
+
+def apart(
+    first: tuple[float, float, float], second: tuple[float, float, float]
+) -> tuple[float, float]:
+    """The interval of a difference, from two independent estimates with their intervals.
+
+    Parameters
+    ----------
+    first, second
+        An estimate and the ends of its interval.
+    """
+    (t1, l1, u1), (t2, l2, u2) = first, second
+    low = t1 - t2 - math.hypot(t1 - l1, u2 - t2)
+    return low, t1 - t2 + math.hypot(u1 - t1, t2 - l2)
 
 
 def _ends(

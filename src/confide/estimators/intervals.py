@@ -28,6 +28,8 @@ LEAST = 1e-7
 STEPS = 40
 CLOSE = 0.01
 SMALL = 100
+FAR = 100.0
+"""Ranges beyond the bounds to which an interval that is not cut may reach."""
 
 
 def scales(
@@ -299,8 +301,16 @@ class Intervals:
         overall = squares.sum() / total.sum()
         return np.where(total > 0, squares / np.where(total > 0, total, 1.0) / overall, 1.0)
 
-    def mean(self, level: float = 0.95) -> tuple[float, float]:
-        """Interval of the mean."""
+    def mean(self, level: float = 0.95, *, cut: bool = True) -> tuple[float, float]:
+        """Interval of the mean.
+
+        Parameters
+        ----------
+        level
+            Confidence level.
+        cut
+            Whether to cut it to the bounds of the lattice.
+        """
         level = _checks.level(level)
         bounds = self._lattice.low, self._lattice.high
         if not self.counts.n:
@@ -309,12 +319,17 @@ class Intervals:
         squares = weights if self.counts.weights is None else self.counts.weights[1]
         scores, law = self.counts.mechanism.unbiased(1), self.counts.mechanism.law
         if self.counts.mechanism.prefer_not_to_say:
-            ends = Answerers(self.counts).ratios(scores, level, bounds)
+            # The test of a ratio counts from the middle of the bounds.
+            room = 0.0 if cut else FAR * (bounds[1] - bounds[0])
+            most = bounds[0] - room, bounds[1] + room
+            ends = Answerers(self.counts).ratios(scores, level, most)
             return float(ends[0]), float(ends[1])
         least = least_variance(law, scores, self._lattice.spreads)
         edges = self._lattice.edges[[0, 1, -2, -1]]
         if self._lattice.kind == INTEGER:
             edges[[0, -1]] = bounds
+        if not cut:
+            edges = np.array([-np.inf, np.inf])
         low, high = mean_ends(scores, weights, squares, level=level, edges=edges, least=least)
         return float(low), float(high)
 

@@ -9,7 +9,7 @@ import numpy as np
 from confide import _checks
 from confide._types import Floats
 from confide.curves import Proportions, forms
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, Unsupported
 from confide.estimators.declining import LEAST, Answerers, chance_ends, effective_numbers
 from confide.estimators.profile import maximize
 from confide.lattice import Categories
@@ -19,6 +19,8 @@ from confide.summaries.counts import expected
 from confide.summaries.plausibility import checked
 
 GAP = 1e-6
+ALIKE = 1e-9
+"""Largest relative difference between categories that are treated alike."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +115,23 @@ class ReportIntervals:
         ]
         return np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1)
 
+    def cumulative(self, level: float) -> tuple[Floats, Floats]:
+        """Ends for the share of each category and all before it, for categories in order.
+
+        Where all categories are treated alike, the share of several hangs on the chance of their
+        reports together, and the interval is as exact as that of one.
+        """
+        gap = self.own - self.others
+        if np.ptp(gap) > ALIKE * gap.max():
+            raise Unsupported("Cumulative shares are for randomized response alone.")
+        many = np.arange(1, self.reports.size + 1)
+        reports = np.minimum(self.reports.cumsum(), 1.0)
+        ends = [
+            many * self.others + gap * chance
+            for chance in chance_ends(reports, float(np.min(self.n)), level)
+        ]
+        return whole(np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1))
+
     def declined(self, level: float) -> tuple[float, float]:
         """Nobody could."""
         raise forms.not_offered()
@@ -136,9 +155,23 @@ class AnswererIntervals:
         scores = others[:-1, None] + np.diag(own - others)[:-1]
         return Answerers(self.counts).ratios(scores, _checks.level(level), (0.0, 1.0))
 
+    def cumulative(self, level: float) -> tuple[Floats, Floats]:
+        """Ends for the share of each category and all before it, for categories in order."""
+        own, others = scores_of(self.counts.mechanism.law)
+        scores = others[:-1, None] + np.diag(own - others)[:-1]
+        most = (0.0, 1.0)
+        ends = Answerers(self.counts).ratios(scores.cumsum(0), _checks.level(level), most)
+        return whole(*ends)
+
     def declined(self, level: float) -> tuple[float, float]:
         """Lower and upper end of the share that declined."""
         return Answerers(self.counts).interval(_checks.level(level))
+
+
+def whole(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Ends of cumulative shares, of which the last one is all."""
+    low[-1] = high[-1] = 1.0
+    return low, high
 
 
 def scores_of(law: Law) -> tuple[Floats, Floats]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from confide.results.enough import needed
 from confide.results.estimating import estimate
-from confide.results.values import Quantity, Result, Results
+from confide.results.values import Quantity, Result
+from confide.results.whole import Results
 
 __all__ = ["Quantity", "Result", "Results", "estimate", "needed"]

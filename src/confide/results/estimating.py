@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from confide import _checks
+from confide._types import Floats
 from confide.curves import CellDensity
 from confide.curves.density import QUARTILES
 from confide.errors import InvalidInput, Mismatch
 from confide.estimators.register import DENSITIES
 from confide.estimators.shares import CategoryShares
-from confide.lattice import Categories
-from confide.mechanisms import Mechanism
+from confide.lattice import Categories, Lattice
 from confide.questions import Questionnaire
+from confide.questions.question import Question
+from confide.results.comparing import compare
 from confide.results.enough import needed
-from confide.results.values import CATEGORIES, NUMBER, Quantity, Result, Results
+from confide.results.readers import told
+from confide.results.values import CATEGORIES, Quantity, Result
+from confide.results.whole import Results
 from confide.summaries import Counts, Groups, Summaries
+from confide.summaries.forms import ALONE
 from confide.summaries.groups import Part
 from confide.summaries.plausibility import possible
 
@@ -34,6 +40,8 @@ def estimate(
     group_intervals: Sequence[str] | None = None,
     quick: bool = False,
     least: int | None = None,
+    invited: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Results:
     """Estimate every question of a survey, for all respondents and for each public group.
 
@@ -57,10 +65,16 @@ def estimate(
         as the others do, and are wider where there are very many reports.
     least
         Fewest reports for an estimate; by default what `needed` says for each question.
+    invited
+        How many people were invited to answer, where that is known.
+    progress
+        Called after each question and group, with how many are done and how many there are.
 
     Returns
     -------
     Results
+        With the differences of each group from everybody else and, unless it is quick, with what
+        a reader of the results learns about one person.
 
     Examples
     --------
@@ -83,30 +97,69 @@ def estimate(
     fewest = None if least is None else _checks.integer(1, least=least)
     recipe = _Recipe(level, frozenset(intervals), quick, fewest)
     of_groups = _Recipe(level, frozenset(group_intervals), quick, fewest)
+    summaries = _named(survey, summaries)
+    step = _steps(summaries, progress)
     questions = {}
     for name, one in summaries.questions.items():
-        mechanism = _asked(survey, summaries, name)
+        asked = _asked(survey, summaries, name)
         groups: dict[str, dict[Part, Result]] = {}
         if isinstance(one, Groups):
-            groups = {by: of_groups.each(name, mechanism, one.coarser([by])) for by in one.by}
-        whole = recipe.result(name, mechanism, summaries[name])
+            groups = {by: of_groups.each(name, asked, one.coarser([by]), step) for by in one.by}
+        whole = recipe.result(name, asked, summaries[name])
+        step()
         questions[name] = replace(whole, groups=groups)
-    return Results(survey.fingerprint, level, questions, quick=quick)
+    questions = compare(questions, summaries, level)
+    counts = [summaries[name] for name in summaries]
+    simulated = any(one.simulated for one in counts)
+    weighted = any(one.weights is not None for one in counts)
+    if not (quick or simulated or weighted):
+        questions = told(questions, survey, summaries)
+    return Results(
+        survey.fingerprint,
+        level,
+        questions,
+        quick=quick,
+        questionnaire=Questionnaire.from_dict(survey.to_dict()),
+        invited=invited,
+        simulated=simulated,
+        weighted=weighted,
+    )
 
 
-def _asked(survey: Questionnaire, summaries: Summaries, name: str) -> Mechanism:
-    """The mechanism of a question, which must have made the reports."""
+def _named(survey: Questionnaire, summaries: Summaries) -> Summaries:
+    """The summaries in the order of the survey; a single one may lack a name."""
+    found = dict(summaries.questions)
+    if set(found) == {ALONE} and len(survey.questions) == 1:
+        found = {next(iter(survey.questions)): found[ALONE]}
+    order = [name for name in survey.questions if name in found]
+    return Summaries({name: found[name] for name in dict.fromkeys([*order, *found])})
+
+
+def _steps(summaries: Summaries, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
+    """What is called after each estimate."""
+    if progress is None:
+        return lambda: None
+    parts = [
+        sum(len(one.coarser([by])) for by in one.by) if isinstance(one, Groups) else 0
+        for one in summaries.questions.values()
+    ]
+    total, done = len(parts) + sum(parts), itertools.count(1)
+    return lambda: progress(next(done), total)
+
+
+def _asked(survey: Questionnaire, summaries: Summaries, name: str) -> Question:
+    """The question, whose mechanism must have made the reports."""
     if name not in survey.questions:
         advice = _checks.nearest(name, survey.questions)
         raise Mismatch("summaries of the survey's questions", repr(name), advice)
-    mechanism = survey.questions[name].mechanism
-    if summaries.mechanism(name) != mechanism:
+    question = survey.questions[name]
+    if summaries.mechanism(name) != question.mechanism:
         raise Mismatch(
             f"reports of {name!r} by the survey's mechanism",
             "those of another",
             "The reports belong to another survey, or the survey was changed since.",
         )
-    return mechanism
+    return question
 
 
 class _Recipe:
@@ -120,19 +173,22 @@ class _Recipe:
         self.quick = quick
         self.least = least
 
-    def each(self, name: str, mechanism: Mechanism, groups: Groups[Counts]) -> dict[Part, Result]:
+    def each(
+        self, name: str, asked: Question, groups: Groups[Counts], step: Callable[[], None]
+    ) -> dict[Part, Result]:
         """The result of each group by one column."""
         found: dict[Part, Result] = {}
         for key, counts in groups.items():
             assert not isinstance(key, tuple)
-            found[key] = self.result(name, mechanism, counts)
+            found[key] = self.result(name, asked, counts)
+            step()
         return found
 
-    def result(self, name: str, mechanism: Mechanism, counts: Counts) -> Result:
+    def result(self, name: str, asked: Question, counts: Counts) -> Result:
         """What is known about a question from these reports."""
-        axis = mechanism.axes[""]
+        axis, mechanism = asked.axis, asked.mechanism
         words = axis.labels if isinstance(axis, Categories) else None
-        kind = NUMBER if words is None else CATEGORIES
+        kind = axis.kind if isinstance(axis, Lattice) else CATEGORIES
         least = needed(mechanism) if self.least is None else self.least
         plausible = possible(mechanism, counts.counts)
         if counts.effective_n < least:
@@ -147,17 +203,31 @@ class _Recipe:
                 plausible=plausible,
             )
         curve: Any
+        cumulative: tuple[Quantity, ...] = ()
         if words is None:
             curve = next(iter(DENSITIES.values())).make().fit(counts).cells
             quantities = self._of_number(curve)
         else:
             curve = CategoryShares().fit(counts)
-            table = zip(words, curve.shares, *curve.intervals.shares(self.level), strict=True)
-            quantities = tuple(
-                Quantity(word, float(share), low=float(low), high=float(high))
-                for word, share, low, high in table
-            )
-        return Result(name, kind, counts.n, least, quantities, curve=curve, plausible=plausible)
+            quantities = _shares(words, curve.shares, curve.intervals.shares(self.level))
+            if asked.ordered:
+                ends = curve.intervals.cumulative(self.level)
+                cumulative = _shares(words, curve.shares.cumsum(), ends)
+        declined = None
+        if curve.declined is not None:
+            low, high = curve.interval("declined", level=self.level)
+            declined = Quantity("declined", float(curve.declined), low=low, high=high)
+        return Result(
+            name,
+            kind,
+            counts.n,
+            least,
+            quantities,
+            curve=curve,
+            plausible=plausible,
+            declined=declined,
+            cumulative=cumulative,
+        )
 
     def _of_number(self, curve: CellDensity) -> tuple[Quantity, ...]:
         cheaper = getattr(curve.intervals, "quick", None)
@@ -183,10 +253,17 @@ class _Recipe:
         return tuple(found)
 
 
+def _shares(
+    words: Sequence[str], shares: Floats, ends: tuple[Floats, Floats]
+) -> tuple[Quantity, ...]:
+    table = zip(words, shares.tolist(), *(end.tolist() for end in ends), strict=True)
+    return tuple(Quantity(word, share, low=low, high=high) for word, share, low, high in table)
+
+
 def _too_few(counts: Counts, kind: str, least: int) -> str:
     if not counts.n:
         return "No reports yet."
-    of = "a mean by a tenth of the range" if kind == NUMBER else "a share by a tenth"
+    of = "a share by a tenth" if kind == CATEGORIES else "a mean by a tenth of the range"
     return (
         f"Not enough reports yet: {counts.n:,} of {least:,}. With fewer, the noise alone moves {of}"
         " or more."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from types import MappingProxyType
 from typing import Any, Self, final
@@ -10,20 +10,26 @@ from typing import Any, Self, final
 import numpy as np
 
 from confide import _checks
+from confide.accounting import Spend
 from confide.curves import CellDensity, Proportions
 from confide.curves.forms import frame
 from confide.errors import InvalidInput
+from confide.questions import Questionnaire
 from confide.summaries.groups import Part, label
 
 VERSION = 1
-NUMBER, CATEGORIES = "number", "categories"
+NUMBER, INTEGER, CATEGORIES = "number", "integer", "categories"
 KINDS: dict[str, type[CellDensity] | type[Proportions]] = {
     NUMBER: CellDensity,
+    INTEGER: CellDensity,
     CATEGORIES: Proportions,
 }
 """Kinds of questions, and the curve of each."""
 RESULT = ("question", "kind", "n", "needed", "reason", "plausible", "quantities", "curve", "groups")
 RESULTS = ("confide", "version", "survey", "level", "quick", "questions")
+OF_RESULT = ("declined", "cumulative", "differences", "reader")
+OF_RESULTS = ("questionnaire", "invited", "simulated", "weighted")
+"""Keys of results that are there only where they say something."""
 
 
 @final
@@ -73,9 +79,9 @@ class Result:
     question
         Its name.
     kind
-        ``"number"`` or ``"categories"``.
+        ``"number"``, ``"integer"`` or ``"categories"``.
     n
-        How many reports there are.
+        How many reports there are: as many people were asked, and sent one.
     needed
         How many an estimate needs.
     quantities
@@ -89,6 +95,18 @@ class Result:
         or belong to another survey.
     groups
         For each public column the result of each of its groups.
+    declined
+        The share who preferred not to say; None where that was no choice. All other quantities are
+        about those who did answer.
+    cumulative
+        For ordered categories the share of each one and those before it.
+    differences
+        Of a group: how much larger its mean, or its share of each category, is than that of
+        everybody else. The intervals of all differences in the results hold together, with the
+        level of the results.
+    reader
+        What one of these people spends, by answering this question, towards a reader of nothing
+        but the results; None where that is not known.
     """
 
     question: str
@@ -101,6 +119,10 @@ class Result:
     reason: str = ""
     plausible: bool = True
     groups: Mapping[str, Mapping[Part, Result]] = field(default_factory=dict)
+    declined: Quantity | None = None
+    cumulative: tuple[Quantity, ...] = ()
+    differences: tuple[Quantity, ...] = ()
+    reader: Spend | None = None
 
     def __getitem__(self, name: str) -> Quantity:
         """The quantity of that name."""
@@ -133,6 +155,15 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
+        more: dict[str, Any] = {}
+        if self.declined is not None:
+            more["declined"] = self.declined.to_dict()
+        if self.cumulative:
+            more["cumulative"] = [one.to_dict() for one in self.cumulative]
+        if self.differences:
+            more["differences"] = [one.to_dict() for one in self.differences]
+        if self.reader is not None:
+            more["reader"] = {"epsilon": self.reader.epsilon, "delta": self.reader.delta}
         return {
             "question": self.question,
             "kind": self.kind,
@@ -146,12 +177,13 @@ class Result:
                 {"by": by, "of": [{"group": key, **one.to_dict()} for key, one in own.items()]}
                 for by, own in self.groups.items()
             ],
+            **more,
         }
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`; the curve comes back without its intervals."""
-        _keyed(fields, RESULT, "a result")
+        _keyed(fields, RESULT, "a result", OF_RESULT)
         kind = _checks.one_of(tuple(KINDS), kind=fields["kind"])
         curve = None if fields["curve"] is None else KINDS[kind].from_dict(fields["curve"])
         for key in ("question", "reason"):
@@ -167,25 +199,36 @@ class Result:
                 if not isinstance(one, Mapping) or not isinstance(one.get("group"), str | int):
                     raise InvalidInput("groups that are words or whole numbers", "others")
                 own[one["group"]] = cls.from_dict({key: one[key] for key in one if key != "group"})
+        declined = fields.get("declined")
+        reader = fields.get("reader")
+        if reader is not None:
+            _keyed(reader, ("epsilon", "delta"), "what a reader is told")
+            reader = Spend(
+                _checks.within(0, np.inf, epsilon=reader["epsilon"]),
+                _checks.within(0, 1, delta=reader["delta"]),
+            )
         return cls(
             fields["question"],
             kind,
             _checks.integer(0, n=fields["n"]),
             _checks.integer(0, needed=fields["needed"]),
-            tuple(Quantity.from_dict(one) for one in _listed(fields, "quantities")),
+            _quantities(fields, "quantities"),
             curve=curve,
             reason=fields["reason"],
             plausible=fields["plausible"],
             groups=groups,
+            declined=None if declined is None else Quantity.from_dict(declined),
+            cumulative=_quantities(fields, "cumulative"),
+            differences=_quantities(fields, "differences"),
+            reader=reader,
         )
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class Results(Mapping[str, Result]):
-    """What is known about every question of a survey.
+class Estimates(Mapping[str, Result]):
+    """What is known about every question of a survey, as plain values.
 
-    ``results["pay"]`` is the result of a question.
+    `confide.results.Results` adds the files that they are written into.
 
     Parameters
     ----------
@@ -198,15 +241,23 @@ class Results(Mapping[str, Result]):
     quick
         Whether intervals are the quick ones of a live view: they cover as the others do, and are
         wider where there are very many reports.
+    questionnaire
+        The survey, whose texts tables and pages show; None where only its fingerprint is known.
+    invited
+        How many people were invited to answer; None where that is not known.
+    simulated
+        Whether the reports were simulated: nobody's privacy was protected, and none was at stake.
+    weighted
+        Whether respondents have survey weights.
 
     Examples
     --------
     >>> mean = Quantity("mean", None, low=None, high=None)
     >>> pay = Result("pay", "number", 9, 20, (mean,), reason="Not enough reports yet.")
-    >>> results = Results("0f", 0.95, {"pay": pay})
-    >>> results
-    <Results of 9 respondents: pay>
-    >>> Results.from_dict(results.to_dict())["pay"]["mean"]
+    >>> estimates = Estimates("0f", 0.95, {"pay": pay})
+    >>> estimates
+    <Estimates of 9 respondents: pay>
+    >>> Estimates.from_dict(estimates.to_dict())["pay"]["mean"]
     Quantity(name='mean', estimate=None, low=None, high=None)
     """
 
@@ -215,9 +266,15 @@ class Results(Mapping[str, Result]):
     questions: Mapping[str, Result]
     _: KW_ONLY
     quick: bool = False
+    questionnaire: Questionnaire | None = None
+    invited: int | None = None
+    simulated: bool = False
+    weighted: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "questions", MappingProxyType(dict(self.questions)))
+        if self.invited is not None:
+            _checks.integer(self.n, invited=self.invited)
 
     def __reduce__(self) -> Any:
         """Pickle as plain values: a read-only mapping does not pickle, nor do intervals travel."""
@@ -234,11 +291,45 @@ class Results(Mapping[str, Result]):
 
     @property
     def n(self) -> int:
-        """Number of respondents: the most that answered any one question."""
+        """Number of respondents: the most that answered any one question.
+
+        Where each person was asked some of the questions only, all answers over the number of
+        questions that a person was asked.
+        """
+        ask: int | None = getattr(self.questionnaire, "ask", None)
+        if ask and self.questionnaire is not None and set(self) == {*self.questionnaire.questions}:
+            return round(sum(one.n for one in self.values()) / ask)
         return max((one.n for one in self.values()), default=0)
 
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Public columns that there are groups by."""
+        return tuple(dict.fromkeys(by for one in self.values() for by in one.groups))
+
+    @property
+    def comparisons(self) -> int:
+        """How many differences there are, whose intervals hold together."""
+        return sum(
+            len(one.differences)
+            for result in self.values()
+            for own in result.groups.values()
+            for one in own.values()
+        )
+
     def __repr__(self) -> str:
-        return f"<Results of {self.n} respondents: {', '.join(self)}>"
+        return f"<{type(self).__name__} of {self.n} respondents: {', '.join(self)}>"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each quantity of each question and group, as plain values.
+
+        The keys are the columns of `to_frame`.
+        """
+        return [
+            {"question": name, "by": by, "group": group, "n": one.n, **row}
+            for name, result in self.items()
+            for by, group, one in _flat(result)
+            for row in _rows(one)
+        ]
 
     def to_frame(self) -> Any:
         """One row for each quantity of each question and group, as a table of pandas.
@@ -247,27 +338,33 @@ class Results(Mapping[str, Result]):
         -------
         pandas.DataFrame
             With the columns ``question``, ``by`` and ``group`` (empty for all respondents), ``n``,
-            ``quantity``, ``estimate``, ``low`` and ``high``. What is not known is missing.
+            ``measure`` (mean, quantile, share, cumulative share, or declined), ``quantity``,
+            ``estimate``, ``low``, ``high``, and for groups the ``difference`` from everybody else
+            with ``difference_low`` and ``difference_high``. What is not known is missing.
         """
-        rows = []
-        for name, result in self.items():
-            for by, group, one in _flat(result):
-                for quantity in one.quantities:
-                    numbers = (quantity.estimate, quantity.low, quantity.high)
-                    known = [np.nan if number is None else number for number in numbers]
-                    ends = dict(zip(("estimate", "low", "high"), known, strict=True))
-                    place = {"question": name, "by": by, "group": group, "n": one.n}
-                    rows.append({**place, "quantity": quantity.name, **ends})
-        return frame(rows)
+        rows = self.rows()
+        return frame(
+            [
+                {key: np.nan if value is None else value for key, value in row.items()}
+                for row in rows
+            ]
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
+        more: dict[str, Any] = {}
+        if self.questionnaire is not None:
+            more["questionnaire"] = self.questionnaire.to_dict()
+        if self.invited is not None:
+            more["invited"] = self.invited
+        more |= {key: True for key in ("simulated", "weighted") if getattr(self, key)}
         return {
             "confide": "results",
             "version": VERSION,
             "survey": self.survey,
             "level": self.level,
             "quick": self.quick,
+            **more,
             "questions": [one.to_dict() for one in self.values()],
         }
 
@@ -276,17 +373,31 @@ class Results(Mapping[str, Result]):
         """The inverse of `to_dict`; anything else is refused."""
         if not isinstance(fields, Mapping) or fields.get("confide") != "results":
             raise InvalidInput("results written by confide", "something else")
-        _keyed(fields, RESULTS, "results")
+        _keyed(fields, RESULTS, "results", OF_RESULTS)
         if fields["version"] != VERSION:
             raise InvalidInput(f"results of version {VERSION}", "another version")
         if not isinstance(fields["survey"], str):
             raise InvalidInput("the fingerprint of a survey", _checks.shown(fields["survey"]))
-        if not isinstance(fields["quick"], bool):
-            raise InvalidInput("quick to be true or false", _checks.shown(fields["quick"]))
+        flags = {key: fields.get(key, False) for key in ("quick", "simulated", "weighted")}
+        for key, value in flags.items():
+            if not isinstance(value, bool):
+                raise InvalidInput(f"{key} to be true or false", _checks.shown(value))
+        about = fields.get("questionnaire")
+        questionnaire = None if about is None else Questionnaire.from_dict(about)
+        if questionnaire is not None and questionnaire.fingerprint != fields["survey"]:
+            raise InvalidInput("results of the survey that they hold", "those of another")
         found = [Result.from_dict(one) for one in _listed(fields, "questions")]
         level = _checks.level(fields["level"])
         questions = {one.question: one for one in found}
-        return cls(fields["survey"], level, questions, quick=fields["quick"])
+        invited = fields.get("invited")
+        return cls(
+            fields["survey"],
+            level,
+            questions,
+            questionnaire=questionnaire,
+            invited=invited if invited is None else _checks.integer(0, invited=invited),
+            **flags,
+        )
 
 
 def _flat(result: Result) -> Iterator[tuple[str, str, Result]]:
@@ -297,11 +408,36 @@ def _flat(result: Result) -> Iterator[tuple[str, str, Result]]:
             yield by, label(key), one
 
 
-def _keyed(fields: Any, keys: tuple[str, ...], where: str) -> None:
-    """Refuse what has not exactly these keys."""
+def _rows(result: Result) -> Iterator[dict[str, Any]]:
+    """A row for each quantity of a result."""
+    apart = {one.name: one for one in result.differences}
+    names = [one.name for one in result.quantities]
+    words = result.kind == CATEGORIES
+    measures = ["share" if words else "mean" if name == "mean" else "quantile" for name in names]
+    table = [*zip(measures, result.quantities, strict=True)]
+    table += [("cumulative share", one) for one in result.cumulative]
+    if result.declined is not None:
+        table.append(("declined", result.declined))
+    for measure, one in table:
+        # A share and a cumulative one have the name of the same category.
+        known = apart.get(one.name) if measure in ("share", "mean") else None
+        yield {
+            "measure": measure,
+            "quantity": one.name,
+            "estimate": one.estimate,
+            "low": one.low,
+            "high": one.high,
+            "difference": None if known is None else known.estimate,
+            "difference_low": None if known is None else known.low,
+            "difference_high": None if known is None else known.high,
+        }
+
+
+def _keyed(fields: Any, keys: tuple[str, ...], where: str, more: Sequence[str] = ()) -> None:
+    """Refuse what has not exactly these keys; some more may be there."""
     if not isinstance(fields, Mapping):
         raise InvalidInput(f"{where} as a JSON object", _checks.shown(fields))
-    _checks.known_keys(fields, keys, where)
+    _checks.known_keys(fields, (*keys, *more), where)
     for key in keys:
         if key not in fields:
             raise InvalidInput(f"the key {key!r} in {where}", "none")
@@ -312,3 +448,8 @@ def _listed(fields: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(found, list):
         raise InvalidInput(f"a list for {key!r} in results", _checks.shown(found))
     return found
+
+
+def _quantities(fields: Mapping[str, Any], key: str) -> tuple[Quantity, ...]:
+    found = _listed(fields, key) if key in fields else []
+    return tuple(Quantity.from_dict(one) for one in found)

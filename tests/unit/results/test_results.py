@@ -146,7 +146,8 @@ def test_json_of_a_damaged_question_is_refused(
 def test_a_table_has_a_row_for_each_quantity_of_each_group(results: Results) -> None:
     table = results.to_frame()
     assert list(table.columns) == [
-        *("question", "by", "group", "n", "quantity", "estimate", "low", "high")
+        *("question", "by", "group", "n", "measure", "quantity", "estimate", "low", "high"),
+        *("difference", "difference_low", "difference_high"),
     ]
     assert len(table) == 5 * 4 + 5 * 2
     (row,) = table[

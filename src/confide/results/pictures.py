@@ -1,0 +1,159 @@
+"""Pictures of results as SVG that stretches to any width, with its words in HTML beside it.
+
+Shapes are drawn in a box that is stretched; lines keep their width, and letters are no part of it,
+so that a picture can be read on a telephone and on paper. Colors come from the style sheet.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from confide.curves import CellDensity
+from confide.results.digits import Format, ticks
+from confide.results.markup import Html, el, join
+from confide.results.values import Quantity
+
+WIDE = 1000
+"""Units across a picture."""
+TALL = 240
+"""Units of height of a density."""
+STRIP = 20
+"""Units of height of an interval."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Where values lie along a picture."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def place(self, value: float) -> float:
+        """From 0 to 1, cut at the ends."""
+        if self.log:
+            part = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
+        else:
+            part = (value - self.low) / (self.high - self.low)
+        return min(max(part, 0.0), 1.0)
+
+    @property
+    def marks(self) -> list[float]:
+        """Round numbers along it."""
+        return ticks(self.low, self.high, log=self.log, most=6)
+
+
+def density(curve: CellDensity, scale: Scale, *, told: str, bars: bool = False) -> Html:
+    """The shape of a distribution: areas are shares, on a log scale too.
+
+    Parameters
+    ----------
+    curve
+        The density.
+    scale
+        The axis.
+    told
+        What it shows, for those who cannot see it.
+    bars
+        Whether cells are whole numbers, which stand apart.
+    """
+    edges = [WIDE * scale.place(edge) for edge in curve.edges[0].tolist()]
+    widths = np.maximum(np.diff(edges), 1e-9)
+    heights = curve.masses / widths
+    top = max(float(heights.max()), 1e-300)
+    levels = [TALL - (TALL - 6) * height / top for height in heights.tolist()]
+    parts = [_grid(scale, TALL)]
+    if bars and len(levels) <= 120:
+        for left, right, level in zip(edges, edges[1:], levels, strict=False):
+            gap = 0.12 * (right - left)
+            d = f"M{left + gap:.1f},{TALL}V{level:.1f}H{right - gap:.1f}V{TALL}Z"
+            parts.append(el("path", class_="area", d=d))
+    else:
+        steps = "".join(
+            f"V{level:.1f}H{right:.1f}" for level, right in zip(levels, edges[1:], strict=True)
+        )
+        parts.append(el("path", class_="area", d=f"M{edges[0]:.1f},{TALL}{steps}V{TALL}Z"))
+    return _box("shape", TALL, told, parts)
+
+
+def strip(
+    one: Quantity, scale: Scale, *, look: str = "", center: float | None = None, told: str = ""
+) -> Html:
+    """An estimate as a dot on its interval, and the place of everybody as a thin line."""
+    assert one.estimate is not None
+    parts = [_grid(scale, STRIP)]
+    if center is not None:
+        at = f"{WIDE * scale.place(center):.1f}"
+        parts.append(el("line", class_="all", x1=at, x2=at, y1=0, y2=STRIP))
+    if one.low is not None and one.high is not None:
+        parts += _whisker(WIDE * scale.place(one.low), WIDE * scale.place(one.high))
+    at = f"{WIDE * scale.place(one.estimate):.1f}"
+    # A line of no length with round ends is a dot, however the box is stretched.
+    parts.append(el("path", class_="dot", d=f"M{at},{STRIP / 2}h0.01"))
+    return _box(f"strip {look}".rstrip(), STRIP, told, parts)
+
+
+def bar(one: Quantity, scale: Scale, *, look: str = "", told: str = "") -> Html:
+    """A share as a bar with its interval."""
+    assert one.estimate is not None
+    wide = f"{max(WIDE * scale.place(one.estimate), 1):.1f}"
+    parts = [
+        _grid(scale, STRIP),
+        el("rect", class_="bar", x=0, y=2, width=wide, height=STRIP - 4),
+    ]
+    if one.low is not None and one.high is not None:
+        parts += _whisker(WIDE * scale.place(one.low), WIDE * scale.place(one.high))
+    return _box(f"strip {look}".rstrip(), STRIP, told, parts)
+
+
+def axis(scale: Scale, names: Sequence[str]) -> Html:
+    """The numbers below a picture; those at its ends do not stick out."""
+    spans: list[Html] = []
+    for mark, name in zip(scale.marks, names, strict=True):
+        at = 100 * scale.place(mark)
+        look = "first" if at < 6 else "last" if at > 94 else ""
+        # Every second one gives way on a narrow screen.
+        look += " odd" if len(spans) % 2 else ""
+        spans.append(el("span", name, class_=look.strip() or None, style=f"left:{at:.2f}%"))
+    return el("div", *spans, class_="axis", aria_hidden="true")
+
+
+def labels(scale: Scale) -> list[str]:
+    """The numbers of an axis, in one format."""
+    marks = scale.marks
+    steps = [b - a for a, b in itertools.pairwise(marks)]
+    told = Format(10.0 ** math.floor(math.log10(min(steps, default=1.0)) + 1e-9))
+    return [told(mark) for mark in marks]
+
+
+def _whisker(low: float, high: float) -> list[Html]:
+    middle, tall = STRIP / 2, STRIP / 4
+    d = (
+        f"M{low:.1f},{middle}H{high:.1f}M{low:.1f},{middle - tall}v{2 * tall}"
+        f"M{high:.1f},{middle - tall}v{2 * tall}"
+    )
+    return [el("path", class_=look, d=d) for look in ("halo", "error")]
+
+
+def _grid(scale: Scale, tall: float) -> Html:
+    places = [f"{WIDE * scale.place(mark):.1f}" for mark in scale.marks]
+    return el("path", class_="grid", d="".join(f"M{place},0v{tall}" for place in places))
+
+
+def _box(look: str, tall: float, told: str, parts: Sequence[Html]) -> Html:
+    hidden = None if told else "true"
+    return el(
+        "svg",
+        join(parts),
+        class_=look,
+        viewBox=f"0 0 {WIDE} {tall}",
+        preserveAspectRatio="none",
+        role="img" if told else None,
+        aria_label=told or None,
+        aria_hidden=hidden,
+    )

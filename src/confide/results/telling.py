@@ -1,0 +1,307 @@
+"""What results say in words: how many answered, what it cost them, and how it was estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from confide.accounting.spend import odds, rounded_up
+from confide.displays import number, percent
+from confide.lattice import Categories, Lattice
+from confide.mechanisms import Mechanism
+from confide.questions import Questionnaire
+from confide.results.about import About
+from confide.results.comparing import each_level
+from confide.results.digits import Percent
+from confide.results.readers import DELTA, answers, of_person
+from confide.results.values import CATEGORIES, Estimates, Result
+from confide.summaries.groups import label
+
+
+def title(results: Estimates) -> str:
+    """The survey's title, or what stands for one."""
+    survey = results.questionnaire
+    return (survey.title if survey is not None else "") or "Results of a survey"
+
+
+def many(n: int, noun: str = "person", nouns: str = "people") -> str:
+    """How many, in words."""
+    return f"{n:,} {noun if n == 1 else nouns}"
+
+
+def opening(results: Estimates) -> list[str]:
+    """Who answered, and how to read the numbers."""
+    survey = results.questionnaire
+    level = percent(results.level)
+    who = f"{many(results.n)} answered"
+    if results.invited is not None:
+        who += f" of {results.invited:,} invited ({percent(results.n / max(results.invited, 1))})"
+    if survey is not None:
+        each, of = answers(survey), len(survey.questions)
+        if each < of:
+            asked = "one question" if each == 1 else f"{each} questions"
+            who += f"; each of them was asked {asked} of {of}, drawn before anybody answered"
+    found = [f"{who}."]
+    if survey is not None and survey.closes is not None:
+        found.append(f"The survey was to close on {survey.closes:%-d %B %Y, %H:%M} UTC.")
+    found.append(
+        "Nobody's answers are known: noise was added to each on the person's own device, and all "
+        "numbers here are estimates of the whole from noisy reports. Each is given with an "
+        f"interval, which holds the truth in {level} of such surveys."
+    )
+    if results.simulated:
+        found.append(
+            "These reports were simulated. No person gave them, and nothing here is about anybody."
+        )
+    if results.quick:
+        found.append("People still answer: these numbers will change.")
+    return found
+
+
+def answered(result: Result, about: About) -> str:
+    """How many answered a question."""
+    text = f"{many(result.n)} answered."
+    if result.declined is not None:
+        share = Percent()
+        text = (
+            f"{many(result.n)} were asked. An estimated {share(result.declined.estimate)} of them "
+            f"({share.range(result.declined)}) preferred not to say; all else is about the others."
+        )
+    if about.missing is not None:
+        text += f" Missing answers count as {about.label(str(about.missing))}."
+    return text
+
+
+def alarm(result: Result) -> str:
+    """A warning where reports cannot be what they seem; empty otherwise."""
+    if result.plausible:
+        return ""
+    return (
+        "No answers at all could have given these reports: some may be forged, or belong to "
+        "another survey. Do not rely on this estimate."
+    )
+
+
+def compared(results: Estimates) -> str:
+    """How differences between groups are to be read; empty where there are none."""
+    n = results.comparisons
+    if not n:
+        return ""
+    level = percent(results.level)
+    if n == 1:
+        return f"The difference of the group from everybody else has an interval of {level}."
+    return (
+        f"Each group is compared with everybody else. The intervals of all {n:,} differences hold "
+        f"together in {level} of such surveys: each has the level "
+        f"{100 * each_level(results.level, n):.4g} % (Bonferroni; Dunn 1961). "
+        "▲ and ▼ mark groups that lie above or below everybody else by that measure."
+    )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a person of one group spends towards a reader."""
+
+    group: str
+    fewest: int
+    epsilon: str
+
+
+def privacy(results: Estimates) -> list[str]:
+    """What each person spent, and towards whom, in plain words."""
+    survey = results.questionnaire
+    if results.simulated or survey is None:
+        return []
+    each, spend = answers(survey), survey.spend
+    found = [
+        "Each answer was turned into a noisy report on the person's own device, and only reports "
+        f"were sent. {spend.words(answers=each)} That holds for everybody who sees reports, the "
+        "collector among them, whatever else they know and however long they compute. The chances "
+        "of all reports are whole numbers, and the bound is that of their exact ratios."
+    ]
+    reader = of_person(results)
+    if results.weighted:
+        found.append(
+            "Respondents are weighted. No smaller figure is known for readers of weighted results."
+        )
+    elif reader is not None and reader.epsilon < spend.epsilon:
+        found.append(
+            "Somebody who sees nothing but these results learns less, since each person is hidden "
+            "among all others who were asked the same question in the same group: at most "
+            f"epsilon = {rounded_up(reader.epsilon, 3)} about any one person, a factor of "
+            f"{odds(reader.epsilon)} in the odds, but for a probability of "
+            f"{rounded_up(max(reader.delta, 0.0), 2)} (delta). The bound is that of Feldman, "
+            "McMillan and Talwar (2021) for the smallest group that is published, not for the "
+            "whole survey; it is summed over the questions that one person was asked."
+        )
+    elif reader is not None:
+        found.append(
+            "The groups are so small that somebody who sees nothing but these results may learn "
+            "about a person as much as somebody who sees the reports: the figure above holds."
+        )
+    if reader is not None:
+        found.append(
+            "The smaller figure does not hold for the collector, for whoever has the file of "
+            "reports, for those who watched a dashboard while people answered, nor for readers who "
+            "see a second set of results of nearly the same people. It counts on the others being "
+            "honest: people who made up their reports, or told what they sent, hide nobody. Here "
+            "the figure of epsilon above holds for everybody."
+            if reader.epsilon < spend.epsilon
+            else "That figure holds for everybody."
+        )
+    return found
+
+
+def costs(results: Estimates) -> list[Cost]:
+    """What people of each group spend towards a reader, where that is known."""
+    found = []
+    columns: dict[str, dict[str | int, None]] = {}
+    for result in results.values():
+        for by, own in result.groups.items():
+            columns.setdefault(by, {}).update(dict.fromkeys(own))
+    for by, groups in columns.items():
+        for group in groups:
+            spend = of_person(results, by, group)
+            if spend is not None:
+                every = [one.groups.get(by, {}).get(group) for one in results.values()]
+                fewest = min(one.n for one in every if one is not None)
+                name = f"{by}: {label(group)}" if len(columns) > 1 else label(group)
+                found.append(Cost(name, fewest, rounded_up(spend.epsilon, 3)))
+    return found
+
+
+REFERENCES = {
+    "bonferroni": "Dunn, O. J. (1961). Multiple comparisons among means. Journal of the American "
+    "Statistical Association 56, 52-64.",
+    "clopper": "Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits "
+    "illustrated in the case of the binomial. Biometrika 26, 404-413.",
+    "ems": "Silverman, B. W., Jones, M. C., Wilson, J. D. and Nychka, D. W. (1990). A smoothed EM "
+    "approach to indirect estimation problems. Journal of the Royal Statistical Society B 52, "
+    "271-324.",
+    "geometric": "Ghosh, A., Roughgarden, T. and Sundararajan, M. (2012). Universally "
+    "utility-maximizing privacy mechanisms. SIAM Journal on Computing 41, 1673-1693.",
+    "local": "Kasiviswanathan, S. P., Lee, H. K., Nissim, K., Raskhodnikova, S. and Smith, A. "
+    "(2011). What can we learn privately? SIAM Journal on Computing 40, 793-826.",
+    "mover": "Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect "
+    "measures: a general approach. Statistics in Medicine 27, 1693-1702.",
+    "response": "Warner, S. L. (1965). Randomized response: a survey technique for eliminating "
+    "evasive answer bias. Journal of the American Statistical Association 60, 63-69.",
+    "shuffling": "Feldman, V., McMillan, A. and Talwar, K. (2021). Hiding among the clones: a "
+    "simple and nearly optimal analysis of privacy amplification by shuffling. FOCS 2021.",
+    "square-wave": "Li, Z., Wang, T., Lopuhaä-Zwakenberg, M., Li, N. and Škorić, B. (2020). "
+    "Estimating numerical distributions under local differential privacy. SIGMOD 2020.",
+    "weights": "Kish, L. (1965). Survey Sampling. Wiley.",
+}
+
+
+def methods(results: Estimates) -> tuple[list[str], list[str]]:
+    """How the results came about, ready for a paper, and the works that it cites."""
+    survey = results.questionnaire
+    used = {"local"}
+    found: list[str] = []
+    level = percent(results.level)
+    if survey is not None:
+        found.append(_collected(results, survey, used))
+    numbers = [name for name, one in results.items() if one.kind != CATEGORIES]
+    words = [name for name, one in results.items() if one.kind == CATEGORIES]
+    text = []
+    if numbers:
+        curves = [results[name].curve for name in numbers]
+        names = {str(curve.facts.get("method", "")) for curve in curves if curve is not None}
+        if names == {"likelihood"}:
+            used.add("ems")
+            text.append(
+                "Distributions of numbers are maximum likelihood estimates under the exact law of "
+                "the reports, by expectation maximization with smoothing (Silverman et al. 1990), "
+                "the amount of smoothing chosen by five-fold cross-validation."
+            )
+        elif names:
+            text.append(f"Distributions of numbers were estimated by {', '.join(sorted(names))}.")
+        text.append(
+            f"The {level} interval of a mean is Student's, from scores of the reports that are "
+            "unbiased for the value. Those of quantiles hold all values that a likelihood-ratio "
+            "test does not reject, with a critical value calibrated by simulation from the fit; "
+            "they assume no shape of the distribution."
+        )
+    if words:
+        used.add("clopper")
+        text.append(
+            "Shares of categories are maximum likelihood estimates; their intervals are those of "
+            "Clopper and Pearson (1934) for the chance of a report, carried over to shares."
+        )
+    if any(one.declined is not None for one in results.values()):
+        text.append(
+            "Where people could prefer not to say, that was an answer as private as any other: its "
+            "share is estimated with the rest, and all else is about those who did say."
+        )
+    if results.weighted:
+        used.add("weights")
+        text.append("Survey weights enter by their effective number of respondents (Kish 1965).")
+    if results.comparisons:
+        used |= {"mover", "bonferroni"}
+        text.append(
+            "Each group was compared with all other respondents, with intervals for the difference "
+            "after Zou and Donner (2008), simultaneous over all "
+            f"{results.comparisons:,} comparisons by Bonferroni's inequality (Dunn 1961)."
+        )
+    if any(one.reader is not None for one in results.values()):
+        used.add("shuffling")
+        text.append(
+            "The bound for readers of the results is that of Feldman, McMillan and Talwar (2021), "
+            f"with delta = {DELTA:.0e} over all questions of a person and the exact constants of "
+            "the mechanisms, for the number of reports in the smallest published group."
+        )
+    text.append("All computations were made with confide.")
+    found.append(" ".join(text))
+    return found, [REFERENCES[key] for key in sorted(used, key=lambda key: REFERENCES[key])]
+
+
+def _collected(results: Estimates, survey: Questionnaire, used: set[str]) -> str:
+    """How answers were turned into reports."""
+    each, of = answers(survey), len(survey.questions)
+    asked = "all" if each == of else f"{each} of the" if each > 1 else "one of the"
+    kinds: dict[str, list[str]] = {}
+    for name in results:
+        mechanism = survey.questions[name].mechanism
+        kinds.setdefault(_made(mechanism, used), []).append(name)
+    ways = "; ".join(
+        f"{_listed(names)} by {way}" if len(kinds) > 1 else way for way, names in kinds.items()
+    )
+    start = (
+        f"{many(results.n)} answered {asked} {of} questions"
+        if of > 1
+        else f"{many(results.n)} answered"
+    )
+    return (
+        f"{start} under local differential privacy (Kasiviswanathan et al. 2011): each answer was "
+        f"randomized on the respondent's device before it was sent, {ways}. A respondent spent "
+        f"epsilon = {rounded_up(survey.spend.epsilon, 4)} in all."
+    )
+
+
+def _made(mechanism: Mechanism, used: set[str]) -> str:
+    """A mechanism in the words of a paper."""
+    epsilon = f"epsilon = {rounded_up(mechanism.spend.epsilon, 4)}"
+    axis = mechanism.axes[""]
+    if isinstance(axis, Categories):
+        if mechanism.name == "randomized-response":
+            used.add("response")
+            return (
+                f"randomized response over {len(axis.labels)} categories (Warner 1965; {epsilon})"
+            )
+        return f"{mechanism.name.replace('-', ' ')} ({epsilon})"
+    assert isinstance(axis, Lattice)
+    cells = f"{axis.size:,} cells from {number(axis.low)} to {number(axis.high)}"
+    known = {
+        "square-wave": ("the square wave mechanism", "square-wave", "Li et al. 2020"),
+        "laplace": ("two-sided geometric noise", "geometric", "Ghosh et al. 2012"),
+    }
+    if mechanism.name not in known:
+        return f"{mechanism.name.replace('-', ' ')} noise on {cells} ({epsilon})"
+    words, key, cited = known[mechanism.name]
+    used.add(key)
+    return f"{words} on {cells} ({cited}; {epsilon})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
