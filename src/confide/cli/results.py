@@ -14,7 +14,6 @@ from confide.cli.options import InvalidOption, JsonOption, LevelOption
 from confide.errors import InvalidInput, Mismatch
 from confide.files.paths import expand, writable
 from confide.results import Results, tables, telling
-from confide.results.readers import answers
 from confide.results.saving import FORMATS
 from confide.summaries import Summaries, read
 from confide.summaries.forms import SUFFIXES
@@ -153,7 +152,7 @@ def _told(made: Results) -> None:
             output.say(line)
     survey = made.questionnaire
     if survey is not None and not made.simulated:
-        output.say(survey.spend.words(answers=answers(survey)))
+        output.say(survey.spend.words(answers=survey.asks))
 
 
 def _differing(made: Results) -> list[str]:

@@ -15,13 +15,10 @@ from confide.summaries.groups import Key, Part
 
 DELTA = 1e-6
 """Probability that the bound for one person leaves out, over all questions together."""
+WORTH = 0.99
+"""A smaller epsilon that is at least this part of the whole one is not worth a delta."""
 
 _bound = lru_cache(maxsize=4096)(shuffled)
-
-
-def answers(survey: Questionnaire) -> int:
-    """How many questions one person answers."""
-    return getattr(survey, "ask", None) or len(survey.questions)
 
 
 def told(
@@ -35,7 +32,7 @@ def told(
     it, not that of the survey. Counts of several questions have independent noise: what a
     person spends on each adds up, delta too.
     """
-    share = DELTA / answers(survey)
+    share = DELTA / survey.asks
     found = {}
     for name, result in questions.items():
         one = summaries.questions[name]
@@ -89,6 +86,6 @@ def of_person(results: Estimates, by: str = "", group: Part = "") -> Spend | Non
     known = [one.reader for one in found if one is not None and one.reader is not None]
     if survey is None or not known:
         return None
-    costliest = sorted(known, key=lambda spend: spend.epsilon)[-answers(survey) :]
+    costliest = sorted(known, key=lambda spend: spend.epsilon)[-survey.asks :]
     total = sum(costliest[1:], start=costliest[0])
-    return total if total.epsilon < survey.spend.epsilon else survey.spend
+    return total if total.epsilon < WORTH * survey.spend.epsilon else survey.spend

@@ -13,7 +13,7 @@ from confide.questions import Questionnaire
 from confide.results.about import About
 from confide.results.comparing import each_level
 from confide.results.digits import Percent
-from confide.results.readers import DELTA, answers, of_person
+from confide.results.readers import DELTA, of_person
 from confide.results.values import CATEGORIES, Estimates, Result
 from confide.summaries.groups import label
 
@@ -37,7 +37,7 @@ def opening(results: Estimates) -> list[str]:
     if results.invited is not None:
         who += f" of {results.invited:,} invited ({percent(results.n / max(results.invited, 1))})"
     if survey is not None:
-        each, of = answers(survey), len(survey.questions)
+        each, of = survey.asks, len(survey.questions)
         if each < of:
             asked = "one question" if each == 1 else f"{each} questions"
             who += f"; each of them was asked {asked} of {of}, drawn before anybody answered"
@@ -112,7 +112,7 @@ def privacy(results: Estimates) -> list[str]:
     survey = results.questionnaire
     if results.simulated or survey is None:
         return []
-    each, spend = answers(survey), survey.spend
+    each, spend = survey.asks, survey.spend
     found = [
         "Each answer was turned into a noisy report on the person's own device, and only reports "
         f"were sent. {spend.words(answers=each)} That holds for everybody who sees reports, the "
@@ -258,7 +258,7 @@ def methods(results: Estimates) -> tuple[list[str], list[str]]:
 
 def _collected(results: Estimates, survey: Questionnaire, used: set[str]) -> str:
     """How answers were turned into reports."""
-    each, of = answers(survey), len(survey.questions)
+    each, of = survey.asks, len(survey.questions)
     asked = "all" if each == of else f"{each} of the" if each > 1 else "one of the"
     kinds: dict[str, list[str]] = {}
     for name in results:

@@ -296,9 +296,9 @@ class Estimates(Mapping[str, Result]):
         Where each person was asked some of the questions only, all answers over the number of
         questions that a person was asked.
         """
-        ask: int | None = getattr(self.questionnaire, "ask", None)
-        if ask and self.questionnaire is not None and set(self) == {*self.questionnaire.questions}:
-            return round(sum(one.n for one in self.values()) / ask)
+        survey = self.questionnaire
+        if survey is not None and survey.ask is not None and set(self) == set(survey.questions):
+            return round(sum(one.n for one in self.values()) / survey.ask)
         return max((one.n for one in self.values()), default=0)
 
     @property

@@ -1,0 +1,273 @@
+"""The page, the Markdown and the tables of results: what they say, and that text stays text."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from confide.accounting import shuffled
+from confide.errors import InvalidInput
+from confide.estimators import CategoryShares
+from confide.estimators.intervals import Intervals
+from confide.questions import Questionnaire
+from confide.results import Quantity, Results, estimate
+from confide.results.comparing import each_level
+from confide.results.digits import Format, Percent
+from confide.results.markdown import document as markdown
+from confide.results.page import document as page
+from confide.results.readers import DELTA, of_person
+from confide.summaries import Counts, Groups, Summaries
+
+EVIL = '</title><script>alert(1)</script> "onload=x \u202e'
+SURVEY = Questionnaire.from_dict(
+    {
+        "title": EVIL,
+        "groups": ["region"],
+        "epsilon": 4.0,
+        "questions": {
+            "pay": {"text": f"Pay? {EVIL}", "unit": EVIL, "low": 0, "high": 100, "size": 32},
+            "mood": {
+                "text": "Mood | `x`",
+                "categories": ["bad", "so", "good"],
+                "labels": ["bad", EVIL, "good"],
+            },
+            "smokes": {"categories": ["no", "yes"]},
+        },
+    }
+)
+REGIONS = ("north", f"<i>{EVIL}", "tiny")
+
+
+def _summaries(ask: Questionnaire = SURVEY, sizes: tuple[int, ...] = (600, 900, 3)) -> Summaries:
+    draw = np.random.default_rng(7)
+    found: dict[str, Any] = {}
+    for at, (name, mechanism) in enumerate(ask.mechanisms.items()):
+        own: dict[Any, Counts] = {}
+        for seed, (region, n) in enumerate(zip(REGIONS, sizes, strict=True)):
+            answers: Any = draw.uniform(10, 40, n) + 30 * seed
+            if name == "mood":
+                answers = draw.choice(["bad", "so", "good"], n, p=[0.2, 0.3, 0.5]).tolist()
+            elif name == "smokes":
+                answers = np.where(draw.random(n) < 0.2 + 0.5 * seed, "yes", "no").tolist()
+            reports = mechanism.simulate(answers, seed=10 * at + seed)
+            own[region] = Counts(mechanism, Counts.of(reports).counts)
+        found[name] = Groups(("region",), own)
+    return Summaries(found)
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    return estimate(SURVEY, _summaries(), invited=2000)
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and the text outside of its style sheet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.keys: list[tuple[str, str | None]] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.keys += attrs
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+
+def parsed(text: str) -> Elements:
+    found = Elements()
+    found.feed(text)
+    return found
+
+
+def test_text_stays_text_on_the_page(results: Results) -> None:
+    text = page(results)
+    found = parsed(text)
+    assert "script" not in found.tags
+    assert "i" not in found.tags
+    assert found.tags.count("title") == 1
+    assert not [key for key, _ in found.keys if key.startswith("on")]
+    assert "\u202e" not in text
+    assert "<script>alert(1)</script>" in "".join(found.text)
+    # Nothing is loaded: the only addresses are of data in the page itself.
+    places = [value or "" for key, value in found.keys if key in ("href", "src", "srcset")]
+    assert [place[:29] for place in places] == ["data:application/json;base64,"]
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_the_page_holds_the_numbers_behind_it(results: Results) -> None:
+    (data,) = re.findall(r'href="data:application/json;base64,([^"]+)"', page(results))
+    again = Results.from_dict(json.loads(base64.b64decode(data)))
+    assert again.to_dict() == results.to_dict()
+    assert page(again) == page(results)
+
+
+def test_the_page_says_what_must_be_known(results: Results) -> None:
+    text = " ".join("".join(parsed(page(results)).text).split())
+    assert "1,503 people answered of 2,000 invited (75.15 %)." in text
+    assert f"needs {results['pay'].needed} reports" in text
+    assert f"all {results.comparisons} differences hold together" in text
+    assert "Li et al. 2020" in text
+    assert "Warner 1965" in text
+    assert "Feldman, McMillan and Talwar (2021)" in text
+    assert "may learn about a person as much as somebody who sees the reports" in text
+    few = estimate(SURVEY, Summaries({"mood": _summaries()["mood"]}))
+    assert "does not hold for the collector" in "".join(parsed(page(few)).text)
+
+
+def test_markdown_has_the_same_tables_and_escapes(results: Results) -> None:
+    text = markdown(results)
+    assert "<script" not in text.replace("\\<script", "")
+    assert "Mood \\| \\`x\\`" in text
+    widths = {
+        line.replace("\\|", "").count("|") for line in text.splitlines() if line.startswith("| ")
+    }
+    assert min(widths) > 3
+
+
+def test_files_by_their_endings(results: Results, tmp_path: Path) -> None:
+    for ending in (".html", ".md", ".json", ".csv", ".parquet"):
+        results.save(tmp_path / f"results{ending}")
+    assert Results.read(tmp_path / "results.json").to_dict() == results.to_dict()
+    for table in (
+        pyarrow.csv.read_csv(tmp_path / "results.csv"),
+        pq.read_table(tmp_path / "results.parquet"),
+    ):
+        assert table.num_rows == len(results.rows()) == len(results.to_frame())
+        assert table.column_names == list(results.to_frame().columns)
+    with pytest.raises(InvalidInput, match=r"ends in \.html or \.md"):
+        results.save(tmp_path / "results.pdf")
+    with pytest.raises(InvalidInput, match=r"results in a file that ends in \.json"):
+        Results.read(tmp_path / "results.csv")
+    (tmp_path / "counts.json").write_text("{}")
+    with pytest.raises(InvalidInput, match="results written by confide in"):
+        Results.read(tmp_path / "counts.json")
+
+
+def test_differences_hold_together(results: Results) -> None:
+    """A mean, three shares and one of two, of the two groups that have enough reports."""
+    assert results.comparisons == 2 * (1 + 3 + 1)
+    level = each_level(0.95, 10)
+    assert level == pytest.approx(0.995)
+    pay = results["pay"].groups["region"]
+    (gap,) = pay["north"].differences
+    groups = _summaries().groups("pay")
+    own = Intervals(groups["north"]).mean(level, cut=False)
+    rest = Intervals(groups.others("north")).mean(level, cut=False)
+    middle = sum(own) / 2 - sum(rest) / 2
+    half = np.hypot(own[1] - own[0], rest[1] - rest[0]) / 2
+    assert gap.low == pytest.approx(middle - half)
+    assert gap.high == pytest.approx(middle + half)
+    assert gap.high < 0
+    smokes = results["smokes"].groups["region"]["north"].differences
+    assert [one.name for one in smokes] == ["yes"]
+    assert results["mood"].groups["region"]["tiny"].differences == ()
+
+
+def test_a_reader_is_told_for_the_smallest_part(results: Results) -> None:
+    share = DELTA / 3
+    pay = SURVEY.mechanisms["pay"]
+    groups = results["pay"].groups["region"]
+    for region, n in zip(REGIONS, (600, 900, 3), strict=True):
+        assert groups[region].reader == shuffled(pay, n=n, delta=share)
+    assert results["pay"].reader == shuffled(pay, n=3, delta=share)
+    north = of_person(results, "region", "north")
+    parts = [results[name].groups["region"]["north"].reader for name in results]
+    assert north is not None
+    assert north.epsilon == pytest.approx(sum(one.epsilon for one in parts if one))
+    assert north.delta <= DELTA * (1 + 1e-9)
+    # Three people hide nobody: no more is told than what each spends.
+    assert of_person(results) == SURVEY.spend
+
+
+def test_a_reader_of_two_columns_sees_their_crossing() -> None:
+    survey = Questionnaire.from_dict(
+        {
+            "groups": ["region", "sex"],
+            "questions": {"smokes": {"categories": ["no", "yes"], "epsilon": 1.0}},
+        }
+    )
+    mechanism = survey.mechanisms["smokes"]
+    sizes = {("n", "f"): 400, ("n", "m"): 90, ("s", "f"): 70, ("s", "m"): 800}
+    own: dict[Any, Counts] = {
+        key: Counts(mechanism, np.array([n // 2, n - n // 2])) for key, n in sizes.items()
+    }
+    found = estimate(survey, Summaries({"smokes": Groups(("region", "sex"), own)}))["smokes"]
+    assert found.reader == shuffled(mechanism, n=70, delta=DELTA)
+    assert found.groups["region"]["n"].reader == shuffled(mechanism, n=90, delta=DELTA)
+    assert found.groups["sex"]["m"].reader == shuffled(mechanism, n=90, delta=DELTA)
+
+
+def test_readers_of_weighted_and_simulated_results_are_promised_nothing() -> None:
+    given = _summaries()
+    draw = np.random.default_rng(1)
+    mechanism = SURVEY.mechanisms["smokes"]
+    reports = mechanism.simulate(["no"] * 500 + ["yes"] * 300, seed=1)
+    weighted = Counts.of(reports, weights=draw.random(800) + 0.5)
+    found = estimate(SURVEY, Summaries({"smokes": weighted}))
+    assert found.weighted
+    assert found.simulated
+    assert found["smokes"].reader is None
+    assert "simulated" in page(found)
+    quick = estimate(SURVEY, given, quick=True, intervals=(), group_intervals=())
+    assert quick["pay"].reader is None
+    assert "these numbers will change" in page(quick)
+
+
+def test_cumulative_shares_are_as_exact_as_shares() -> None:
+    """Of 2,000 surveys the exact 90 % interval of a cumulative share misses at most a tenth."""
+    mechanism = SURVEY.mechanisms["mood"]
+    law = mechanism.law.matrix()
+    truth = np.array([0.2, 0.3, 0.5])
+    draws = np.random.default_rng(3).multinomial(300, law @ truth, size=2000)
+    missed = 0
+    for counts in draws:
+        curve: Any = CategoryShares().fit(Counts(mechanism, counts))
+        low, high = curve.intervals.cumulative(0.9)
+        missed += not low[1] <= 0.5 <= high[1]
+        assert low[2] == high[2] == 1
+        alone = curve.intervals.shares(0.9)
+        assert (low[0], high[0]) == pytest.approx((alone[0][0], alone[1][0]))
+    # A tenth and three standard errors.
+    assert 0.05 < missed / 2000 < 0.12
+
+
+def test_numbers_are_rounded_to_what_intervals_support() -> None:
+    one = Quantity("mean", 52_346.0, low=51_190.0, high=53_510.0)
+    told = Format.of([one], 300_000)
+    assert (told(one.estimate), told.range(one)) == ("52,300", "51,100 to 53,600")
+    small = Quantity("mean", 0.01234, low=0.0119, high=0.0131)
+    told = Format.of([small], 1)
+    assert (told(small.estimate), told.range(small)) == ("0.01234", "0.01190 to 0.01310")
+    assert Format(1.0).range(Quantity("median", 3, low=2.0, high=5.0)) == "2 to 5"
+    assert Format(1.0)(-0.2) == "0"
+    assert Percent().signed(-0.0312) == "−3.1"
+    assert Percent().range(Quantity("yes", 1.0, low=0.987, high=1.0)) == "98.7 to 100.0 %"
+
+
+def test_each_person_is_asked_one_question() -> None:
+    survey = Questionnaire.from_dict({**SURVEY.to_dict(), "ask": 1})
+    found = estimate(survey, _summaries(survey, (300, 300, 30)))
+    assert found.n == 3 * 630
+    assert "each of them was asked one question of 3" in page(found)
+    # One question costs the whole epsilon, and nothing is added up.
+    worst = max(found[name].reader.epsilon for name in found)  # type: ignore[union-attr]
+    spend = of_person(found)
+    assert spend is not None
+    assert spend.epsilon == pytest.approx(min(worst, survey.spend.epsilon))
