@@ -68,7 +68,7 @@ class About:
             wording.get("unit"),
             labels,
             scale,
-            asked.capped,
+            f"{asked.capped} The mean is that of these capped values." if asked.capped else "",
             ends,
             asked.mechanism,
             asked.missing,
