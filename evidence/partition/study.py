@@ -396,6 +396,18 @@ bound, `cf.estimators.truncation(n, scale=...)` gives one that grows slowly with
 that of the mean of y over the cell, noise and sampling together; it does not hold the difference
 between that mean and m at a single x.
 
+From files the same goes without any Python, with categories among the features and labels of any
+number ([the command line](command-line.md#a-relation-regress-partition-classify-partition)):
+
+```
+confide privatize relation.toml values.csv -o vectors.parquet
+confide regress --partition relation.toml vectors.parquet
+```
+
+With more than two labels each has a bit vector of its own: an axis of cells for the label, all of
+epsilon on whether a respondent is in a cell (`Partition(..., counting=True)`), and the label with
+the largest share wins.
+
 ![Error against n](images/partition.png)
 """
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from confide.mechanisms.protocol import Reports
     from confide.mechanisms.square_wave import SquareWave
     from confide.mechanisms.two_sided_gamma import TwoSidedGamma
+    from confide.questions.partitions import Feature, PartitionSurvey
     from confide.questions.question import Question
     from confide.sampling.mollifier import FiniteMollifier, Mollifier
     from confide.summaries.cell_sums import CellSums
@@ -62,6 +63,7 @@ _HOMES = {
     "Classification": "curves",
     "Counts": "summaries",
     "Density": "curves",
+    "Feature": "questions",
     "FiniteMollifier": "sampling",
     "Groups": "summaries",
     "Joint": "mechanisms",
@@ -70,6 +72,7 @@ _HOMES = {
     "Ledger": "ledger",
     "Mollifier": "sampling",
     "Partition": "mechanisms",
+    "PartitionSurvey": "questions",
     "Proportions": "curves",
     "Question": "questions",
     "RandomizedResponse": "mechanisms",
@@ -134,6 +137,7 @@ __all__ = [
     "Classification",
     "Counts",
     "Density",
+    "Feature",
     "FiniteMollifier",
     "Groups",
     "Joint",
@@ -142,6 +146,7 @@ __all__ = [
     "Ledger",
     "Mollifier",
     "Partition",
+    "PartitionSurvey",
     "Proportions",
     "Question",
     "RandomizedResponse",

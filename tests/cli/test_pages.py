@@ -36,7 +36,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the commands read: the page's own survey, values, reports, summaries and others."""
     folder = tmp_path_factory.mktemp("pages")
     generator = np.random.default_rng(1)
-    names = "pay,smokes,weight,hours,region,rate,defaulted"
+    names = "pay,smokes,weight,hours,region,rate,defaulted,age"
     columns = [
         np.round(300_000 * generator.beta(2, 5, N)),
         np.where(generator.random(N) < 0.3, "yes", "no"),
@@ -45,11 +45,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         np.where(generator.random(N) < 0.5, "north", "south"),
         generator.normal(12, 2, N).round(2),
         generator.integers(0, 2, N),
+        generator.integers(18, 81, N),
     ]
     rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
     (folder / "values.csv").write_text("\n".join([names, *rows]) + "\n")
-    (survey,) = blocks(ROOT / "docs" / "command-line.md", "toml")
+    survey, relation = blocks(ROOT / "docs" / "command-line.md", "toml")
     (folder / "survey.toml").write_text(survey)
+    (folder / "relation.toml").write_text(relation)
     for name, numbers in (("z", "z"), ("records", "x,y"), ("x", "x")):
         table = generator.normal(5, 1, (300, numbers.count(",") + 1)).round(3)
         lines = [numbers, *(",".join(map(str, row)) for row in table.tolist())]

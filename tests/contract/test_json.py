@@ -57,6 +57,12 @@ def sums(*, classify: bool) -> CellSums:
     return CellSums.simulate(Partition(cells, bound=1.0, epsilon=4.0), X[:, None], X, seed=1)
 
 
+def tallied() -> CellSums:
+    cells = Cells(low=[0, 0], high=[1, 3], shape=[4, 3])
+    points = np.column_stack([X, np.floor(X * 2.999) + 0.5])
+    return CellSums.simulate(Partition(cells, epsilon=4.0, counting=True), points, seed=1)
+
+
 def spectrum() -> cf.Spectrum:
     noise = LaplaceNoise(scale=0.05)
     return cf.Spectrum.of(X[:300], noise=noise, response=X[:300], low=0, high=1)
@@ -87,6 +93,7 @@ CURVES: dict[str, Callable[[], Any]] = {
     "means": means,
     "partition": lambda: PartitionRegression().fit(sums(classify=False)),
     "classes": lambda: PartitionClassification(labels=("a", "b")).fit(sums(classify=True)),
+    "several classes": lambda: PartitionClassification(labels=("a", "b", "c")).fit(tallied()),
     "shares": shares,
     "difference of shares": lambda: difference(shares(), shares(), "share", "yes"),
     "difference": lambda: difference(CURVES["likelihood"](), CURVES["likelihood"](), "mean"),

@@ -159,8 +159,9 @@ def _partition(
     law = subject.law
     for at in (0, size - 1):
         truth = 2 * levels if at == 0 else levels
-        column = reports[:, -1, at].astype(np.int64) + levels
-        yield _counted(column, pmf_of(law.values, (truth,)))
+        if law.value_parameter:
+            column = reports[:, -1, at].astype(np.int64) + levels
+            yield _counted(column, pmf_of(law.values, (truth,)))
         if law.count_parameter:
             yield _counted(reports[:, 0, at].astype(np.int64), pmf_of(law.counts, (int(at == 0),)))
 

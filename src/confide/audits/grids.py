@@ -395,8 +395,9 @@ def vector_deviation(partition: Partition, cell: int, level: int, n: int) -> flo
     worst = 0.0
     for at in range(size):
         inside = at == cell
-        pmf = pmf_of(law.values, (level if inside else law.levels,))
-        worst = max(worst, apart(reports[:, -1, at] + law.levels, pmf))
+        if law.value_parameter:
+            pmf = pmf_of(law.values, (level if inside else law.levels,))
+            worst = max(worst, apart(reports[:, -1, at] + law.levels, pmf))
         if law.count_parameter:
             worst = max(worst, apart(reports[:, 0, at], pmf_of(law.counts, (int(inside),))))
     return worst

@@ -251,7 +251,7 @@ def _partition(subject: Partition) -> Iterator[Entry]:
         points = np.repeat(inside, _length(values), axis=0)
         return subject.levels_of(subject.index((points, values)), SystemEntropy())
 
-    if not subject.classify:
+    if not (subject.classify or subject.counting):
         axis = Lattice(low=-subject.limit, high=subject.limit, size=2 * subject.levels + 1)
         # Between two levels a response goes to either, at random.
         yield Entry("response", level, axis, _fixed(axis), settled=False)

@@ -167,7 +167,8 @@ class Runs:
             point, response = value
             points = np.tile(np.atleast_1d(np.asarray(point, dtype=np.float64)), (n, 1))
             responses = np.full(n, response, dtype=np.float64)
-            return self._reports(subject, (points, responses)).reshape(n, -1)
+            values = points if subject.counting else (points, responses)
+            return self._reports(subject, values).reshape(n, -1)
         if isinstance(subject, Mechanism):
             return self._reports(subject, column(subject, value, n))
         settled = subject.settled(SeededEntropy(0))

@@ -9,7 +9,7 @@ import typer
 
 from confide import streams
 from confide.accounting.spend import rounded_up
-from confide.cli import inputs, output
+from confide.cli import inputs, output, partitions
 from confide.cli.options import JsonOption
 from confide.files import formats
 from confide.files.paths import counted, expand, writable
@@ -66,6 +66,16 @@ def privatize(
     as_json: JsonOption = False,
 ) -> None:
     """Turn values into private reports, in random order, with randomness of the system's own."""
+    if (relation := partitions.survey_of(files)) is not None:
+        partitions.privatize(
+            *relation,
+            to,
+            keep=list(dict.fromkeys(keep or ())),
+            keep_order=keep_order,
+            replace=replace,
+            as_json=as_json,
+        )
+        return
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
     values = expand(rest, formats.readable())

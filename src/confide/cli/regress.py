@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from confide import _checks
-from confide.cli import inputs, output
+from confide.cli import inputs, output, partitions
 from confide.cli.options import (
     InvalidOption,
     JsonOption,
@@ -276,6 +276,14 @@ PointsOption = Annotated[
     int | None,
     typer.Option(metavar="N", help="Values of x: by default 9 in the table, 41 in JSON."),
 ]
+PartitionOption = Annotated[
+    bool,
+    typer.Option(
+        "--partition",
+        help="Features and response are both private, in vector reports: give the survey with its "
+        "[partition], and reports or sums.",
+    ),
+]
 WeightsOption = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="A public column of survey weights.")
 ]
@@ -300,9 +308,24 @@ def regress(
     level: LevelOption = 0.95,
     points: PointsOption = None,
     plot: PlotOption = None,
+    partition: PartitionOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Recover the mean of a response given a private answer, and how sure it is."""
+    if partition:
+        _alone(
+            x=x,
+            y=y,
+            smoothing=smoothing,
+            size=size,
+            kernel=kernel,
+            bandwidth=bandwidth,
+            weights=weights,
+            points=points,
+            bounds=bounds,
+        )
+        partitions.estimate(files or [], classes=False, level=level, plot=plot, as_json=as_json)
+        return
     _checks.one_of(tuple(METHODS), method=method)
     options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
     request = _Request(method, options, level, points, plot, as_json)
@@ -326,15 +349,35 @@ def classify(
     level: LevelOption = 0.95,
     points: PointsOption = None,
     plot: PlotOption = None,
+    partition: PartitionOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Tell which of two classes is the more likely one given a private answer."""
+    if partition:
+        _alone(
+            x=x,
+            y=y,
+            smoothing=smoothing,
+            size=size,
+            kernel=kernel,
+            bandwidth=bandwidth,
+            weights=weights,
+            points=points,
+        )
+        partitions.estimate(files or [], classes=True, level=level, plot=plot, as_json=as_json)
+        return
     _checks.one_of(CLASSIFIERS, method=method)
     options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
     request = _Request(method, options, level, points, plot, as_json)
     wanted = {"x": x, "y": y, "weights": weights, "invalid": invalid}
     fitted = request.fit(files or [], wanted, classes=True)
     request.tell(fitted)
+
+
+def _alone(**given: Any) -> None:
+    """Refuse options that a partition does not take: its survey says all of it."""
+    for name in (name for name, value in given.items() if value is not None):
+        raise InvalidInput(f"no --{name} with --partition", "one", "The survey says what is asked.")
 
 
 @dataclass(frozen=True)

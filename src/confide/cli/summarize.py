@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from confide import _checks
-from confide.cli import inputs, output
+from confide.cli import inputs, output, partitions
 from confide.cli.options import InvalidOption, JsonOption, QuestionOption
-from confide.errors import Mismatch
+from confide.errors import InvalidInput, Mismatch
 from confide.files.paths import counted, expand, writable
 from confide.summaries import Groups, Summaries, read
 from confide.summaries.forms import ALONE, SUFFIXES
@@ -59,6 +59,12 @@ def summarize(
     as_json: JsonOption = False,
 ) -> None:
     """Count reports: all that an estimate needs, in a file that no longer grows with them."""
+    if (relation := partitions.survey_of(files)) is not None:
+        refused = {"question": question, "weights": weights, "response": response, "by": by}
+        for name in (name for name, value in refused.items() if value is not None):
+            raise InvalidInput(f"no --{name} with the vector reports of a partition", "one")
+        partitions.summarize(*relation, to, simulated=simulated, as_json=as_json)
+        return
     survey, path, rest = inputs.split(files)
     job = Job.open(
         rest,
@@ -97,6 +103,9 @@ def merge(
     """Add up summaries of the same questions by the same mechanisms."""
     found = expand(files, SUFFIXES)
     writable(to, SUFFIXES, found)
+    if partitions.are_sums(found):
+        partitions.merge(found, to, as_json)
+        return
     counts = read(found)
     for name in counts:
         checked(counts[name], question=name)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from confide import _checks
+from confide.curves.classes import ClassShares
 from confide.curves.density import CellDensity, Density, Intervals, WaveDensity
 from confide.curves.differences import Difference, difference
 from confide.curves.forms import to_frame
@@ -23,11 +24,12 @@ from confide.curves.regression import (
 )
 from confide.errors import InvalidInput
 
-Curve = Density | Regression | Proportions | Classification | Difference
+Curve = Density | Regression | Proportions | Classification | ClassShares | Difference
 """What an estimate is."""
 
 KINDS: dict[str, Any] = {
     "cell-density": CellDensity,
+    "class-shares": ClassShares,
     "classification": Classification,
     "difference": Difference,
     "proportions": Proportions,
@@ -69,6 +71,7 @@ __all__ = [
     "CategoryMeans",
     "CellDensity",
     "CellRegression",
+    "ClassShares",
     "Classification",
     "Density",
     "Difference",

@@ -13,6 +13,7 @@ from confide.estimators.partition_regression import (
     truncation,
 )
 from confide.estimators.ratio import RatioRegression
+from confide.estimators.relations import relation
 from confide.estimators.shares import CategoryShares
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "PartitionRegression",
     "RatioRegression",
     "density",
+    "relation",
     "suggest_cells",
     "truncation",
 ]

@@ -13,6 +13,7 @@ from scipy import special
 from confide import _checks
 from confide._types import Floats
 from confide.accounting.spend import checked_epsilon
+from confide.curves.classes import ClassShares
 from confide.curves.regression import CellRegression, Classification
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.fieller import fieller
@@ -137,6 +138,10 @@ class PartitionRegression:
             raise Unsupported(
                 "These sums hold no cell counts to divide by: take PartitionClassification."
             )
+        if sums.mechanism.counting:
+            raise Unsupported(
+                "These sums hold no responses: take PartitionClassification for labels on an axis."
+            )
         limit, mu, nu = sums.mechanism.limit, sums.mu, sums.nu
         facts: dict[str, Any] = _facts("partitioning", sums)
         threshold = self.threshold
@@ -165,12 +170,13 @@ class PartitionRegression:
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionClassification:
-    """The more likely of two labels in each cell: the sign of nu.
+    """The most likely label in each cell: of two the sign of nu, of several the largest share.
 
     Parameters
     ----------
     labels
-        Names of the labels that were reported as -1 and as 1.
+        Names of the labels that were reported as -1 and as 1; or, for a partition that counts, of
+        those along the last axis of its cells.
 
     Notes
     -----
@@ -180,6 +186,10 @@ class PartitionClassification:
     `Classification.probability` is the posterior mean, given both: mu has a prior with density
     1/(1 + k mu)**2 for k cells, and nu/mu is evenly spread over -1 .. 1. What is not known is
     therefore near one half, and always on the side of the predicted label.
+
+    With several labels mu is known for every cell and label. Shares in a cell are these numbers,
+    those below 0 cut off, plus the overall shares times the standard error of a cell's sum: a cell
+    that cannot be told from noise has the overall shares.
 
     Examples
     --------
@@ -193,14 +203,14 @@ class PartitionClassification:
     ['no', 'yes']
     """
 
-    labels: tuple[Any, Any] = (-1, 1)
+    labels: tuple[Any, ...] = (-1, 1)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.labels, (tuple, list)) or len(self.labels) != 2:
-            raise InvalidInput("two labels", _checks.shown(self.labels))
+        if not isinstance(self.labels, (tuple, list)) or len(self.labels) < 2:
+            raise InvalidInput("two labels or more", _checks.shown(self.labels))
         object.__setattr__(self, "labels", tuple(self.labels))
 
-    def fit(self, sums: CellSums) -> Classification:
+    def fit(self, sums: CellSums) -> Classification | ClassShares:
         """The rule; where nothing speaks for the second label it is the first, as in the paper.
 
         Parameters
@@ -209,6 +219,10 @@ class PartitionClassification:
             Sums of reports of a `Partition`, with or without ``classify``.
         """
         _check(sums)
+        if sums.mechanism.counting:
+            return self._several(sums)
+        if len(self.labels) != 2:
+            raise InvalidInput("two labels for these sums", str(len(self.labels)))
         cells = sums.mechanism.cells
         score = CellRegression(
             cells.edges,
@@ -223,7 +237,32 @@ class PartitionClassification:
         if sums.mechanism.classify:
             values = _chances(sums).reshape(cells.shape)
             chance = replace(score, values=values, band=None, outside=0.5)
-        return Classification(score, labels=self.labels, threshold=0.0, chance=chance)
+        labels = (self.labels[0], self.labels[1])
+        return Classification(score, labels=labels, threshold=0.0, chance=chance)
+
+    def _several(self, sums: CellSums) -> ClassShares:
+        cells = sums.mechanism.cells
+        if cells.axes < 2 or cells.shape[-1] != len(self.labels):
+            raise InvalidInput(
+                f"{len(self.labels)} cells along the last axis of the partition, one a label",
+                f"cells of shape {cells.shape}",
+            )
+        mu = sums.mu.reshape(cells.shape)
+        # All cells have nearly the same noise: most reports of each come from people elsewhere.
+        spread = math.sqrt(float(sums.variances()[0].mean()) * len(self.labels))
+        overall = np.maximum(mu.sum(axis=tuple(range(cells.axes - 1))), 0) + spread
+        overall /= overall.sum()
+        known = np.maximum(mu, 0) + spread * overall
+        inner = Cells(low=cells.low[:-1], high=cells.high[:-1], shape=cells.shape[:-1])
+        return ClassShares(
+            inner.edges,
+            known / known.sum(axis=-1, keepdims=True),
+            labels=self.labels,
+            overall=overall,
+            names=_names(inner),
+            facts=_facts("partitioning, largest share", sums),
+            band=ShareBand(sums, inner),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +292,34 @@ class ScoreBand:
         ends = (self.sums.nu - reach, self.sums.nu + reach)
         limit = self.sums.mechanism.limit
         return _spread(self.sums.mechanism.cells, ends, (-limit, limit), x)
+
+
+@dataclass(frozen=True, eq=False)
+class ShareBand:
+    """Intervals of the share of each label in a cell, noise and sampling together."""
+
+    sums: CellSums
+    cells: Cells
+
+    def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends at each x, labels on the last axis; outside the cells 0 and 1."""
+        count = self.cells.size
+        own = self.sums.mu.reshape(count, -1)
+        of_own = self.sums.variances()[0].reshape(count, -1)
+        whole = own.sum(axis=1, keepdims=True)
+        # Noise is independent; two labels of a cell exclude each other.
+        shared = own * (whole - own) / self.sums.n
+        of_whole = of_own.sum(axis=1, keepdims=True) - shared.sum(axis=1, keepdims=True)
+        means = np.stack([np.broadcast_to(whole, own.shape), own])
+        moments = np.stack([np.broadcast_to(of_whole, own.shape), of_own - shared, of_own])
+        ends = fieller(means.reshape(2, -1), moments.reshape(3, -1), level, (0.0, 1.0))
+        index = self.cells.index(x.reshape(-1, self.cells.axes))
+        low, high = (
+            np.where(index[:, None] >= 0, end.reshape(own.shape)[index], far)
+            .reshape(*x.shape[:-1], own.shape[1])
+            for end, far in zip(ends, (0.0, 1.0), strict=True)
+        )  # fmt: skip
+        return low, high
 
 
 def _chances(sums: CellSums) -> Floats:

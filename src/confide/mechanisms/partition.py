@@ -24,6 +24,7 @@ from confide.mechanisms.laws import Clamped, Law, geometric, largest_ratio
 from confide.mechanisms.protocol import Mechanism, Reports
 
 VECTORS = "Reports of a partition are vectors: add them up with CellSums."
+NO_RESPONSES = "A partition that counts does not send responses."
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class VectorLaw(Law):
     levels
         J: responses are whole numbers from -J to J.
     count_parameter, value_parameter
-        Numerators over 2**62 of the noises' p; 0 where indicators are not sent.
+        Numerators over 2**62 of the noises' p; 0 where indicators, or levels, are not sent.
     """
 
     size: int
@@ -55,6 +56,8 @@ class VectorLaw(Law):
     @cached_property
     def values(self) -> Clamped:
         """Distribution of one level's report + J, given level + J; outside the cell that is J."""
+        if not self.value_parameter:
+            raise Unsupported(NO_RESPONSES)
         return geometric(self.value_parameter, 2 * self.levels)
 
     @cached_property
@@ -68,6 +71,8 @@ class VectorLaw(Law):
     @cached_property
     def value_scores(self) -> Floats:
         """Scores of the reports -J .. J whose mean is the level, exactly."""
+        if not self.value_parameter:
+            raise Unsupported(NO_RESPONSES)
         scores = np.arange(-self.levels, self.levels + 1, dtype=np.float64)
         over = _overshoot(self.value_parameter)
         scores[0] -= over
@@ -102,17 +107,20 @@ class VectorLaw(Law):
         Exact. Coordinates are independent, so that the ratios of those that change multiply. Pairs
         are: the same cell and other responses; a cell and none; two cells.
         """
-        columns = [self.values.weights(level) for level in range(2 * self.levels + 1)]
-        middle = columns[self.levels]
-        rows = list(zip(*columns, strict=True))
-        enter = largest_ratio((max(row), at) for row, at in zip(rows, middle, strict=True))
-        leave = largest_ratio((at, min(row)) for row, at in zip(rows, middle, strict=True))
+        enter = leave = still = Fraction(1)
+        if self.value_parameter:
+            columns = [self.values.weights(level) for level in range(2 * self.levels + 1)]
+            middle = columns[self.levels]
+            rows = list(zip(*columns, strict=True))
+            enter = largest_ratio((max(row), at) for row, at in zip(rows, middle, strict=True))
+            leave = largest_ratio((at, min(row)) for row, at in zip(rows, middle, strict=True))
+            still = self.values.ratio()
         if self.count_parameter:
             off, on = (self.counts.weights(index) for index in (0, 1))
             enter *= largest_ratio(zip(on, off, strict=True))
             leave *= largest_ratio(zip(off, on, strict=True))
         apart = enter * leave if self.size > 1 else max(enter, leave)
-        return max(self.values.ratio(), apart)
+        return max(still, apart)
 
 
 def _overshoot(parameter: int) -> float:
@@ -157,6 +165,9 @@ class Partition(Mechanism):
         at most a seventh more variance from 0.1 to 1.
     classify
         Labels -1 and 1 in place of a response. W is not sent, Z has the whole epsilon.
+    counting
+        No response at all: Z is not sent, W has the whole epsilon. With one axis of the cells for
+        labels of any number this is a bit vector for each label.
 
     Notes
     -----
@@ -183,6 +194,8 @@ class Partition(Mechanism):
     levels: int = field(default=1, kw_only=True)
     split: float | None = field(default=None, kw_only=True)
     classify: bool = field(default=False, kw_only=True)
+    counting: bool = field(default=False, kw_only=True)
+    implied: ClassVar[tuple[str, ...]] = ("counting",)
 
     def __post_init__(self) -> None:
         if not isinstance(self.cells, Cells):
@@ -193,8 +206,11 @@ class Partition(Mechanism):
                 str(self.cells.size),
                 "Every respondent reports on every cell: suggest_cells says how many n can fill.",
             )
-        if not isinstance(self.classify, bool):
-            raise InvalidInput("classify=True or False", _checks.shown(self.classify))
+        for flag in ("classify", "counting"):
+            if not isinstance(getattr(self, flag), bool):
+                raise InvalidInput(f"{flag}=True or False", _checks.shown(getattr(self, flag)))
+        if self.classify and self.counting:
+            raise InvalidInput("classify or counting", "both")
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         levels = _checks.integer(1, MAX_LEVELS, levels=self.levels)
         if self.classify:
@@ -204,6 +220,13 @@ class Partition(Mechanism):
                     "Labels are -1 and 1, and the whole epsilon goes to them.",
                 )  # fmt: skip
             bound, split = 1.0, 0.0
+        elif self.counting:
+            if levels != 1 or not _absent(self.bound, 1.0) or not _absent(self.split, 1.0):
+                raise InvalidInput(
+                    "no bound, levels or split with counting=True", "one of them",
+                    "There is no response, and the whole epsilon goes to the counts.",
+                )  # fmt: skip
+            bound, split = 1.0, 1.0
         else:
             bound = _checks.positive(bound=self.bound)
             given = SPLIT if self.split is None else self.split
@@ -222,7 +245,7 @@ class Partition(Mechanism):
         whole = exact(self.epsilon)
         counts = whole * Fraction(self.split or 0)
         p_w = exp_ceiling(-counts / 2, ONE) if counts else 0
-        p_z = exp_ceiling(-(whole - counts) / (2 * self.levels), ONE)
+        p_z = 0 if self.counting else exp_ceiling(-(whole - counts) / (2 * self.levels), ONE)
         if max(p_w, p_z) >= ONE:
             raise InvalidInput(
                 "epsilon large enough to leave a trace of the value", f"epsilon={self.epsilon:g}"
@@ -236,8 +259,8 @@ class Partition(Mechanism):
 
     @property
     def rows(self) -> int:
-        """Numbers sent for each cell: W and Z, or Z alone."""
-        return 1 if self.classify else 2
+        """Numbers sent for each cell: W and Z, or one of them alone."""
+        return 1 if self.classify or self.counting else 2
 
     @property
     def value_scores(self) -> Floats:
@@ -263,7 +286,7 @@ class Partition(Mechanism):
     def ends(self) -> tuple[tuple[int, int], ...]:
         """The least and the largest W and Z."""
         z = (-self.levels, self.levels)
-        return (z,) if self.classify else ((0, 1), z)
+        return (z,) if self.classify else ((0, 1),) if self.counting else ((0, 1), z)
 
     def unbiased(self, power: int) -> Floats:
         """A vector report has scores for each number: see `value_scores`."""
@@ -288,10 +311,10 @@ class Partition(Mechanism):
         """Repeatable reports with the same law, stamped as simulated. Not private."""
         return super().simulate(_paired(values, responses), seed=seed)
 
-    def stream(self, points: Any, responses: Any) -> Iterator[Reports]:
+    def stream(self, points: Any, responses: Any = None) -> Iterator[Reports]:
         """The same in batches, so that `CellSums.of` adds them up in bounded memory."""
         # Checked at the call, not when the first batch is asked for.
-        indices, entropy = self.index((points, responses)), SystemEntropy()
+        indices, entropy = self.index(_paired(points, responses)), SystemEntropy()
         self.gate(indices)
         return (
             Reports(self.draw(indices[start : start + self.batch], entropy), self, simulated=False)
@@ -310,6 +333,9 @@ class Partition(Mechanism):
         Takes points and responses together; a single response is one respondent. A response is
         known to 2**-51 of the bound. This is the last place where a float may appear.
         """
+        if self.counting:
+            cell = self.cells.index(_alone(values))
+            return np.stack([cell, np.zeros_like(cell)], axis=1)
         points, responses = _together(values)
         cell = self.cells.index(points)
         y = _checks.vector(responses=responses)
@@ -348,8 +374,13 @@ class Partition(Mechanism):
     def draw(self, indices: Numbers, entropy: Entropy) -> Small:
         """Reports: integers and fair words only, an independent draw for every number."""
         self.gate(indices)
-        cell, level = indices[:, 0], self.levels_of(indices, entropy)
         reports: Small = self.blank(indices)
+        cell = indices[:, 0]
+        if self.counting:
+            truth = self._spread(cell, np.ones_like(cell), 0)
+            reports[:, 0] = _noisy(truth, 1, self.count_sampler, entropy)
+            return reports
+        level = self.levels_of(indices, entropy)
         if not self.classify:
             truth = self._spread(cell, np.ones_like(cell), 0)
             reports[:, 0] = _noisy(truth, 1, self.count_sampler, entropy)
@@ -377,14 +408,21 @@ class Partition(Mechanism):
     def parts(self, prepared: Any = None) -> tuple[Part, ...]:
         """The noise of W, shifted by 1, and of Z, shifted by 2 J: both are drawn for every cell."""
         law, top = self.law, 2 * self.levels
-        found = [("Z", self.value_sampler, law.value_parameter, top)]
+        found = []
         if law.count_parameter:
-            found.insert(0, ("W", self.count_sampler, law.count_parameter, 1))
+            found.append(("W", self.count_sampler, law.count_parameter, 1))
+        if law.value_parameter:
+            found.append(("Z", self.value_sampler, law.value_parameter, top))
         parts = []
         for name, sampler, parameter, m in found:
             weights = laplace_weights(parameter, m)
             parts.append(Part(name, sampler, (*weights[:0:-1], *weights)))
         return tuple(parts)
+
+    def made_of(self) -> dict[str, Any]:
+        """The fields; ``counting`` only where it is so, as in files from before there was any."""
+        made = super().made_of()
+        return made if self.counting else {key: made[key] for key in made if key != "counting"}
 
     def stated(self) -> dict[str, Any]:
         """The public parameters that the noise really has."""
@@ -394,6 +432,15 @@ class Partition(Mechanism):
 
 def _paired(values: Any, responses: Any) -> Any:
     return values if responses is None else (values, responses)
+
+
+def _alone(values: Any) -> Any:
+    """Points without responses."""
+    if isinstance(values, tuple) and len(values) == 2 and values[1] is not None:
+        raise InvalidInput(
+            "points without responses", "both", "A partition that counts takes privatize(X)."
+        )
+    return values
 
 
 def _together(values: Any) -> tuple[Any, Any]:

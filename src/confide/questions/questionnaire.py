@@ -322,6 +322,12 @@ class Questionnaire:
         """The survey that plain values describe; unknown keys are refused."""
         if not isinstance(fields, Mapping):
             raise InvalidInput("a survey", _checks.shown(fields))
+        if "partition" in fields:
+            raise InvalidInput(
+                "a survey with [questions.NAME]",
+                "one of a relation, with [partition]",
+                "privatize, summarize, regress and classify take it; Python: cf.PartitionSurvey.",
+            )
         worded = [key for key in fields if isinstance(key, str) and base(key)[0] in TEXTS]
         texts = {key: fields[key] for key in worded}
         plain = {key: value for key, value in fields.items() if key not in texts}
@@ -348,28 +354,32 @@ class Questionnaire:
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read a survey from a .toml or .json file."""
-        path = Path(path)
-        readable(path)
-        if path.suffix not in (".toml", ".json"):
-            raise InvalidInput("a survey that ends in .toml or .json", named(path))
-        if path.stat().st_size > _limits.MAX_SURVEY:
-            raise InvalidInput(
-                f"a survey of at most {_limits.MAX_SURVEY:,} bytes",
-                f"{path.stat().st_size:,} in {named(path)}",
-            )
-        data = path.read_bytes()
-        if path.suffix == ".json":
-            return cls.from_dict(load_json(data, named(path)))
-        try:
-            text = data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise InvalidInput(f"UTF-8 text in {named(path)}", "other bytes") from None
-        _no_long_keys(text, named(path))
-        try:
-            fields = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-            raise InvalidInput(f"TOML in {named(path)}", _fault(error)) from None
-        return cls.from_dict(fields)
+        return cls.from_dict(fields_of(path))
+
+
+def fields_of(path: str | Path) -> Any:
+    """The plain values of a survey in a .toml or .json file."""
+    path = Path(path)
+    readable(path)
+    if path.suffix not in (".toml", ".json"):
+        raise InvalidInput("a survey that ends in .toml or .json", named(path))
+    if path.stat().st_size > _limits.MAX_SURVEY:
+        raise InvalidInput(
+            f"a survey of at most {_limits.MAX_SURVEY:,} bytes",
+            f"{path.stat().st_size:,} in {named(path)}",
+        )
+    data = path.read_bytes()
+    if path.suffix == ".json":
+        return load_json(data, named(path))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"UTF-8 text in {named(path)}", "other bytes") from None
+    _no_long_keys(text, named(path))
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise InvalidInput(f"TOML in {named(path)}", _fault(error)) from None
 
 
 def share(epsilon: float, asks: int) -> float:

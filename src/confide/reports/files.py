@@ -495,7 +495,7 @@ CHUNK = 2**27
 
 def columns_of(partition: Partition) -> tuple[str, ...]:
     """The list columns of a table of its reports."""
-    return ("z",) if partition.classify else ("w", "z")
+    return ("z",) if partition.classify else ("w",) if partition.counting else ("w", "z")
 
 
 def _partition_of(

@@ -100,7 +100,7 @@ class Stamp:
             raise InvalidInput(
                 f"reports of single answers in {where}",
                 "vector reports of a partition",
-                "Read them with reports.read, add them up with tables.counts.",
+                "Add them up with tables.counts; commands take them with --partition.",
             )
         return stamp
 

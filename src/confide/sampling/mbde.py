@@ -79,8 +79,9 @@ class MBDE(Sampler):
     a learner of one's own takes for K points depends on what it has learned: send at a fixed time.)
     A learner that fails at the proposals has no opinion of them, and nothing is drawn again.
 
-    The law is a mixture of Q_T and Q0, with less than 1e-6 of Q0. The Metropolis-Hastings draws
-    that the paper uses instead do not keep epsilon: no finite chain is known to be near its limit.
+    The law is a mixture of Q_T and Q0, with less than 1e-6 of Q0. Metropolis-Hastings, by which the
+    paper draws what it trains on, would not keep epsilon: no finite chain is known to be near its
+    limit.
 
     Examples
     --------

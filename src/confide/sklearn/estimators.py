@@ -371,7 +371,9 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
             self.curve_ = Classification(score, labels=(0, 1))
         else:
             sums = self._partition(X, np.where(numbers == 1, 1.0, -1.0), classify=True)
-            self.curve_ = PartitionClassification().fit(sums)
+            rule = PartitionClassification().fit(sums)
+            assert isinstance(rule, Classification)
+            self.curve_ = rule
         return self
 
     def decision_function(self, X: Any) -> Floats:

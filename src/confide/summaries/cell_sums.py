@@ -40,7 +40,7 @@ class CellSums:
     tallies
         How many respondents sent Z = -J .. J (rows) for each cell (columns). With more than one
         level the unbiased score of an end is not a multiple of Z, so that the plain sum is not
-        enough.
+        enough. A partition that counts sends no Z, which stands here as 0 for everybody.
     simulated
         Whether the reports were drawn from a seed.
 
@@ -107,6 +107,9 @@ class CellSums:
         counts = np.zeros(size, dtype=np.int64)
         if not mechanism.classify:
             counts = values[:, 0].sum(axis=0, dtype=np.int64)
+        if mechanism.counting:
+            return cls(mechanism, len(values), counts, _unsent(mechanism, len(values)),
+                       reports.simulated)  # fmt: skip
         tallies = np.zeros(levels * size, dtype=np.int64)
         rows = max(1, 2**20 // size)
         for start in range(0, len(values), rows):
@@ -115,7 +118,9 @@ class CellSums:
         return cls(mechanism, len(values), counts, tallies.reshape(levels, size), reports.simulated)
 
     @classmethod
-    def simulate(cls, mechanism: Partition, points: Any, responses: Any, *, seed: int) -> Self:
+    def simulate(
+        cls, mechanism: Partition, points: Any, responses: Any = None, *, seed: int
+    ) -> Self:
         """The sum of n simulated reports, each cell's drawn at once: the same law.
 
         Parameters
@@ -128,8 +133,11 @@ class CellSums:
             Seed of the simulation.
         """
         seed = _checks.integer(0, seed=seed)
-        indices = mechanism.index((points, responses))
-        cell, level = indices[:, 0], mechanism.levels_of(indices, SeededEntropy(seed))
+        indices = mechanism.index(points if responses is None else (points, responses))
+        cell = indices[:, 0]
+        level = np.full(cell.size, mechanism.levels)
+        if not mechanism.counting:
+            level = mechanism.levels_of(indices, SeededEntropy(seed))
         size, levels = mechanism.cells.size, 2 * mechanism.levels + 1
         inside = cell >= 0
         flat = np.bincount(level[inside] * size + cell[inside], minlength=levels * size)
@@ -169,6 +177,8 @@ class CellSums:
         if not mechanism.classify:
             (_, flip), (_, keep) = _rows(mechanism.law.counts)
             counts = generator.binomial(inside, keep) + generator.binomial(n - inside, flip)
+        if mechanism.counting:
+            return cls(mechanism, n, counts, _unsent(mechanism, n), True)
         # Whoever is not in a cell reports for it as a response of zero does.
         kinds = truth.copy()
         kinds[mechanism.levels] += n - inside
@@ -201,13 +211,17 @@ class CellSums:
     def variances(self) -> tuple[Floats, Floats, Floats]:
         """Estimated variances of mu and nu and their covariance, noise and sampling together."""
         n = max(self.n, 1)
-        second = self.mechanism.value_scores**2 @ self.tallies / n
-        of_nu = np.maximum(second - self.nu**2, 0) / n
-        if self.mechanism.classify:
-            return np.zeros_like(of_nu), of_nu, np.zeros_like(of_nu)
-        off, on = self.mechanism.law.count_scores
-        share = self.counts / n
-        of_mu = (on - off) ** 2 * share * (1 - share) / n
+        none = np.zeros(self.mechanism.cells.size)
+        of_mu = of_nu = none
+        if not self.mechanism.classify:
+            off, on = self.mechanism.law.count_scores
+            share = self.counts / n
+            of_mu = (on - off) ** 2 * share * (1 - share) / n
+        if not self.mechanism.counting:
+            second = self.mechanism.value_scores**2 @ self.tallies / n
+            of_nu = np.maximum(second - self.nu**2, 0) / n
+        if self.mechanism.classify or self.mechanism.counting:
+            return of_mu, of_nu, none
         # The noises are independent: only the sampling of the cell itself is common to both.
         return of_mu, of_nu, self.nu * (1 - self.mu) / n
 
@@ -295,6 +309,13 @@ class CellSums:
     def __repr__(self) -> str:
         kind = "simulated" if self.simulated else "private"
         return f"<CellSums of {self.n} {kind} reports of {self.mechanism!r}>"
+
+
+def _unsent(mechanism: Partition, n: int) -> Integers:
+    """The tallies of Z where nobody sends any: 0 for everybody."""
+    tallies = np.zeros((2 * mechanism.levels + 1, mechanism.cells.size), dtype=np.int64)
+    tallies[mechanism.levels] = n
+    return tallies
 
 
 def _rows(law: Clamped) -> Floats:

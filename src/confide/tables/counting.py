@@ -146,6 +146,9 @@ def _summaries(
             counts[group[ones], cell[ones]] = n[ones]
         else:
             tallies[group[here], number[here] + levels, cell[here]] = n[here]
+    if partition.counting:
+        # Nobody sends a response, which stands in the sums as 0 for everybody.
+        tallies[:, levels] = respondents[:, None]
     made = {
         key: CellSums(partition, int(respondents[at]), counts[at], tallies[at], simulated)
         for at, key in enumerate(keys)

@@ -612,7 +612,7 @@ class TestBandwidth:
             assert 0.3 < density.bandwidth < 10
 
     def test_bandwidth_falls_with_n_at_the_right_rate(self):
-        """n^(-1/9) for Laplace noise, not F's n^(-1/5)."""
+        """n^(-1/9) for Laplace noise, not n^(-1/5)."""
         mechanism, found = Laplace(Lattice(low=0, high=1, size=256), epsilon=2.0), []
         for n in (10**4, 10**7):
             expected = np.round(mechanism.law.forward(beta_masses(256)) * n).astype(np.int64)

@@ -166,7 +166,9 @@ def test_what_is_not_sums_is_refused(sums: CellSums) -> None:
     with pytest.raises(InvalidInput):
         PartitionRegression(threshold=-1)
     with pytest.raises(InvalidInput):
-        PartitionClassification(labels=("a", "b", "c"))  # type: ignore[arg-type]
+        PartitionClassification(labels=("a",))
+    with pytest.raises(InvalidInput, match="two labels for these sums"):
+        PartitionClassification(labels=("a", "b", "c")).fit(sums)
 
 
 def test_error_falls_with_n() -> None:

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from evidence.paper_g.study import printed_error, printed_pair
+from evidence.ghatak.study import printed_error, printed_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats

@@ -1,4 +1,4 @@
-"""Figures and tables of paper_f."""
+"""Figures and tables of the study."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from evidence.farokhi.data import CURVES, Design, Table, draw, smoothed, straight
 from evidence.oracle import OracleRegression
-from evidence.paper_f.data import CURVES, Design, Table, draw, smoothed, straight
 
 from confide.estimators.kernel import KernelRegression
 

@@ -1,4 +1,4 @@
-"""A thin run of evidence/paper_g: what it says, from few samples."""
+"""A thin run of evidence/ghatak: what it says, from few samples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 
 import pytest
-from evidence.paper_g import study as paper_g
+from evidence.ghatak import study as ghatak
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")
 
@@ -17,16 +17,16 @@ SEEDS = 4
 
 @pytest.fixture(scope="module")
 def rows():
-    return {(row["population"], row["z"]): row for row in paper_g.optima(SEEDS)}
+    return {(row["population"], row["z"]): row for row in ghatak.optima(SEEDS)}
 
 
-@pytest.mark.parametrize("name", paper_g.POPULATIONS)
+@pytest.mark.parametrize("name", ghatak.POPULATIONS)
 def test_scales_are_those_of_ordinary_samples(rows, name):
-    for z in paper_g.METHODS:
+    for z in ghatak.METHODS:
         row = rows[name, z]
         mean, sd = row["scale_at_published_shape"]
         # Samples need some per cent more than the population: a supremum of something rough.
-        exact = paper_g.EXACT[name][1]
+        exact = ghatak.EXACT[name][1]
         assert 0.95 * exact - 2 * sd < mean < 1.06 * exact + 2 * sd
         assert abs(row["published"][1] - mean) < 3 * max(sd, 0.04 * mean)
 
@@ -35,11 +35,11 @@ def test_scales_are_those_of_ordinary_samples(rows, name):
 def test_best_shape_by_the_full_error(rows, name, center):
     row = rows[name, "sums at 100 z"]["full error, 36"]
     assert row["shape"][0] == pytest.approx(center, abs=0.1)
-    assert row["shape"][0] < paper_g.PUBLISHED[name][0]
+    assert row["shape"][0] < ghatak.PUBLISHED[name][0]
 
 
 def test_text_gives_three_of_four_published_shapes(rows):
-    for name, (shape, _) in paper_g.PUBLISHED.items():
+    for name, (shape, _) in ghatak.PUBLISHED.items():
         found = rows[name, "64 cells"]["variance integral, 36"]["shape"][0]
         if name == "U(0,10)":
             assert found < shape - 0.2
@@ -48,13 +48,13 @@ def test_text_gives_three_of_four_published_shapes(rows):
 
 
 def test_printed_constant_gives_none(rows):
-    for name, (shape, _) in paper_g.PUBLISHED.items():
-        for z in paper_g.METHODS:
+    for name, (shape, _) in ghatak.PUBLISHED.items():
+        for z in ghatak.METHODS:
             assert rows[name, z]["full error, 11520"]["shape"][0] < shape - 0.2
 
 
 def test_table_does_not_repeat():
-    row = paper_g.errors("N(0,1)", 60)
+    row = ghatak.errors("N(0,1)", 60)
     s, error = row["means"][0], row["standard_errors"][0]
     assert s == pytest.approx(row["sampling_error_exact"], abs=4 * error)
     assert row["sampling_error_exact"] > 2 * row["printed"][0]
@@ -64,7 +64,7 @@ def test_table_does_not_repeat():
 
 
 def test_page_is_made_from_the_results():
-    results = json.loads((paper_g.ROOT / "evidence" / "paper_g" / "results.json").read_text())
-    assert results["missed"] == paper_g.missed(results) == []
-    page = (paper_g.ROOT / "docs" / "paper-g.md").read_text()
-    assert page == paper_g.page(results) + "\n"
+    results = json.loads((ghatak.ROOT / "evidence" / "ghatak" / "results.json").read_text())
+    assert results["missed"] == ghatak.missed(results) == []
+    page = (ghatak.ROOT / "docs" / "ghatak.md").read_text()
+    assert page == ghatak.page(results) + "\n"

@@ -1,4 +1,4 @@
-"""The page and the pictures of evidence/paper_g."""
+"""The page and the pictures of evidence/ghatak."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from confide.gamma.designer import optimal_gamma
 from confide.gamma.protection import closeness
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
-PREFACE = """# The figures of a paper on optimal gamma noise
+PREFACE = """# Ghatak, Sengupta and Roy: the figures of a paper on gamma noise
 
-Written by `make evidence NAME=paper_g`; `evidence/paper_g/results.json` has every number. The paper
+Written by `make evidence NAME=ghatak`; `evidence/ghatak/results.json` has every number. The paper
 is D. Ghatak, D. Sengupta and B. Roy, *Optimal Gamma density to obfuscate quantitative data with
 added noise*. It measures protection by mu: the largest distance, in standard deviations, within
 which no noised value gives the true one away with some certainty. For each shape of two-sided gamma
@@ -44,7 +44,7 @@ def figures(
 
     def save(figure: Any, number: int) -> None:
         IMAGES.mkdir(parents=True, exist_ok=True)
-        figure.savefig(IMAGES / f"paper_g_{number}.png", dpi=80)
+        figure.savefig(IMAGES / f"ghatak_{number}.png", dpi=80)
         plt.close(figure)
 
     figure, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
@@ -71,7 +71,7 @@ def figures(
 
 def page(results: dict[str, Any]) -> str:
     """Everything in order."""
-    pictures = {k: f"![paper_g_{k}](images/paper_g_{k}.png)" for k in "123"}
+    pictures = {k: f"![ghatak_{k}](images/ghatak_{k}.png)" for k in "123"}
     parts = [PREFACE, "## Figure 1", pictures["1"], _figure_1(results["checks"])]
     parts += ["## Figure 2 and the best pairs, n = 1,000", pictures["2"], _optima(results)]
     parts += ["## Figure 3", pictures["3"]]

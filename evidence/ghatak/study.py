@@ -1,6 +1,6 @@
 """Section 5 of a paper on optimal gamma noise, as far as it can be repeated.
 
-python -m evidence paper_g [--seeds 40] [--draws 500]
+python -m evidence ghatak [--seeds 40] [--draws 500]
 
 Scales are found in two ways: on 64 cells a protected distance, as `optimal_gamma` does, and from
 the paper's own sums at 100 z between the smallest and the largest value. The paper does not say
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from evidence.paper_g.page import figures, page
+from evidence.ghatak.page import figures, page
 from scipy import stats
 from scipy.special import gammaincinv
 
@@ -307,8 +307,8 @@ def main(arguments: list[str] | None = None) -> int:
     text = page(results)
     print(text)
     for path, content in (
-        (ROOT / "evidence" / "paper_g" / "results.json", json.dumps(results, indent=1)),
-        (ROOT / "docs" / "paper-g.md", text),
+        (ROOT / "evidence" / "ghatak" / "results.json", json.dumps(results, indent=1)),
+        (ROOT / "docs" / "ghatak.md", text),
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content + "\n", encoding="utf-8")

@@ -1,0 +1,159 @@
+"""A survey of a relation on the command line, from a file to a fitted curve."""
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import confide as cf
+from confide.cli.app import run
+from confide.estimators import PartitionRegression, relation
+from confide.questions import PartitionSurvey
+
+N = 20_000
+SURVEY = """
+[partition]
+epsilon = 4.0
+response = "pay"
+low = 0
+high = 100000
+
+[partition.features.age]
+low = 18
+high = 80
+cells = 3
+
+[partition.features.tenure]
+low = 0
+high = 30
+cells = 2
+"""
+WORDS = """
+[partition]
+epsilon = 4.0
+response = "mode"
+labels = ["bus", "car", "foot"]
+
+[partition.features.region]
+categories = ["north", "south"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(here: Path) -> Path:
+    draw = np.random.default_rng(1)
+    age, tenure = draw.uniform(18, 80, N).round(2), draw.uniform(0, 30, N).round(2)
+    region = draw.choice(["north", "south"], N)
+    mode = np.where(region == "north", "bus", draw.choice(["car", "foot"], N, p=[0.3, 0.7]))
+    pay = (20_000 + 600 * (age - 18) + 500 * tenure).round(2)
+    with Path("values.csv").open("w") as file:
+        writer = csv.writer(file)
+        writer.writerow(["age", "tenure", "region", "mode", "pay", "site"])
+        writer.writerows(zip(age, tenure, region, mode, pay, np.arange(N) % 3, strict=True))
+    Path("survey.toml").write_text(SURVEY)
+    Path("words.toml").write_text(WORDS)
+    return here
+
+
+def machine(command: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    code = run([*command.split(), "--json"])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    fields: dict[str, Any] = json.loads(printed.out)
+    return fields
+
+
+def refused(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    before = {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    code = run(command.split())
+    printed = capsys.readouterr()
+    assert (code, printed.out, len(printed.err.splitlines())) == (2, "", 1), printed
+    assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
+    return printed.err
+
+
+def test_from_a_file_to_a_curve(capsys: pytest.CaptureFixture[str]) -> None:
+    made = machine("privatize survey.toml values.csv -o reports.parquet --keep site", capsys)
+    assert made["n"] == N
+    assert made["epsilon"] <= 4.0
+    table = pq.read_table("reports.parquet")
+    assert table.schema.names == ["w", "z", "site"]
+    # Shuffled: public columns go with their rows.
+    assert table["site"].to_pylist()[:3000] != [at % 3 for at in range(3000)]
+    assert np.bincount(table["site"].to_numpy()).tolist() == [6667, 6667, 6666]
+    machine("summarize survey.toml reports.parquet -o sums.json", capsys)
+    machine("summarize survey.toml reports.parquet -o sums.npz", capsys)
+    found = machine("regress --partition survey.toml sums.json", capsys)
+    for other in ("sums.npz", "reports.parquet"):
+        assert machine(f"regress --partition survey.toml {other}", capsys) == found
+    assert found["cells"] == [3, 2]
+    # The same figures as in Python.
+    survey = PartitionSurvey.read("survey.toml")
+    sums = cf.CellSums.from_dict(json.loads(Path("sums.json").read_text()))
+    assert sums.mechanism.spend.epsilon == found["epsilon"] == made["epsilon"]
+    curve = relation(survey, sums)
+    where = survey.cells.centers
+    assert [row["y"] for row in found["table"]] == curve.predict(where).tolist()
+    own = PartitionRegression().fit(sums)
+    np.testing.assert_allclose(curve.predict(where), own.predict(where) + 50_000)
+    truth = 20_000 + 600 * (where[:, 0] - 18) + 500 * where[:, 1]
+    inside = [a["lower"] < y < a["upper"] for a, y in zip(found["table"], truth, strict=True)]
+    assert sum(inside) >= 4
+    assert run(["regress", "--partition", "survey.toml", "sums.json", "--plot", "map.png"]) == 0
+    printed = capsys.readouterr().out
+    assert "Mean pay by age, tenure, 20,000 reports, partition" in printed
+    assert "epsilon = 4" in printed
+    assert Path("map.png").stat().st_size > 1000
+    Path("again.json").write_bytes(Path("sums.json").read_bytes())
+    machine("merge sums.json again.json -o twice.json", capsys)
+    assert machine("regress --partition survey.toml twice.json", capsys)["n"] == 2 * N
+
+
+def test_words_and_several_labels(capsys: pytest.CaptureFixture[str]) -> None:
+    machine("privatize words.toml values.csv -o reports.parquet", capsys)
+    found = machine("classify --partition words.toml reports.parquet", capsys)
+    assert [row["class"] for row in found["table"]] == ["bus", "foot"]
+    assert found["table"][0]["at"] == {"region": {"category": "north"}}
+    assert abs(found["table"][1]["probability"][2] - 0.7) < 0.1
+    assert run(["classify", "--partition", "words.toml", "reports.parquet"]) == 0
+    assert "The most likely mode by region" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("privatize survey.toml values.csv -o reports.csv", ".parquet"),
+        ("privatize survey.toml values.csv -o r.parquet --keep pay", "private column"),
+        ("regress --partition values.csv", "a table \\[partition\\]"),
+        ("regress --partition survey.toml", "reports"),
+        ("regress --partition survey.toml values.csv --x age", "--x with --partition"),
+        ("regress --partition words.toml sums.json", "confide classify"),
+        ("classify --partition survey.toml sums.json", "confide regress"),
+        ("density survey.toml values.csv", "privatize, summarize, regress and classify"),
+        ("serve survey.toml", "privatize, summarize, regress and classify"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    command: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert re.search(words, refused(command, capsys))
+
+
+def test_reports_and_sums_of_others_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    machine("privatize survey.toml values.csv -o reports.parquet", capsys)
+    assert "already" in refused("privatize survey.toml values.csv -o reports.parquet", capsys)
+    assert "--partition" in refused("density reports.parquet", capsys)
+    Path("other.toml").write_text(SURVEY.replace("4.0", "3.0"))
+    assert "survey was changed" in refused("regress --partition other.toml reports.parquet", capsys)
+    survey = PartitionSurvey.read("survey.toml")
+    table = {"age": [20.0] * 10, "tenure": [1.0] * 10, "pay": [1.0] * 10}
+    pq.write_table(survey.simulate(table, seed=1), "simulated.parquet")
+    assert "--simulated" in refused("summarize survey.toml simulated.parquet -o s.json", capsys)
+    assert "all private" in refused(
+        "regress --partition survey.toml reports.parquet simulated.parquet", capsys
+    )
