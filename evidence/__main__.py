@@ -9,6 +9,7 @@ STUDIES = (
     "accuracy",
     "asking",
     "coverage",
+    "declining",
     "regression",
     "farokhi",
     "partition",

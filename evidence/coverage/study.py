@@ -159,7 +159,7 @@ def study(case: Case, surveys: int, calibrated: int, widths: int, seed: int = 1)
     generator = np.random.default_rng(seed)
     counts = generator.multinomial(case.n, chances / chances.sum(), size=surveys).astype(float)
     scores = mechanism.unbiased(1)
-    least = least_variance(mechanism.law, scores, lattice.widths)
+    least = least_variance(mechanism.law, scores, lattice.spreads)
     low, high = mean_ends(scores, counts, counts, level=LEVEL, edges=lattice.edges, least=least)
     # A cell's values stand at its centre; the truth is of the values themselves.
     covered = (low <= case.population.mean) & (case.population.mean <= high)

@@ -15,6 +15,7 @@ from confide.cli.estimates import Subject
 from confide.cli.options import JsonOption, LevelOption, QuestionOption
 from confide.cli.parsing import harmless
 from confide.curves import Density, Difference, Proportions, difference
+from confide.curves.forms import DECLINED
 from confide.errors import InvalidInput
 from confide.estimators import CategoryShares, Likelihood
 from confide.lattice import Categories
@@ -24,7 +25,7 @@ from confide.summaries.groups import label
 from confide.tables import Asked
 
 OTHERS = "all others"
-WHAT = ("mean", "median", "quantile", "cdf", "share")
+WHAT = ("mean", "median", "quantile", "cdf", "share", DECLINED)
 
 
 def compare(
@@ -125,11 +126,13 @@ def _wanted(
     """The quantities to compare and where."""
     if what is not None:
         _checks.one_of(WHAT, what=what)
-        if (what == "share") != (labels is not None):
+        if what != DECLINED and (what == "share") != (labels is not None):
             kind = "numbers" if labels is None else "categories"
             raise InvalidInput(f"a --what for {kind}", f"--what {what}")
     if at is not None and what not in ("quantile", "cdf", "share"):
         raise InvalidInput("--what quantile, cdf or share to go with --at", f"--what {what}")
+    if what == DECLINED:
+        return [(DECLINED, None)]
     if labels is not None:
         return [("share", label) for label in ((at,) if at is not None else labels)]
     if what in ("quantile", "cdf"):

@@ -200,6 +200,7 @@ def shares(
     rows = [(category, *map("{:.3f}".format, row)) for category, *row in share_rows(curve, level)]
     head = ("category", "share", f"{output.percent(level)} from", "to")
     output.table(subject.title(), head, rows)
+    estimates.say_declined(curve, level)
     subject.say()
     if plot is not None:
         output.say(f"Picture: {plot}")

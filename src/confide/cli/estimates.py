@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from confide.cli import output
-from confide.curves import Density, Proportions
+from confide.curves import Density, Proportions, forms
 from confide.errors import Unsupported
 from confide.estimators import CategoryShares
 from confide.files.paths import counted
@@ -36,17 +38,20 @@ class Subject:
         What stands for a missing answer, or None.
     left_out
         How many rows were left out, by kind; None where none may be.
+    capped
+        A sentence that says which values count as a bound, where a bound is open.
     """
 
     name: str
     summary: Counts | Spectrum
     missing: float | str | None = None
     left_out: Mapping[str, int] | None = None
+    capped: str = ""
 
     @classmethod
     def of(cls, asked: Asked) -> Subject:
         """One question of files, all respondents together."""
-        return cls(asked.question, asked.counts, asked.missing, asked.left_out)
+        return cls(asked.question, asked.counts, asked.missing, asked.left_out, asked.capped)
 
     @property
     def mechanism(self) -> Mechanism | None:
@@ -75,26 +80,38 @@ class Subject:
         if self.missing is not None:
             value = self.missing if isinstance(self.missing, str) else output.number(self.missing)
             output.say(f"Missing answers count as {value}.")
+        if self.capped:
+            output.say(f"{self.capped} The mean counts them so too.")
         if self.mechanism:
             output.say(self.mechanism.spend.words())
 
     def facts(self, curve: Density | Proportions) -> dict[str, Any]:
         """The first keys of every estimate, in one order."""
         summary = self.summary
-        start = {"question": self.name or None, "n": None, "epsilon": None, "method": None}
+        start: dict[str, Any] = {
+            "question": self.name or None,
+            "n": None,
+            "epsilon": None,
+            "method": None,
+        }
         left = {} if self.left_out is None else {"left_out": dict(self.left_out)}
-        return {**start, "missing": self.missing, **left, **summary.facts, **curve.facts}
+        capped = {"capped": self.capped} if self.capped else {}
+        start = {**start, "missing": self.missing, **left, **capped}
+        return {**start, **summary.facts, **forms.with_declined(curve)}
 
 
 def as_dict(curve: Density, subject: Subject, level: float) -> dict[str, Any]:
     """A density as plain values."""
     cells = curve.cells
     edges = cells.edges[0]
-    x = (edges[:-1] + edges[1:]) / 2
+    # Of whole numbers, the last one of each cell: shares up to it are those of the cell.
+    x = edges[1:] - 0.5 if cells.whole else (edges[:-1] + edges[1:]) / 2
     intervals: dict[str, Any] = {"level": level}
     mean = _interval(curve, "mean", None, level)
     if mean is not None:
         intervals["mean"] = [float(end) for end in mean]
+    if curve.declined is not None:
+        intervals["declined"] = list(curve.interval("declined", level=level))
     quantiles = _interval(curve, "quantile", QUANTILES, level)
     if quantiles is not None:
         ends = zip(QUANTILES, *(end.tolist() for end in quantiles), strict=True)
@@ -107,7 +124,7 @@ def as_dict(curve: Density, subject: Subject, level: float) -> dict[str, Any]:
         **subject.facts(curve),
         "edges": edges.tolist(),
         "x": x.tolist(),
-        "pdf": cells.pdf(x).tolist(),
+        "pdf": (cells.masses / np.diff(edges)).tolist(),
         "cdf": cells.cdf(x).tolist(),
         "mean": float(curve.mean()),
         "quantiles": {str(q): value for q, value in values},
@@ -150,7 +167,19 @@ def table(curve: Density, subject: Subject, level: float) -> None:
     ]
     head = ("", "estimate", f"{output.percent(level)} from", "to")
     output.table(f"{subject.title()}, {how}", head, rows)
+    say_declined(curve, level)
     subject.say()
+
+
+def say_declined(curve: Density | Proportions, level: float) -> None:
+    """How many preferred not to say, where people could."""
+    if curve.declined is None:
+        return
+    low, high = curve.interval("declined", level=level)
+    output.say(
+        f"{curve.declined:.1%} preferred not to say ({output.percent(level)} from {low:.1%} to "
+        f"{high:.1%}). The table is about all others."
+    )
 
 
 def _plain(key: str) -> str:
@@ -167,12 +196,16 @@ def share_rows(curve: Proportions, level: float) -> list[tuple[str, float, float
 def shares_as_dict(curve: Proportions, subject: Subject, level: float) -> dict[str, Any]:
     """Shares as plain values."""
     rows = share_rows(curve, level)
+    declined = {}
+    if curve.declined is not None:
+        declined["declined"] = list(curve.interval("declined", level=level))
     return {
         **subject.facts(curve),
         "shares": {category: share for category, share, _, _ in rows},
         "intervals": {
             "level": level,
             "shares": {category: [below, above] for category, _, below, above in rows},
+            **declined,
         },
     }
 
@@ -186,13 +219,21 @@ def densities(found: Asked, estimator: Any, level: float, *, as_json: bool) -> N
     values = [rows_of(curve, (0.5,), level) for _, _, curve in fitted]
     number = output.format_of([value for rows in values for _, value, _ in rows])
     rows = []
-    for (key, own, _), parts in zip(fitted, values, strict=True):
+    for (key, own, curve), parts in zip(fitted, values, strict=True):
         cells = [label(key), f"{own.summary.n:,}"]
         for _, value, ends in parts:
             cells += [number(value), *(map(number, ends) if ends else ("-", "-"))]
-        rows.append(cells)
+        rows.append([*cells, *_declined(curve, level)])
     ends = (f"{output.percent(level)} from", "to")
-    _table(found, ("reports", "mean", *ends, "median", *ends), rows)
+    last = ("declined", *ends) if any(curve.declined is not None for *_, curve in fitted) else ()
+    _table(found, ("reports", "mean", *ends, "median", *ends, *last), rows)
+
+
+def _declined(curve: Density | Proportions, level: float) -> list[str]:
+    """Cells of a table: the share that preferred not to say, and its interval."""
+    if curve.declined is None:
+        return []
+    return [f"{each:.3f}" for each in (curve.declined, *curve.interval("declined", level=level))]
 
 
 def proportions(found: Asked, level: float, *, as_json: bool) -> None:
@@ -201,11 +242,13 @@ def proportions(found: Asked, level: float, *, as_json: bool) -> None:
     if as_json:
         _machine(found, [(key, shares_as_dict(curve, own, level)) for key, own, curve in fitted])
         return
-    rows = [
-        [label(key), category, f"{own.summary.n:,}", *map("{:.3f}".format, numbers)]
-        for key, own, curve in fitted
-        for category, *numbers in share_rows(curve, level)
-    ]
+    rows = []
+    for key, own, curve in fitted:
+        cells = (label(key), f"{own.summary.n:,}")
+        for category, *numbers in share_rows(curve, level):
+            rows.append([cells[0], category, cells[1], *map("{:.3f}".format, numbers)])
+        if curve.declined is not None:
+            rows.append([cells[0], "declined", cells[1], *_declined(curve, level)])
     head = ("category", "reports", "share", f"{output.percent(level)} from", "to")
     _table(found, head, rows, words=2)
 
@@ -220,7 +263,7 @@ def _fitted(found: Asked, estimator: Any) -> Iterator[tuple[Key, Subject, Any]]:
 
 
 def _subject(found: Asked, counts: Counts) -> Subject:
-    return Subject(found.question, counts, found.missing, found.left_out)
+    return Subject(found.question, counts, found.missing, found.left_out, found.capped)
 
 
 def _machine(found: Asked, groups: list[tuple[Key, dict[str, Any]]]) -> None:

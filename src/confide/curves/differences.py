@@ -10,13 +10,13 @@ from typing import Any, Self
 from confide import _checks
 from confide.curves import forms
 from confide.curves.density import Density
-from confide.curves.forms import frame
+from confide.curves.forms import DECLINED, frame
 from confide.curves.proportions import Proportions
 from confide.displays import DifferenceDisplay
 from confide.errors import InvalidInput
 
-OF_NUMBERS = ("mean", "quantile", "cdf")
-OF_CATEGORIES = ("share",)
+OF_NUMBERS = ("mean", "quantile", "cdf", DECLINED)
+OF_CATEGORIES = ("share", DECLINED)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -123,9 +123,9 @@ def difference(
         Densities of a number, or shares of categories.
     what
         ``"mean"``, ``"quantile"`` (at a share) or ``"cdf"`` (at a value) of a number; ``"share"``
-        (at a category) of categories.
+        (at a category) of categories; ``"declined"`` of either, where people could decline.
     at
-        Where; not for the mean.
+        Where; not for the mean and the share that declined.
     level
         Confidence level.
 
@@ -188,7 +188,9 @@ def _ends(
 ) -> tuple[float, float, float]:
     """What stands for the estimate, and the ends of its interval."""
     estimate = _estimate(curve, what, at)
-    if isinstance(curve, Proportions):
+    if what == DECLINED:
+        low, high = curve.interval(DECLINED, level=level)
+    elif isinstance(curve, Proportions):
         low, high = curve.interval(at, level=level)
     else:
         low, high = map(float, curve.interval(what, at, level=level))
@@ -198,6 +200,12 @@ def _ends(
 
 
 def _estimate(curve: Density | Proportions, what: str, at: Any) -> float:
+    if isinstance(curve, Density | Proportions) and what == DECLINED:
+        if at is not None:
+            raise InvalidInput("no place for the share that declined", _checks.shown(at))
+        if curve.declined is None:
+            raise forms.not_offered()
+        return curve.declined
     if isinstance(curve, Proportions):
         _checks.one_of(OF_CATEGORIES, what=what)
         if not isinstance(at, str):

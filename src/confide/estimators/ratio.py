@@ -17,6 +17,7 @@ from confide.estimators.em import checked_grid, coarse_edges, coarsen
 from confide.estimators.levels import TYPICAL, Levels, choose_smoothing
 from confide.estimators.linear import baseline
 from confide.estimators.responses import (
+    all_answered,
     joint,
     reliability,
     response_scores,
@@ -194,6 +195,7 @@ class RatioRegression:
             `CategoryMeans` for a categorical covariate.
         """
         plain, trust = self._plain(counts)
+        all_answered(plain)
         axes = plain.mechanism.axes
         lattices = [axis for axis in axes.values() if isinstance(axis, Lattice)]
         if len(axes) > 2 or (len(axes) == 2 and len(lattices) < 2):

@@ -39,11 +39,8 @@ def with_response(summary: Counts | Spectrum, name: str | None) -> Counts | Spec
         raise InvalidInput("counts or a spectrum", _checks.shown(summary))
     if summary.n < 2:
         raise InvalidInput("two or more respondents", str(summary.n))
-    if isinstance(summary, Counts) and summary.mechanism.prefer_not_to_say:
-        raise Unsupported(
-            "Regressions do not take a question that can be declined (prefer_not_to_say): those "
-            "who declined have no value to regress on, and nobody knows who they are."
-        )
+    if isinstance(summary, Counts):
+        all_answered(summary)
     if name is not None:
         if isinstance(summary, Spectrum):
             raise Unsupported("Noised numbers have a public response only: leave response out.")
@@ -55,6 +52,15 @@ def with_response(summary: Counts | Spectrum, name: str | None) -> Counts | Spec
             "a summary with a response", "none", "Give response= when the reports are counted."
         )
     return checked(summary) if isinstance(summary, Counts) else summary
+
+
+def all_answered(counts: Counts) -> None:
+    """Refuse a question that can be declined."""
+    if counts.mechanism.prefer_not_to_say:
+        raise Unsupported(
+            "Regressions do not take a question that can be declined (prefer_not_to_say): those "
+            "who declined have no value to regress on, and nobody knows who they are."
+        )
 
 
 def limits(summary: Counts | Spectrum) -> tuple[Floats, Floats]:

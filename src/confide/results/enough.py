@@ -25,8 +25,8 @@ def needed(mechanism: Mechanism) -> int:
 
     With so many, the noise leaves the mean (of logarithms on a log scale) uncertain by at most a
     tenth of the range, or every share by at most a tenth, in one standard deviation and whatever
-    the answers are. The number depends on the mechanism alone, so that what reports say never
-    decides whether they are shown.
+    the answers are; where people may decline, as long as few do. The number depends on the
+    mechanism alone, so that what reports say never decides whether they are shown.
 
     Parameters
     ----------
@@ -52,6 +52,9 @@ def _of_mean(mechanism: Mechanism, lattice: Lattice) -> float:
         asked: Any = mechanism
         mechanism, lattice = replace(asked, lattice=logs), logs
     scores, law = mechanism.unbiased(1), mechanism.law
+    if mechanism.prefer_not_to_say:
+        # Counted from the middle, as a mean among answerers is: those who decline count as nothing.
+        scores = scores - (lattice.low + lattice.high) / 2 * mechanism.unbiased(0)
     noise = law.adjoint(scores**2) - law.adjoint(scores) ** 2
     return float(noise.max()) / (lattice.high - lattice.low) ** 2
 

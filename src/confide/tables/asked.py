@@ -32,12 +32,15 @@ class Asked:
         What stands for a missing answer, or None.
     left_out
         How many rows were left out, by kind; None where none may be.
+    capped
+        A sentence that says which values count as a bound, where a bound is open.
     """
 
     question: str
     summaries: Summaries
     missing: float | str | None = None
     left_out: Mapping[str, int] | None = None
+    capped: str = ""
 
     @property
     def counts(self) -> Counts:
@@ -88,14 +91,14 @@ def asked(
         found = of_survey(read(given), survey, question, given[0])
         if by:
             groups = found.summaries.groups().coarser(by)
-            return Asked(found.question, Summaries({found.question: groups}), found.missing)
+            return replace(found, summaries=Summaries({found.question: groups}))
         return found
     job = Job.open(given, survey=survey, question=question, by=list(by) or None, invalid=invalid)
     name = _checks.only(tuple(job.files.mechanisms), question=None)
     made, left = job.run(progress)
     tell(left)
     out = left.get(name, {}) if invalid == "drop" else None
-    return Asked(name, made, job.missing(name), out)
+    return Asked(name, made, job.missing(name), out, job.capped(name))
 
 
 def of_survey(
@@ -119,7 +122,10 @@ def of_survey(
             "one by another mechanism",
             "It belongs to another survey, or the survey was changed since.",
         )
-    return Asked(name, result, None if survey is None else survey.questions[name].missing)
+    if survey is None:
+        return Asked(name, result)
+    worded = survey.questions[name]
+    return Asked(name, result, worded.missing, capped=worded.capped)
 
 
 def listed(paths: Paths) -> list[str | Path]:

@@ -18,7 +18,7 @@ from confide._types import Floats
 from confide.errors import BadRows, BadType, InvalidInput, Mismatch
 from confide.files import arrow
 from confide.mechanisms.protocol import Reports
-from confide.questions import Questionnaire
+from confide.questions import Question, Questionnaire
 from confide.reports.files import Files
 from confide.reports.rows import (
     CHOICES,
@@ -184,14 +184,20 @@ class Job:
         rows = self.files.rows
         return None if rows is None else rows * len(self.files.mechanisms)
 
-    def missing(self, question: str) -> float | str | None:
-        """What stands for a missing answer: the survey and every file must say the same."""
+    def _worded(self, question: str) -> list[Question]:
+        """The question as every file and the survey, where there is one, have it."""
         surveys = [Questionnaire.from_dict(fields) for fields in self.files.surveys]
         if self.survey is not None:
             surveys.append(self.survey)
-        said = dict.fromkeys(
-            one.questions[question].missing for one in surveys if question in one.questions
-        )
+        return [one.questions[question] for one in surveys if question in one.questions]
+
+    def capped(self, question: str) -> str:
+        """Which values count as a bound, in a sentence; empty where no bound is open."""
+        return next((each.capped for each in reversed(self._worded(question))), "")
+
+    def missing(self, question: str) -> float | str | None:
+        """What stands for a missing answer: the survey and every file must say the same."""
+        said = dict.fromkeys(each.missing for each in self._worded(question))
         if len(said) > 1:
             words = " and ".join("refused" if value is None else f"{value}" for value in said)
             raise Mismatch(

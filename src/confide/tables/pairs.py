@@ -254,7 +254,7 @@ class Pair:
             raise InvalidInput(
                 f"{name} that vary", "the same report from all", "There is nothing to regress on."
             )
-        if not isinstance(self.axis, Lattice):
+        if not isinstance(self.axis, Lattice) or counts.mechanism.prefer_not_to_say:
             return
         first, second = (counts.mechanism.unbiased(power) for power in (1, 2))
         shares = counts.total / counts.total.sum()
