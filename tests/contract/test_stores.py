@@ -21,6 +21,7 @@ import pytest
 from evidence.collector.people import SURVEY, People
 
 from confide.collect.collector import Collector
+from confide.collect.invitations import question_cell
 from confide.collect.stores import has_password, opened, postgres, sqlite
 from confide.collect.stores.store import Outcome, Store
 from confide.collect.wire import Entry
@@ -103,6 +104,22 @@ def test_a_batch_is_judged_as_if_its_uploads_came_one_by_one(store: Store, peopl
     batch = [first, first, other(first), second, stolen, second, third]
     assert store.put(batch) == [STORED, SAME, USED, STORED, USED, SAME, STORED]
     assert sum(store.status().answered.values()) == 3
+
+
+def test_how_many_were_invited_to_each_question(store: Store, people: People) -> None:
+    north, south = '["north"]', '["south"]'
+    cells = {north: 2, south: 1, question_cell("pay"): 2, question_cell('smo"kes {'): 1}
+    store.invite([bytes([at]) * 32 for at in range(3)], cells)
+    store.invite([bytes([9]) * 32], {north: 1, question_cell("pay"): 1})
+    (entry,) = entries(people, people.invite(store, 1))
+    assert store.put([entry]) == [STORED]
+    for _ in range(2):
+        status = store.status()
+        assert status.asked == {"pay": 3, 'smo"kes {': 1}
+        assert sum(status.invited.values()) == 5
+        assert sum(status.answered.values()) == 1
+        assert {*status.invited, *status.answered} <= {north, south}
+        store.close()
 
 
 def test_a_batch_may_have_many_reports(address: str) -> None:

@@ -217,8 +217,9 @@ class Job:
             list(self.survey.questions), public=self.keep, groups=batch.groups
         )
         if self.survey.ask is not None:
-            # At once: questions are dealt evenly to all people of a batch.
-            parts = [pa.Table.from_batches(list(parts))]
+            # Questions are dealt evenly to all people that are drawn for at once. A row group can
+            # be larger than memory, so not all of it is.
+            parts = gathered(pa.Table.from_batches([part]) for part in parts)
         for values in parts:
             made.append(
                 self.survey.reports(

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from confide import audits
 from confide.errors import InvalidInput
 from confide.exact import entropy
 from confide.exact.entropy import SeededEntropy
@@ -152,6 +153,44 @@ def test_an_unbalanced_assignment_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
     assert even()
     monkeypatch.setattr(questionnaire, "assigned", alone)
     assert not even()
+
+
+def test_the_audit_of_a_survey_sees_who_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Survey.from_dict({"ask": 1, "questions": {"pay": PAY, "rent": PAY}})
+    assert audits.joint(one, n=4000, seed=1).holds
+    own = Questionnaire.reports
+
+    def leaking(self: Questionnaire, given: Any, **options: Any) -> Any:
+        # A fault: people who earn much are asked for their rent.
+        much = np.array(given["pay"]) > 5
+        object.__setattr__(self, "assigned", lambda *_, **__: np.stack([~much, much], axis=1))
+        return own(self, given, **options)
+
+    monkeypatch.setattr(Questionnaire, "reports", leaking)
+    assert not audits.joint(one, n=4000, seed=1).holds
+
+
+def test_people_who_decline_are_asked_like_others() -> None:
+    fields = {
+        "epsilon": 4.0,
+        "ask": 1,
+        "questions": {
+            "pay": {"low": 0, "high": 10, "prefer_not_to_say": True},
+            "smokes": {"categories": ["no", "yes"], "prefer_not_to_say": True},
+            "days": {"low": 0, "high": 20, "kind": "integer"},
+        },
+    }
+    one = Survey.from_dict(fields)
+    data = {"pay": [None] * 60, "smokes": [None] * 60, "days": list(range(20)) * 3}
+    made = one.privatize(data)
+    # Declining is a report: null still means that somebody was not asked.
+    assert [60 - made[name].null_count for name in one.questions] == [20, 20, 20]
+    for name, mechanism in one.mechanisms.items():
+        reports = [report for report in made[name].to_pylist() if report is not None]
+        assert all(0 <= report < mechanism.law.outputs[0] for report in reports)
+    data["days"][7] = 1.5
+    with pytest.raises(InvalidInput, match="whole numbers in column 'days'"):
+        one.privatize(data)
 
 
 def test_balanced_within_kept_groups() -> None:
