@@ -179,7 +179,7 @@ def apart(names: Sequence[str], asking: marks.Asking) -> InvalidInput:
     return InvalidInput(
         f"people who were asked {' and '.join(map(repr, names))}",
         f"none: each person was asked {asking.ask} of {len(asking.questions)} questions",
-        "How answers go together cannot be learned from people who were asked one of them each.",
+        "How answers go together can be learned only from people who were asked all of these.",
     )
 
 
