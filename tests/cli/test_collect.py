@@ -251,6 +251,19 @@ def test_a_question_does_not_steer_the_terminal(
 INVITE = ["invite", "survey.toml", "--people", "people.csv", "--url", "https://x.example.org"]
 
 
+def test_what_comes_next_is_what_the_links_need(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*INVITE, "-o", "links.csv"]) == 0
+    told = capsys.readouterr().out
+    assert "confide serve survey.toml --url https://x.example.org" in " ".join(told.split())
+    local = [*INVITE[:-1], "http://127.0.0.1:8450"]
+    assert run([*local, "-o", "more.csv"]) == 0
+    assert "confide serve survey.toml --port 8450" in " ".join(capsys.readouterr().out.split())
+    assert run(["export", "survey.toml", "-o", "reports.parquet", "--close"]) == 0
+    assert "-o counts.json --by region" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_changed_deadline_is_named(
     survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -489,6 +490,31 @@ def test_a_password_is_in_no_message(people: People) -> None:
         assert has_password(address)
         assert told.value.__cause__ is None
         assert told.value.__suppress_context__ or told.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("code", "tried", "words"),
+    [
+        ("53100", None, "its disk is full"),
+        ("57P01", None, "stopping or starting"),
+        ("XX000", None, "error XX000"),
+        (None, None, "the connection was lost"),
+        (None, (True, False), "asks for a password"),
+        (None, (False, True), "does not know this user, password or database"),
+        (None, (False, False), "cannot be reached"),
+    ],
+)
+def test_why_a_database_cannot_be_used(
+    code: str | None, tried: tuple[bool, bool] | None, words: str
+) -> None:
+    made = tried and SimpleNamespace(needs_password=tried[0], used_password=tried[1])
+    assert words in postgres._reason(SimpleNamespace(sqlstate=code, pgconn=made))
+
+
+def test_a_database_that_is_not_there_is_told(people: People) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(postgres.Unavailable, match="cannot be reached"):
+        opened("postgresql://ann@127.0.0.1:1/nothing", people.survey, create=True)
 
 
 def test_without_its_extra_a_database_says_what_to_install(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -63,5 +64,6 @@ def export(
         output.say("The survey is closed.")
     output.say(
         f"{counted(table.num_rows, 'report')} in {to}, in random order.",
-        f"Next: confide summarize {survey} {to} -o counts.json",
+        f"Next: confide summarize {survey} {to} -o counts.json"
+        + "".join(f" --by {shlex.quote(name)}" for name in asked.groups),
     )

@@ -6,6 +6,7 @@ import os
 import warnings
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -130,8 +131,10 @@ def invite(
             f"{counted(before, 'invitation')} were there before, and all of them stay valid: "
             f"{before + made:,} in all. People who are in both files can answer twice."
         )
+    parts = urlsplit(url)
+    where = f" --url {url}" if parts.scheme == "https" else f" --port {parts.port or 80}"
     # An address of a database may have a password in it.
-    where = "" if store is None else " --store ..."
+    where += "" if store is None else " --store ..."
     output.say(
         f"{counted(made, 'invitation')} in {to}, which only you can read. Each link admits one "
         "answer.",

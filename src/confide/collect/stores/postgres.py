@@ -92,7 +92,7 @@ STEP = 10_000
 AGAIN = ("40001", "40P01")
 """SQLSTATE codes of transactions that should be tried again: serialization and deadlock."""
 REASONS = {
-    "08": "the connection was lost",
+    "08": "the connection was lost, or none can be made",
     "28": "it does not let this user in",
     "3D": "there is no such database",
     "42501": "this user may not do that",
@@ -453,9 +453,9 @@ class PostgresStore(Store):
         except self._psycopg.Error as error:
             with contextlib.suppress(self._psycopg.Error):
                 self.shut()
-            code = error.sqlstate or "08"
-            reason = REASONS.get(code) or REASONS.get(code[:2], f"error {code}")
-            raise Unavailable(f"The store {self._name} cannot be used now: {reason}.") from None
+            raise Unavailable(
+                f"The store {self._name} cannot be used now: {_reason(error)}."
+            ) from None
 
     def _open(self) -> Any:
         if self._connection is None or self._connection.closed:
@@ -475,6 +475,20 @@ class PostgresStore(Store):
             connection.close()
             raise
         return connection
+
+
+def _reason(error: Any) -> str:
+    """What went wrong, in words of our own."""
+    tried = getattr(error, "pgconn", None)
+    if error.sqlstate is None and tried is not None:
+        # No connection was made, and the library has no code that says why.
+        if tried.needs_password:
+            return "it asks for a password, which PGPASSWORD or ~/.pgpass can have"
+        if tried.used_password:
+            return "it does not know this user, password or database"
+        return "it cannot be reached, or does not let this user in"
+    code = error.sqlstate or "08"
+    return REASONS.get(code) or REASONS.get(code[:2], f"error {code}")
 
 
 def _read(psycopg: Any, address: str) -> tuple[dict[str, Any], str, str]:
