@@ -299,6 +299,14 @@ def test_what_has_changed_in_a_survey_is_named(address: str) -> None:
             assert words in str(caught.value)
 
 
+def test_another_order_is_named_where_it_matters(address: str) -> None:
+    questions = {"pay": PAY, "age": PAY}
+    opened(address, Questionnaire.from_dict({"ask": 1, "questions": questions}), create=True).shut()
+    other = {"ask": 1, "questions": dict(reversed(questions.items()))}
+    with pytest.raises(Mismatch, match="mechanisms: another order of the questions"):
+        opened(address, Questionnaire.from_dict(other), create=False)
+
+
 def test_a_store_knows_its_invitations(store: Store, people: People) -> None:
     (token,) = people.invite(store, 1)
     invitation = people.signer.read(token)

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import sqlite3
+import threading
 import time
 import urllib.request
 from datetime import UTC, datetime, timedelta
@@ -12,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from confide.collect import demo, wire
+from confide.collect import collector, demo, wire
 from confide.collect.client import Client
 from confide.collect.collector import Collector
 from confide.collect.invitations import link
 from confide.collect.stores import opened, sqlite
-from confide.collect.stores.store import Unavailable
+from confide.collect.stores.store import Status, Unavailable
 from confide.collect.verification import verify
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
@@ -180,3 +181,34 @@ def test_an_end_that_a_reader_held_up_is_wiped_when_it_has_gone(
         while traces() and time.monotonic() < until:
             time.sleep(0.05)
         assert not traces()
+
+
+def test_a_deadline_comes_although_looking_at_the_store_fails(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended = threading.Event()
+
+    class Failing:
+        """A store that fails twice, for a reason that nobody has thought of."""
+
+        left = 2
+        status = staticmethod(lambda: Status(False, {}, {}))
+
+        def close(self) -> None:
+            Failing.left -= 1
+            if Failing.left >= 0:
+                raise RuntimeError("pay 52000")
+            ended.set()
+
+    monkeypatch.setattr(collector, "LOOK", 0.01)
+    survey = Questionnaire.from_dict({**SURVEY.to_dict(), "closes": "2020-01-31T18:00:00Z"})
+    store: Any = Failing()
+    watch = collector._Watch(store, survey)
+    watch.start()
+    assert ended.wait(20)
+    watch.end()
+    assert watch.closed()
+    # Told once, and without what the error says.
+    assert [record.getMessage() for record in caplog.records] == [
+        "Looking at the store failed: RuntimeError."
+    ]

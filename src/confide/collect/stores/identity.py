@@ -97,6 +97,8 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
     for key in _keys(before, now, but="questions"):
         yield f"{key} ({_shown(before, key)} in the store, {_shown(now, key)} now)"
     old, new = before.get("questions", {}), now.get("questions", {})
+    if list(old) != list(new) and old.keys() == new.keys():
+        yield "another order of the questions"
     for name in {**old, **new}:
         if name not in old:
             yield f"a new question {name!r}"
