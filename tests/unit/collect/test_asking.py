@@ -26,6 +26,7 @@ from confide.collect.stores import opened
 from confide.collect.verification import verify
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
+from confide.results import estimate
 
 from .running import KEY, invited, running
 
@@ -215,6 +216,20 @@ def test_from_invitations_to_counts_and_exports(tmp_path: Path) -> None:
     json.dumps(state)
     store.close()
     assert opened(path, TWO, create=False).status().asked == status.asked
+
+
+def test_estimates_while_reports_arrive() -> None:
+    tallies = {'["north"]': {"pay": {0: 3, 1: 2}}, '["south"]': {"smokes": {1: 4}}}
+    summaries = summarized(ONE, tallies, cells=['["west"]'])
+    found = estimate(ONE, summaries)
+    assert {name: found[name].n for name in ONE.questions} == {
+        "pay": 5, "smokes": 4, "age": 0, "rent": 0,
+    }  # fmt: skip
+    assert found["age"].reason == "No reports yet."
+    assert {key: one.n for key, one in found["pay"].groups["region"].items()} == {
+        "north": 5, "south": 0, "west": 0,
+    }  # fmt: skip
+    json.dumps(found.to_dict())
 
 
 def test_hostile_uploads_over_http(tmp_path: Path) -> None:
