@@ -40,8 +40,12 @@ def reports(here: Path) -> Path:
         rows.append(f"{days},{smokes},{'south' if south else 'north'}")
     Path("values.csv").write_text("\n".join(rows) + "\n")
     command = "privatize survey.toml values.csv -o reports.parquet --keep region"
-    assert run(command.split()) == 0
+    assert go(command) == 0
     return here
+
+
+def go(command: str) -> int:
+    return run(command.split())
 
 
 def told(command: str, capsys: pytest.CaptureFixture[str]) -> Any:
@@ -63,7 +67,7 @@ def test_density(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all(value == int(value) for value in found["quantiles"].values())
     assert all(end == int(end) for ends in found["intervals"]["quantiles"].values() for end in ends)
     assert found["capped"] == "Values of 12 or more count as 12."
-    assert run(["density", "survey.toml", "reports.parquet", "--question", "days", "--plot", "days.png"]) == 0
+    assert go("density survey.toml reports.parquet --question days --plot days.png") == 0
     text = capsys.readouterr().out
     assert "preferred not to say" in text
     assert "Values of 12 or more count as 12. The mean counts them so too." in text
@@ -75,7 +79,7 @@ def test_shares(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(found["shares"].values()) == pytest.approx(1)
     low, high = found["intervals"]["declined"]
     assert low < 0.2 < high
-    assert run(["shares", "survey.toml", "reports.parquet", "--question", "smokes"]) == 0
+    assert go("shares survey.toml reports.parquet --question smokes") == 0
     assert "preferred not to say" in capsys.readouterr().out
 
 
@@ -85,36 +89,34 @@ def test_shares(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_groups(reports: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
     found = told(f"{command} reports.parquet --by region", capsys)
     assert [0 < group["declined"] < 0.7 for group in found["groups"]] == [True, True]
-    assert run(f"{command} reports.parquet --by region".split()) == 0
+    assert go(f"{command} reports.parquet --by region") == 0
     assert "declined" in capsys.readouterr().out
 
 
 def test_compare(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["summarize", "survey.toml", "reports.parquet", "--by", "region", "-o", "counts.json"]) == 0
+    assert go("summarize survey.toml reports.parquet --by region -o counts.json") == 0
     command = "compare counts.json --question days --what declined south north"
     found = json.dumps(told(command, capsys))
     assert '"what": "declined"' in found
-    assert run(command.split()) == 0
+    assert go(command) == 0
     assert "declined" in capsys.readouterr().out
-    assert run(["compare", "counts.json", "--question", "smokes", "--what", "declined", "south", "north"]) == 0
+    assert go("compare counts.json --question smokes --what declined south north") == 0
 
 
 def test_what_is_refused(reports: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        run(["compare", "counts.json", "--question", "days", "--what", "declined", "--at", "3", "south", "north"]) == 2
-    )
+    assert go("compare counts.json --question days --what declined --at 3 south north") == 2
     Path("plain.toml").write_text("[questions.days]\nlow = 0\nhigh = 12\nepsilon = 3.0\n")
     capsys.readouterr()
-    assert run(["privatize", "plain.toml", "values.csv", "-o", "other.parquet"]) == 2
+    assert go("privatize plain.toml values.csv -o other.parquet") == 2
     assert "prefer_not_to_say = true" in capsys.readouterr().err
     Path("odd.csv").write_text("days,smokes\n1.5,no\n")
-    assert run(["privatize", "survey.toml", "odd.csv", "-o", "other.parquet"]) == 2
+    assert go("privatize survey.toml odd.csv -o other.parquet") == 2
     error = capsys.readouterr().err
     assert "whole numbers in column 'days'" in error
     assert "1.5" not in error
     assert not Path("other.parquet").exists()
     Path("rate.csv").write_text("days,smokes,rate\n" + "1,no,2\n" * 50 + "2,yes,3\n" * 50)
-    assert run(["privatize", "survey.toml", "rate.csv", "-o", "rate.parquet", "--keep", "rate"]) == 0
+    assert go("privatize survey.toml rate.csv -o rate.parquet --keep rate") == 0
     capsys.readouterr()
-    assert run(["regress", "rate.parquet", "--x", "days", "--y", "rate"]) == 2
+    assert go("regress rate.parquet --x days --y rate") == 2
     assert "can be declined" in capsys.readouterr().err
