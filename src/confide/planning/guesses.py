@@ -12,7 +12,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.displays import number, percent
 from confide.errors import InvalidInput
-from confide.lattice import Categories, Lattice
+from confide.lattice import INTEGER, Categories, Lattice
 from confide.planning.populations import Population, guess
 from confide.questions import Question, Questionnaire
 
@@ -49,11 +49,6 @@ class Guess:
         if not self.declined:
             return self.name
         return f"{self.name}, {percent(self.declined)} prefer not to say"
-
-
-def declinable(question: Question) -> bool:
-    """Whether people may prefer not to say."""
-    return bool(getattr(question.mechanism, "prefer_not_to_say", False))
 
 
 def guesses(survey: Questionnaire, given: Mapping[str, Any]) -> dict[str, Guess]:
@@ -105,7 +100,7 @@ def _listed(survey: Questionnaire) -> str:
 
 
 def _declined(name: str, question: Question, share: Any) -> float:
-    if not declinable(question):
+    if not question.mechanism.prefer_not_to_say:
         if share is not None:
             raise InvalidInput(
                 f"prefer_not_to_say = true in question {name!r} to go with {name}.declined", "none"
@@ -126,15 +121,10 @@ def _guess(question: Question, what: Any, declined: float) -> Guess:
     if what is None:
         what = "lognormal" if axis.low == 0 else "normal"
     population = _of_number(axis, what)
-    if integers(axis):
+    if axis.kind == INTEGER:
         rounded = np.rint(population.points)
         population = Population(f"{population.name}, whole numbers", rounded, population.weights)
     return Guess(population.name, population, None, declined)
-
-
-def integers(lattice: Lattice) -> bool:
-    """Whether a lattice holds whole numbers only."""
-    return getattr(lattice, "kind", "number") == "integer"
 
 
 def _of_number(lattice: Lattice, what: Any) -> Population:

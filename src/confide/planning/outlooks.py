@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from confide._types import Floats
+from confide.estimators.declining import Answerers
 from confide.estimators.register import DENSITIES
 from confide.estimators.shares import scores_of
 from confide.lattice import Categories
 from confide.mechanisms import Mechanism, Numeric
-from confide.mechanisms.protocol import polynomial_scores
-from confide.planning.guesses import Guess, declinable, integers
+from confide.planning.guesses import Guess
 from confide.planning.metrics import quantile
 from confide.planning.simulation import Risk, reach, risks
 from confide.questions import Question
 from confide.summaries import Counts
 
 MEAN, MEDIAN, DECLINED = "mean", "median", "declined"
-NUMBER, INTEGER, CATEGORIES = "number", "integer", "categories"
+CATEGORIES = "categories"
 FEW = 16
 """Surveys for a rough look at a median."""
 
@@ -60,14 +60,18 @@ class Outlook:
         axis = self.question.axis
         if isinstance(axis, Categories):
             return CATEGORIES
-        return INTEGER if integers(axis) else NUMBER
+        return axis.kind
 
     @cached_property
     def quantities(self) -> tuple[str, ...]:
         """What is estimated: mean and median, or the share of each category; those who decline."""
         axis = self.question.axis
         found = axis.labels if isinstance(axis, Categories) else (MEAN, MEDIAN)
-        more = (DECLINED,) if declinable(self.question) and DECLINED not in found else ()
+        more = (
+            (DECLINED,)
+            if self.question.mechanism.prefer_not_to_say and DECLINED not in found
+            else ()
+        )
         return (*found, *more)
 
     @property
@@ -102,7 +106,7 @@ class Outlook:
         else:
             assert self.guess.population is not None
             answered = self.guess.population.masses(axis)
-        if not declinable(self.question):
+        if not self.question.mechanism.prefer_not_to_say:
             return answered
         return np.append((1 - self.guess.declined) * answered, self.guess.declined)
 
@@ -144,40 +148,22 @@ class Outlook:
     def _scores(self, quantity: str, epsilon: float) -> Floats:
         """Scores of the reports whose mean is the quantity, to the first order around the guess."""
         mechanism = self.mechanism(epsilon)
-        if not declinable(self.question):
-            return self._plain_scores(mechanism, quantity)
-        law, size = mechanism.law, self.masses.size
         if self.kind == CATEGORIES:
-            own, others = scores_of(law)
-            every = others[:, None] + np.diag(own - others)
-            said = 1 - every[-1]
-            if quantity == DECLINED and DECLINED not in self.main:
-                return np.asarray(every[-1])
-            at = self.main.index(quantity)
-            score, value = every[at], self.masses[at]
+            own, others = scores_of(mechanism.law)
+            scores = others[:, None] + np.diag(own - others)
+            every = dict(zip(self.main, scores, strict=False))
         else:
-            assert isinstance(mechanism, Numeric)
-            lattice, cells = mechanism.lattice, law.outputs[0] - 1
-            places = lattice.position(np.arange(cells) - (cells - lattice.size) // 2)
-            symbol = np.append(np.zeros(cells), 1.0)
-            basis = np.stack([1 - symbol, np.append(places / np.abs(places).max(), 0.0), symbol])
-            centers = np.append(lattice.centers, 0.0)
-            answering = np.append(np.ones(size - 1), 0.0)
-            said = polynomial_scores(law, basis[[0, 2]], answering)
-            if quantity == DECLINED:
-                return 1 - said
-            score, value = polynomial_scores(law, basis, centers), self.masses @ centers
-        answered = 1 - self.guess.declined
-        return np.asarray((score - value / answered * said) / answered)
-
-    def _plain_scores(self, mechanism: Mechanism, quantity: str) -> Floats:
-        if self.kind != CATEGORIES:
-            return mechanism.unbiased(1)
-        own, others = scores_of(mechanism.law)
-        at = self.main.index(quantity)
-        scores = np.full(own.size, others[at])
-        scores[at] = own[at]
-        return scores
+            every = {MEAN: mechanism.unbiased(1)}
+        if not mechanism.prefer_not_to_say:
+            return np.asarray(every[quantity])
+        # A score of having answered; those of the other quantities expect 0 of who declined.
+        nobody = np.zeros(mechanism.law.outputs, dtype=np.int64)
+        answered = Answerers(Counts(mechanism, nobody, simulated=True)).answered
+        if quantity not in every:
+            return 1 - answered
+        share = 1 - self.guess.declined
+        value = float(self.reports(epsilon) @ every[quantity]) / share
+        return np.asarray((every[quantity] - value * answered) / share)
 
     def floor(self, quantity: str) -> float:
         """The error that clipping makes, however many answer."""

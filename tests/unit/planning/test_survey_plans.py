@@ -208,6 +208,64 @@ def test_guesses_have_defaults_and_can_be_overridden():
     assert log.population.quantile(0.5) == pytest.approx(100, rel=0.01)
 
 
+OPEN = {
+    "days": {"kind": "integer", "low": 0, "high": 12, "epsilon": 2.0, "prefer_not_to_say": True},
+    "pay": {"low": 0, "high": 1, "size": 32, "epsilon": 2.0, "prefer_not_to_say": True},
+    "drinks": {"categories": ["no", "yes", "often"], "epsilon": 2.0, "prefer_not_to_say": True},
+}
+
+
+def test_those_who_decline_and_whole_numbers():
+    survey = Survey.from_dict({"questions": OPEN})
+    told = {"days.declined": 0.3, "pay.declined": 0.3, "drinks.declined": 0.3}
+    told |= {"drinks": [0.5, 0.3, 0.2]}
+    planned = plan_survey(survey, n=2000, guesses=told, surveys=0)
+    chosen = guesses(survey, told)
+    days = chosen["days"].population
+    assert set(days.points) <= set(range(13))
+    assert chosen["days"].words == "lognormal over 0 to 12, whole numbers, 30 % prefer not to say"
+    assert [row.kind for row in planned.rows[:4]] == ["integer", "integer", "number", "number"]
+    generator = np.random.default_rng(6)
+    errors: dict[tuple[str, str], list[float]] = {}
+    for seed in range(150):
+        declined = generator.random(2000) < 0.3
+        drawn = {
+            "days": generator.choice(days.points, 2000, p=days.weights),
+            "pay": generator.choice(
+                chosen["pay"].population.points, 2000, p=chosen["pay"].population.weights
+            ),
+            "drinks": generator.choice(["no", "yes", "often"], 2000, p=[0.5, 0.3, 0.2]),
+        }
+        for name, values in drawn.items():
+            answers = [
+                None if no else one for no, one in zip(declined, values.tolist(), strict=True)
+            ]
+            counts = Counts.of(survey.mechanisms[name].simulate(answers, seed=seed))
+            if name == "drinks":
+                curve = CategoryShares().fit(counts)
+                found = {"no": curve.share("no") - 0.5, "often": curve.share("often") - 0.2}
+            else:
+                curve = Likelihood(size=4, smoothing=0.5).fit(counts)
+                truth = chosen[name].population.mean
+                found = {"mean": sum(curve.interval("mean")) / 2 - truth}
+            found["declined"] = curve.declined - 0.3
+            for quantity, error in found.items():
+                errors.setdefault((name, quantity), []).append(error)
+    assert len(errors) == 7
+    for (name, quantity), off in errors.items():
+        held = Z * math.sqrt(np.mean(np.square(off)))
+        # Four standard errors of a root mean square of 150.
+        expected = planned.row(name, quantity).error
+        assert held == pytest.approx(expected, rel=4 / math.sqrt(300)), (name, quantity)
+
+
+def test_medians_of_whole_numbers_are_simulated():
+    survey = Survey.from_dict({"questions": {"days": OPEN["days"] | {"high": 60}}})
+    row = plan_survey(survey, n=2000, surveys=8).row("days", "median")
+    assert row.error > row.sampling
+    assert row.standard_error > 0
+
+
 def test_plans_in_words(made):
     words = made.words()
     assert words[0].startswith("For pay.mean = 2 at epsilon=3: about")
