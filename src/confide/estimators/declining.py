@@ -150,23 +150,24 @@ class Answerers:
         return np.clip(low, *bounds), np.clip(high, *bounds)
 
 
-def held(declined: float) -> Project:
-    """A constraint for `em`: the last mass, of those who declined, is given."""
-    share = _inside(declined)
+def held(declined: npt.ArrayLike) -> Project:
+    """A constraint for `em`: the last mass, of those who declined, is given; one, or one a row."""
+    shares = np.atleast_1d(_inside(declined))
 
     def project(masses: Floats, rows: Rows) -> Floats:
+        own = shares[rows % shares.size, None]
         cells = masses[:, :-1]
-        scaled = cells * ((1 - share) / cells.sum(1, keepdims=True))
-        return np.append(scaled, np.full((len(masses), 1), share), axis=1)
+        return np.append(cells * ((1 - own) / cells.sum(1, keepdims=True)), own, axis=1)
 
     return project
 
 
-def even(declined: float, cells: int) -> Floats:
-    """Masses that `held` allows: equal ones, and that of those who declined."""
-    share = _inside(declined)
-    return np.append(np.full(cells, (1 - share) / cells), share)
+def even(declined: npt.ArrayLike, cells: int) -> Floats:
+    """Masses that `held` allows: equal ones, and that of those who declined; a row for each."""
+    share = _inside(declined)[..., None]
+    rest = np.broadcast_to((1 - share) / cells, (*share.shape[:-1], cells))
+    return np.append(rest, share, axis=-1)
 
 
-def _inside(declined: npt.ArrayLike) -> float:
-    return float(np.clip(declined, LEAST, 1 - LEAST))
+def _inside(declined: npt.ArrayLike) -> Floats:
+    return np.asarray(np.clip(declined, LEAST, 1 - LEAST), dtype=np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from confide._types import Floats
 from confide.curves import CellDensity
-from confide.errors import InvalidInput, Unsupported
+from confide.errors import InvalidInput, Mismatch, Unsupported
 from confide.estimators.declining import Answerers, even, held
 from confide.estimators.em import Channel, checked_grid, coarse_edges, coarsen, em, shared_out
 from confide.estimators.intervals import Intervals
@@ -22,6 +23,8 @@ FOLDS = 5
 SEED = 20_200_614
 MOST_CELLS = {1: 256, 2: 64, 3: 16}
 FEWEST_CELLS = 16
+TOGETHER = 10
+"""Summaries that are fitted at a time: more do not fit into a processor's nearest memory."""
 TYPICAL = 1 / 8
 STEPS = np.arange(-4, 3)
 MOST_TOLD = 2**21
@@ -92,41 +95,78 @@ class Likelihood:
         CellDensity
             With ``facts`` that name the smoothing used and, for one column, intervals.
         """
-        axes = _numeric_axes(expected(counts))
-        n = checked(counts).effective_n
-        if not n > 0:
-            raise InvalidInput("at least one report", "none", "There is nothing to estimate from.")
+        return self.fit_several([counts])[0]
+
+    def fit_several(self, several: Sequence[Counts]) -> list[CellDensity]:
+        """The estimates of several summaries, in a fraction of the time.
+
+        Those of the same number of respondents, as simulated surveys are, are fitted together.
+
+        Parameters
+        ----------
+        several
+            Summaries of reports by one mechanism.
+        """
+        alike: dict[float, list[int]] = {}
+        for at, counts in enumerate(several):
+            _numeric_axes(expected(counts))
+            n = checked(counts).effective_n
+            if not n > 0:
+                raise InvalidInput(
+                    "at least one report", "none", "There is nothing to estimate from."
+                )
+            if counts.mechanism != several[0].mechanism:
+                raise Mismatch("summaries of one mechanism", "those of several")
+            alike.setdefault(n, []).append(at)
+        found: dict[int, CellDensity] = {}
+        for n, places in alike.items():
+            for start in range(0, len(places), TOGETHER):
+                some = places[start : start + TOGETHER]
+                found |= zip(some, self._fit([several[at] for at in some], n), strict=True)
+        return [found[at] for at in range(len(several))]
+
+    def _fit(self, several: list[Counts], n: float) -> list[CellDensity]:
+        """The estimates of summaries of as many respondents each."""
+        mechanism = several[0].mechanism
+        axes = _numeric_axes(several[0])
         detail = 2 * n ** (1 / (2 + len(axes)))
         sizes = [self._cells(lattice, detail, len(axes)) for lattice in axes.values()]
-        total = counts.total
-        law, reports = coarsen(counts.mechanism.law, total * (n / total.sum()), sizes)
-        declined: float | None = None
-        settings: dict[str, Any] = {}
-        if counts.mechanism.prefer_not_to_say:
-            declined = Answerers(counts).declined
-            settings = {"project": held(declined), "start": even(declined, sizes[0]), "apart": 1}
-        smoothing = self.smoothing
-        if isinstance(smoothing, str):
+        scaled = np.stack([counts.total * (n / counts.total.sum()) for counts in several], axis=-1)
+        law, reports = coarsen(mechanism.law, scaled, sizes)
+        reports = np.moveaxis(reports, -1, 0)
+        declined = None
+        if mechanism.prefer_not_to_say:
+            declined = np.array([Answerers(counts).declined for counts in several])
+        if isinstance(self.smoothing, str):
             cells = float(np.exp(np.mean(np.log(sizes))))
             typical = TYPICAL * (cells / detail) ** 2
-            smoothing = choose_smoothing(law, reports, typical, **settings)
+            smoothing = choose_smoothing(law, reports, typical, declined)
+        else:
+            smoothing = np.full(len(several), self.smoothing)
+        settings = _apart(declined, sizes[0])
         masses = em(law, reports, smoothing=smoothing, iterations=1000, **settings)
-        if declined is not None:
-            masses = masses[:-1] / masses[:-1].sum()
-        masses, edges = _told(masses, list(axes.values()))
-        facts = {"method": "likelihood", **counts.facts, "smoothing": smoothing}
-        # A size that was asked for says inside which cells values may be taken as evenly spread.
-        given = {"size": max(self.size, 2)} if isinstance(self.size, int) else {}
-        intervals = Intervals(counts, **given) if len(axes) == 1 else Marginals(counts)
-        return CellDensity(
-            edges,
-            masses,
-            names=tuple(axes),
-            facts=facts,
-            intervals=intervals,
-            kinds=tuple(lattice.kind for lattice in axes.values()),
-            declined=declined,
-        )
+        found = []
+        for at, counts in enumerate(several):
+            own = masses[at]
+            if declined is not None:
+                own = own[:-1] / own[:-1].sum()
+            told, edges = _told(own, list(axes.values()))
+            facts = {"method": "likelihood", **counts.facts, "smoothing": float(smoothing[at])}
+            # A size that was asked for says inside which cells values may be taken as evenly
+            # spread.
+            given = {"size": max(self.size, 2)} if isinstance(self.size, int) else {}
+            intervals = Intervals(counts, **given) if len(axes) == 1 else Marginals(counts)
+            curve = CellDensity(
+                edges,
+                told,
+                names=tuple(axes),
+                facts=facts,
+                intervals=intervals,
+                kinds=tuple(lattice.kind for lattice in axes.values()),
+                declined=None if declined is None else float(declined[at]),
+            )
+            found.append(curve)
+        return found
 
     def _cells(self, lattice: Lattice, detail: float, columns: int) -> int:
         if isinstance(self.size, int):
@@ -168,36 +208,70 @@ def _told(masses: Floats, lattices: list[Lattice]) -> tuple[Floats, tuple[Floats
     return masses, tuple(edges)
 
 
-def choose_smoothing(law: Channel, counts: Floats, typical: float, **settings: Any) -> float:
+def _apart(declined: Floats | None, cells: int) -> dict[str, Any]:
+    """Settings of `em` where the share of those who declined is given for each row."""
+    if declined is None:
+        return {}
+    return {"project": held(declined), "start": even(declined, cells), "apart": 1}
+
+
+def choose_smoothing(
+    law: Channel, several: Floats, typical: float, declined: Floats | None = None
+) -> Floats:
     """The smoothing that predicts held-out reports best, in steps of 4 around a typical one.
 
-    ``settings`` are passed on to `em`.
+    Parameters
+    ----------
+    law
+        Of the reports.
+    several
+        Counts of one summary or more, a row each.
+    typical
+        The smoothing that is right more often than not.
+    declined
+        Share of those who declined in each, where people may.
+
+    Returns
+    -------
+    array
+        One smoothing a row.
     """
     candidates = np.unique(np.minimum(typical * 4.0**STEPS, 1.0))
     prior = -((np.log(candidates / typical) / np.log(4)) ** 2) / 2
     # Thinned are respondents; each then weighs what the respondents of its report weigh.
-    whole = np.ceil(counts.round(6)).astype(np.int64)
-    thinned = np.random.default_rng(SEED).multinomial(whole, [1 / FOLDS] * FOLDS)
-    held = np.moveaxis(thinned, -1, 0) * (counts / np.maximum(whole, 1))
-    kept = counts - held
-    axes = tuple(range(1, kept.ndim))
-    best = int(np.argmax(prior))
+    whole = np.ceil(several.round(6)).astype(np.int64)
+    thinned = np.stack(
+        [np.random.default_rng(SEED).multinomial(each, [1 / FOLDS] * FOLDS) for each in whole]
+    )
+    held = np.moveaxis(thinned, -1, 1) * (several / np.maximum(whole, 1))[:, None]
+    kept = several[:, None] - held
+    axes = tuple(range(2, kept.ndim))
     usable = (kept.sum(axes) > 0) & (held.sum(axes) > 0)
-    if not usable.any():
-        return float(candidates[best])
-    held, kept = held[usable, None], kept[usable, None]
-    scores: dict[int, float] = {}
+    best = np.full(len(several), np.argmax(prior))
+    scores = np.tile(prior, (len(several), 1))
+    known = np.zeros(scores.shape, dtype=bool)
     # Scores nearly always rise to one peak and fall, so the search climbs it; where they have two,
     # the other gains little. Most candidates are never fitted.
-    steps = range(candidates.size)
-    while around := [at for at in steps[max(best - 1, 0) : best + 2] if at not in scores]:
-        smoothing = np.broadcast_to(candidates[around], (len(kept), len(around)))
-        masses = em(law, kept, smoothing=smoothing, tolerance=1e-4, iterations=400, **settings)
+    while True:
+        around = np.abs(np.arange(candidates.size) - best[:, None]) <= 1
+        wanted = (around & ~known)[:, None, :] & usable[:, :, None]
+        if not wanted.any():
+            return np.asarray(candidates[best])
+        row, fold, at = np.nonzero(wanted)
+        shares = None if declined is None else declined[row]
+        masses = em(
+            law,
+            kept[row, fold],
+            smoothing=candidates[at],
+            tolerance=1e-4,
+            iterations=400,
+            **_apart(shares, law.inputs[0] - 1),
+        )
         predicted = np.log(np.maximum(law.forward(masses), np.finfo(float).tiny))
-        gained = (held * predicted).sum(axis=(0, *(axis + 1 for axis in axes)))
-        scores |= zip(around, gained + prior[around], strict=True)
-        best = max(scores, key=scores.__getitem__)
-    return float(candidates[best])
+        gained = (held[row, fold] * predicted).sum(axis=tuple(range(1, predicted.ndim)))
+        np.add.at(scores, (row, at), gained)
+        known |= wanted.any(axis=1)
+        best = np.argmax(np.where(known, scores, -np.inf), axis=1)
 
 
 def _numeric_axes(counts: Counts) -> dict[str, Lattice]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,7 +18,7 @@ from confide.lattice import Categories
 from confide.mechanisms import Mechanism, Numeric
 from confide.planning.guesses import Guess
 from confide.planning.metrics import quantile
-from confide.planning.simulation import Risk, reach, risks
+from confide.planning.simulation import Errors, Risk, fitted, reach, risks
 from confide.questions import Question
 from confide.summaries import Counts
 
@@ -205,12 +206,16 @@ class Outlook:
         truth = self.guess.population.quantile(0.5)
         method, make = next((name, one.make) for name, one in DENSITIES.items())
 
-        def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
-            counts = Counts(mechanism, generator.multinomial(n, shares), simulated=True)
-            return {(method, MEDIAN): float(make().fit(counts).quantile(0.5)) - truth}
+        def draws(generators: Sequence[np.random.Generator]) -> list[Errors]:
+            several = [
+                Counts(mechanism, generator.multinomial(n, shares), simulated=True)
+                for generator in generators
+            ]
+            curves = fitted(make(), several)
+            return [{(method, MEDIAN): float(curve.quantile(0.5)) - truth} for curve in curves]
 
         found = risks(
-            draw,
+            draws,
             metrics={MEDIAN: quantile(0.5)},
             surveys=min(self.surveys, FEW) if rough else self.surveys,
             precision=2 * self.precision if rough else self.precision,

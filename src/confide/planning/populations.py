@@ -145,9 +145,13 @@ class Population:
         """Standard deviation of the values."""
         return float(np.sqrt(self.weights @ (self.points - self.mean) ** 2))
 
+    @cached_property
+    def _cumulative(self) -> Floats:
+        return self.weights.cumsum()
+
     def quantile(self, q: float) -> float:
         """The least value that at least a share q does not exceed."""
-        at = np.searchsorted(self.weights.cumsum(), q * (1 - 1e-12))
+        at = np.searchsorted(self._cumulative, q * (1 - 1e-12))
         return float(self.points[min(int(at), self.points.size - 1)])
 
     def masses(self, lattice: Lattice) -> Floats:

@@ -18,11 +18,12 @@ from confide.mechanisms import Numeric, Partition, numeric
 from confide.planning.metrics import Metric, Truth, metrics
 from confide.planning.populations import Population
 from confide.planning.simulation import (
-    Draw,
+    Draws,
     ResponseCurve,
     Risk,
     best,
-    density_draw,
+    density_draws,
+    each,
     exact_mean,
     interval_draw,
     partition_draw,
@@ -244,7 +245,7 @@ class Scenario:
         elif look == ROUGH:
             surveys = max(min(surveys // 3, FEW), 2)
         return risks(
-            self._draw(name, group, n, epsilon),
+            self._draws(name, group, n, epsilon),
             metrics=self.metrics,
             surveys=surveys,
             precision=2 * self.precision if look == ROUGH else self.precision,
@@ -253,16 +254,16 @@ class Scenario:
             told=told,
         )
 
-    def _draw(self, name: str, group: str, n: int, epsilon: float) -> Draw:
+    def _draws(self, name: str, group: str, n: int, epsilon: float) -> Draws:
         if group == "density":
             asked = tuple(self.metrics.values())
-            return density_draw(self.truth, self.mechanism(name, epsilon), n, asked)
+            return density_draws(self.truth, self.mechanism(name, epsilon), n, asked)
         if group == "interval":
-            return interval_draw(self.truth, self.mechanism(name, epsilon), n, self.level)
+            return each(interval_draw(self.truth, self.mechanism(name, epsilon), n, self.level))
         assert self.response is not None
         if name == PARTITION:
-            return partition_draw(self.truth, epsilon, n, self.response)
-        return regression_draw(self.truth, self.mechanism(name, epsilon), n, self.response)
+            return each(partition_draw(self.truth, epsilon, n, self.response))
+        return each(regression_draw(self.truth, self.mechanism(name, epsilon), n, self.response))
 
     def least_epsilon(self, name: str) -> float:
         """The smallest epsilon that a mechanism is looked at with."""

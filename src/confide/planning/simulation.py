@@ -29,15 +29,22 @@ from confide.estimators import (
     RatioRegression,
     suggest_cells,
 )
+from confide.estimators.em import LIMIT
 from confide.estimators.register import DENSITIES
 from confide.mechanisms import Numeric, Partition
 from confide.planning.metrics import Metric, Truth, printed
 from confide.summaries import CellSums, Counts
 from confide.summaries.counts import Response
 
-Draw = Callable[[np.random.Generator], dict[tuple[str, str], float]]
+Errors = dict[tuple[str, str], float]
+"""Errors of one survey, by estimator and metric."""
+Draw = Callable[[np.random.Generator], Errors]
+Draws = Callable[[Sequence[np.random.Generator]], list[Errors]]
+"""Several surveys at a time, a generator each."""
 
 SEED = 20_261_115
+BLOCK = 10
+"""Surveys that are simulated at a time."""
 LEAST = 8
 """Surveys before a standard error is believed."""
 
@@ -67,27 +74,42 @@ def reach(level: float) -> float:
     return float(special.ndtri((1 + level) / 2))
 
 
-def density_draw(truth: Truth, mechanism: Numeric, n: int, asked: Sequence[Metric]) -> Draw:
-    """One survey of n respondents: errors by estimator and metric, of the metrics of densities."""
+def density_draws(truth: Truth, mechanism: Numeric, n: int, asked: Sequence[Metric]) -> Draws:
+    """Surveys of n respondents: errors by estimator and metric, of the metrics of densities."""
     shares = truth.reports(mechanism)
 
-    def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
-        counts = Counts(mechanism, generator.multinomial(n, shares), simulated=True)
-        found = {}
-        for name, density in _densities(counts):
-            for metric in asked:
-                if metric.error is not None:
-                    found[name, metric.name] = metric.error(truth, density)
+    def draws(generators: Sequence[np.random.Generator]) -> list[Errors]:
+        several = [
+            Counts(mechanism, generator.multinomial(n, shares), simulated=True)
+            for generator in generators
+        ]
+        found: list[Errors] = [{} for _ in several]
+        for name, densities in _densities(several):
+            for errors, density in zip(found, densities, strict=True):
+                for metric in asked:
+                    if metric.error is not None:
+                        errors[name, metric.name] = metric.error(truth, density)
         return found
 
-    return draw
+    return draws
+
+
+def fitted(estimator: Any, several: Sequence[Counts]) -> list[Any]:
+    """The curves of several summaries, together where the estimator can."""
+    together = getattr(estimator, "fit_several", None)
+    return [estimator.fit(one) for one in several] if together is None else together(several)
+
+
+def each(draw: Draw) -> Draws:
+    """Surveys one after the other."""
+    return lambda generators: [draw(generator) for generator in generators]
 
 
 def interval_draw(truth: Truth, mechanism: Numeric, n: int, level: float) -> Draw:
     """One survey: half-widths of the intervals of quantiles that the estimate will print."""
     shares = truth.reports(mechanism)
 
-    def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
+    def draw(generator: np.random.Generator) -> Errors:
         counts = Counts(mechanism, generator.multinomial(n, shares), simulated=True)
         low, high = Likelihood().fit(counts).interval("quantile", truth.quantiles, level=level)
         names = (printed(q).name for q in truth.quantiles)
@@ -97,16 +119,16 @@ def interval_draw(truth: Truth, mechanism: Numeric, n: int, level: float) -> Dra
     return draw
 
 
-def _densities(counts: Counts) -> Iterator[tuple[str, Any]]:
+def _densities(several: Sequence[Counts]) -> Iterator[tuple[str, list[Any]]]:
     for name, method in DENSITIES.items():
-        if counts.n >= method.least:
+        if several[0].n >= method.least:
             # Some mechanisms can be undone by some methods only.
             with contextlib.suppress(Unsupported):
-                yield name, method.make().fit(counts)
+                yield name, fitted(method.make(), several)
 
 
 def risks(
-    draw: Draw,
+    draws: Draws,
     *,
     metrics: Mapping[str, Metric],
     surveys: int,
@@ -119,8 +141,8 @@ def risks(
 
     Parameters
     ----------
-    draw
-        One survey.
+    draws
+        Several surveys.
     metrics
         What its errors are, by name.
     surveys
@@ -134,14 +156,15 @@ def risks(
     told
         Called with the share of the work that is done.
     """
-    drawn: list[dict[tuple[str, str], float]] = []
-    with warnings.catch_warnings():
+    drawn: list[Errors] = []
+    with LIMIT, warnings.catch_warnings():
         # What an estimator says of a made-up survey is of no interest to anybody.
         warnings.simplefilter("ignore", ConfideWarning)
-        for number in range(surveys):
+        for start in range(0, surveys, BLOCK):
             # The same streams at every n and epsilon: errors then differ by what is asked about.
-            drawn.append(draw(np.random.default_rng([SEED, number])))
-            told((number + 1) / surveys)
+            block = range(start, min(start + BLOCK, surveys))
+            drawn += draws([np.random.default_rng([SEED, number]) for number in block])
+            told(len(drawn) / surveys)
             if len(drawn) >= LEAST and _settled(_summary(drawn, metrics, level), precision, only):
                 break
     told(1.0)
@@ -166,7 +189,7 @@ def _settled(found: Mapping[tuple[str, str], Risk], precision: float, only: str 
 
 
 def _summary(
-    drawn: Sequence[dict[tuple[str, str], float]], metrics: Mapping[str, Metric], level: float
+    drawn: Sequence[Errors], metrics: Mapping[str, Metric], level: float
 ) -> dict[tuple[str, str], Risk]:
     # An estimator that some survey was too poor for is none to count on.
     always = [key for key in drawn[0] if all(key in one for one in drawn)]
@@ -251,7 +274,7 @@ def regression_draw(truth: Truth, mechanism: Numeric, n: int, curve: ResponseCur
     at = first / np.maximum(shares, least)
     spread = np.sqrt(np.maximum(second / np.maximum(shares, least) - at**2, 0))
 
-    def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
+    def draw(generator: np.random.Generator) -> Errors:
         count = generator.multinomial(n, shares)
         sums = count * at + np.sqrt(count) * spread * generator.standard_normal(count.size)
         sums = np.clip(sums, count * low, count * high)
@@ -299,7 +322,7 @@ def partition_draw(truth: Truth, epsilon: float, n: int, curve: ResponseCurve) -
     table = np.maximum(np.stack(rows), 0)
     table /= table.sum()
 
-    def draw(generator: np.random.Generator) -> dict[tuple[str, str], float]:
+    def draw(generator: np.random.Generator) -> Errors:
         kinds = generator.multinomial(n, table.ravel()).reshape(table.shape)
         seed = int(generator.integers(2**62))
         sums = CellSums.simulate_tallies(partition, n, kinds, seed=seed)

@@ -20,7 +20,7 @@ from confide.planning.populations import NAMES, Population, guess
 from confide.planning.scenario import ErrorCurve, Unreachable, best_bounds, crossing
 from confide.planning.simulation import (
     ResponseCurve,
-    density_draw,
+    density_draws,
     exact_mean,
     partition_draw,
     regression_draw,
@@ -148,7 +148,9 @@ def test_w1_holds_what_is_clipped():
     # E (X - 2)+ = e**-2 is what both lose however many answer.
     assert risk.error == pytest.approx(math.exp(-2), rel=1e-2)
     asked = metrics(quantiles=truth.quantiles)
-    draw = density_draw(truth, SquareWave(truth.lattice, epsilon=4.0), 10**7, tuple(asked.values()))
+    draw = density_draws(
+        truth, SquareWave(truth.lattice, epsilon=4.0), 10**7, tuple(asked.values())
+    )
     found = risks(draw, metrics=asked, surveys=2, precision=1, level=0.95)
     assert found["likelihood", "w1"].error == pytest.approx(math.exp(-2), rel=3e-2)
 
