@@ -551,7 +551,7 @@ def plan(
     intervals: bool = False,
     metric: str | None = None,
     reach: tuple[float, float] | None = None,
-    surveys: int = 200,
+    surveys: int = 140,
     precision: float = 0.05,
     told: Callable[[float], None] = lambda share: None,
 ) -> Plan:
