@@ -195,9 +195,38 @@ def every_candidate(law, counts, typical):
 def test_smoothing_is_the_best_of_all_candidates(mechanism, typical, steps):
     counts = drawn(mechanism).counts.astype(float)
     candidates, scores = every_candidate(mechanism.law, counts, typical)
-    chosen = choose_smoothing(mechanism.law, counts, typical)
+    (chosen,) = choose_smoothing(mechanism.law, counts[None], typical)
     assert chosen == candidates[scores.argmax()]
     assert chosen == pytest.approx(typical * 4.0 ** steps[mechanism.name])
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *KINDS,
+        SquareWave(Lattice(low=0, high=1, size=200), epsilon=2.0, prefer_not_to_say=True),
+        SquareWave(Lattice(low=0, high=60, kind="integer"), epsilon=2.0),
+    ],
+    ids=["square-wave", "laplace", "declining", "integer"],
+)
+def test_several_are_fitted_as_each_alone(mechanism):
+    generator = np.random.default_rng(2)
+    shares = mechanism.law.forward(generator.dirichlet(np.ones(mechanism.law.inputs[0])))
+    # More than are fitted at a time, of two sizes, in no order.
+    sizes = [900, 3000, 900, 3000, *[900] * likelihood.TOGETHER]
+    several = [
+        Counts(mechanism, generator.multinomial(n, shares / shares.sum()), simulated=True)
+        for n in sizes
+    ]
+    found = Likelihood().fit_several(several)
+    assert [curve.facts["n"] for curve in found] == sizes
+    for counts, curve in zip(several, found, strict=True):
+        alone = Likelihood().fit(counts)
+        assert curve.facts == alone.facts
+        np.testing.assert_allclose(curve.masses, alone.masses, rtol=1e-5, atol=1e-9)
+        assert curve.declined == alone.declined
+    with pytest.raises(InvalidInput, match="one mechanism"):
+        Likelihood().fit_several([several[0], drawn(SquareWave(SMALL, epsilon=3.0))])
 
 
 def test_coarse_edges_follow_the_lattice():
