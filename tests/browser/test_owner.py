@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import secrets
 import socket
@@ -22,11 +23,13 @@ import uvicorn
 from playwright.sync_api import Browser, Page, expect
 
 from confide.collect import owners, static, stores
-from confide.collect.invitations import cell
+from confide.collect.invitations import cell, question_cell
 from confide.collect.live import Live
 from confide.collect.wire import Entry
 from confide.questions import Questionnaire
 
+SHOTS = os.environ.get("CONFIDE_SCREENSHOTS")
+"""A folder for pictures."""
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 TITLE = "Pay & health <b>at</b> work"
 SURVEY = {
@@ -149,6 +152,24 @@ def visit(browser: Browser) -> Iterator[Visit]:
     for context in contexts:
         context.close()
     assert errors == []
+
+
+def sound(page: Page, step: str) -> None:
+    """Nothing is cut off, and axe finds nothing."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
+    if page.viewport_size and page.viewport_size["width"] >= 1280:
+        assert page.evaluate(
+            "Array.from(document.querySelectorAll('.table'),"
+            " (each) => each.scrollWidth - each.clientWidth).every((cut) => cut <= 0)"
+        ), step
+    page.evaluate(AXE.read_text("utf-8"))
+    found = page.evaluate("axe.run()")
+    assert len(found["passes"]) > 15
+    assert [(step, each["id"], each["nodes"]) for each in found["violations"]] == []
+    if SHOTS:
+        Path(SHOTS).mkdir(parents=True, exist_ok=True)
+        width = (page.viewport_size or {})["width"]
+        page.screenshot(path=Path(SHOTS) / f"owner-{step}-{width}.png", full_page=True)
 
 
 def cards(page: Page) -> Any:
@@ -374,22 +395,91 @@ def test_accessible_whatever_is_shown(
         viewport={"width": width, "height": 800},
     )
 
-    def sound(step: str) -> None:
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), step
-        page.evaluate(AXE.read_text("utf-8"))
-        found = page.evaluate("axe.run()")
-        assert len(found["passes"]) > 15
-        assert [(step, each["id"], each["nodes"]) for each in found["violations"]] == []
-
     page.goto(dashboard.link)
     expect(cards(page).first).to_contain_text("No reports yet.", timeout=WAIT)
-    sound("nobody")
+    sound(page, "nobody")
     dashboard.add(800, seed=1, more=200)
     expect(page.locator("#pulse")).to_have_text("Estimated from all 800 reports", timeout=WAIT)
     expect(cards(page).first.locator("path.curve")).to_have_count(1, timeout=WAIT)
-    sound("everyone")
+    sound(page, "everyone")
     page.locator("#switch button").nth(1).click()
     expect(cards(page).first.locator("path.curve")).to_have_count(2, timeout=WAIT)
-    sound("by region")
+    sound(page, "by-region")
     page.click("#close")
-    sound("dialog")
+    sound(page, "dialog")
+
+
+WHOLE = {
+    "title": "Work and health",
+    "groups": ["region"],
+    "epsilon": 12.0,
+    "ask": 2,
+    "questions": {
+        "sick": {
+            "text": "How many days were you ill?",
+            "unit": "days",
+            "kind": "integer",
+            "low": 0,
+            "high": 20,
+            "high_open": True,
+            "prefer_not_to_say": True,
+        },
+        "tired": {
+            "text": "How often are you tired?",
+            "categories": ["never", "sometimes", "often"],
+            "ordered": True,
+            "prefer_not_to_say": True,
+        },
+        "smokes": {"text": "Do you smoke?", "categories": ["no", "yes"]},
+    },
+}
+REGIONS = [f"Region of the number {at}" for at in range(8)]
+
+
+def test_whole_numbers_declining_and_some_of_the_questions(tmp_path: Path, visit: Visit) -> None:
+    survey = Questionnaire.from_dict(WHOLE)
+    dashboard = Dashboard(tmp_path / "reports.db", survey)
+    n, draw = 1200, np.random.default_rng(5)
+    answers = {
+        "sick": draw.choice([0, 1, 2, 3, 25, None], n, p=[0.2, 0.3, 0.1, 0.1, 0.1, 0.2]).tolist(),
+        "tired": draw.choice(["never", "sometimes", "often"], n, p=[0.2, 0.5, 0.3]).tolist(),
+        "smokes": draw.choice(["no", "yes"], n).tolist(),
+    }
+    reports = {
+        name: mechanism.simulate(answers[name], seed=at).indices.tolist()
+        for at, (name, mechanism) in enumerate(survey.mechanisms.items())
+    }
+    entries, cells = [], Counter()
+    for row, asked in enumerate(survey.assigned([0] * n).tolist()):
+        names = [name for name, here in zip(reports, asked, strict=True) if here]
+        own = cell([REGIONS[row % 8]])
+        cells.update([own, *map(question_cell, names)])
+        text = json.dumps({name: reports[name][row] for name in sorted(names)})
+        entries.append(Entry(*(secrets.token_bytes(32) for _ in range(3)), own, text))
+    waiting = secrets.token_bytes(32)
+    cells.update([cell(REGIONS[:1]), question_cell("sick"), question_cell("tired")])
+    dashboard.store.invite([*(each.invitation or b"" for each in entries), waiting], cells)
+    for start in range(0, n, 400):
+        dashboard.store.put(entries[start : start + 400])
+    pages = [visit(bypass_csp=True, viewport={"width": w, "height": 800}) for w in (1280, 400)]
+    for page in pages:
+        page.goto(dashboard.link)
+        sick, tired, smokes = (cards(page).nth(at) for at in range(3))
+        expect(sick.locator("path.bars")).to_have_count(1, timeout=WAIT)
+        expect(sick).to_contain_text("800 reports of 801 people who were asked, in days.")
+        expect(sick).to_contain_text("Values of 20 or more count as 20.")
+        told = sick.get_by_text("preferred not to say").inner_text()
+        assert 14 < float(told.partition("%")[0]) < 26
+        assert "All other figures are about those who answered." in told
+        assert sick.locator("tr:has-text('Median') td").first.inner_text() == "1"
+        expect(smokes.get_by_text("preferred not to say")).to_be_hidden()
+        # Never or sometimes: 70 %.
+        upto = tired.locator("tr:has-text('sometimes') td").nth(1).inner_text()
+        assert 64 < float(upto.partition("%")[0]) < 76
+        sound(page, "whole")
+        page.locator("#switch button").nth(1).click()
+        expect(sick.locator("path.curve")).to_have_count(6, timeout=WAIT)
+        expect(sick.locator("thead")).to_contain_text("Preferred not to say")
+        sound(page, "whole-by-region")
+    dashboard.stop()
+    dashboard.store.shut()

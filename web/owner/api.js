@@ -12,8 +12,11 @@
  * @typedef {object} Asked a question of the survey
  * @property {string} name
  * @property {string} text
- * @property {"number" | "categories"} kind
+ * @property {"number" | "integer" | "categories"} kind
+ * @property {number | null} invited to this question, where people are asked some of them only
  * @property {string} unit
+ * @property {string} capped which values count as a bound, in a sentence; empty where none do
+ * @property {boolean} ordered
  * @property {number} low
  * @property {number} high
  * @property {string} scale
@@ -42,12 +45,14 @@
  *
  * @typedef {object} Result
  * @property {string} question
- * @property {"number" | "categories"} kind
+ * @property {"number" | "integer" | "categories"} kind
  * @property {number} n
  * @property {number} needed
  * @property {string} reason
  * @property {boolean} plausible
- * @property {Quantity[]} quantities
+ * @property {Quantity[]} quantities of those who did not decline
+ * @property {Quantity} [declined] share of those who preferred not to say, where they could
+ * @property {Quantity[]} [cumulative] shares of ordered categories and those before
  * @property {{ edges: number[][], masses: number[] } | null} curve
  * @property {{ by: string, of: (Result & { group: string | number })[] }[]} groups
  *

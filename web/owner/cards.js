@@ -47,6 +47,17 @@ function range({ low, high }, format) {
   return low === null || high === null ? "–" : `${format(low)} to ${format(high)}`;
 }
 
+/** Formats of the quantities of a question, by name: quantiles of whole numbers are whole.
+ * @type {(quantities: Quantity[], asked: Asked) => (name: string) => Format} */
+function formats(quantities, asked) {
+  const integer = asked.kind === "integer";
+  const format = within(spread(quantities.filter((one) => !integer || one.name === "mean"), asked));
+  return (name) => (integer && name !== "mean" ? whole : format);
+}
+
+/** An estimate above its interval. @type {(one: Quantity, format: Format) => Node} */
+const stacked = (one, format) => el("span", {}, format(one.estimate ?? 0), el("small", {}, range(one, format)));
+
 /** A word with a capital letter. @type {(text: string) => string} */
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -57,15 +68,18 @@ export class Card {
     this.asked = asked;
     this.title = el("h2", { lang: language }, asked.text);
     this.facts = el("p", { class: "quiet" });
+    this.declined = el("p", { class: "quiet", hidden: "" });
     this.alarm = el("p", { class: "alarm", hidden: "" });
     this.legend = el("ul", { class: "legend", hidden: "" });
     this.figure = el("div", { class: "figure" });
     this.empty = el("div", { class: "empty", hidden: "" });
     this.table = el("div", { class: "table", role: "group", "aria-label": `Table: ${asked.text}` });
     this.body = el("div", { class: "body" }, el("div", { class: "left" }, this.legend, this.figure), this.table);
-    this.element = el("section", { class: "card question" }, this.title, this.facts, this.alarm, this.empty, this.body);
-    const { low, high, scale, unit } = asked;
-    this.picture = asked.kind === "number" ? new DensityPicture(this.figure, { low, high, scale, unit }) : new BarPicture(this.figure);
+    this.element = el("section", { class: "card question" }, this.title, this.facts, this.declined, this.alarm, this.empty, this.body);
+    const { low, high, scale, unit, kind } = asked;
+    // Bars of whole numbers reach half a step beyond the bounds.
+    const axis = kind === "integer" ? { low: low - 0.5, high: high + 0.5, scale: "whole", unit } : { low, high, scale, unit };
+    this.picture = kind === "categories" ? new BarPicture(this.figure) : new DensityPicture(this.figure, axis);
     this.drawn = "";
   }
 
@@ -75,8 +89,11 @@ export class Card {
     const known = groups.filter((one) => one.curve !== null);
     const nothing = by ? known.length === 0 : result.curve === null;
     const n = by ? groups.reduce((sum, one) => sum + one.n, 0) : result.n;
-    this.facts.textContent = `${whole(n)} ${n === 1 ? "report" : "reports"}${by ? `, by ${by}` : ""}`
-      + (this.asked.kind === "number" && this.asked.unit ? `, in ${this.asked.unit}` : "");
+    const { invited, unit, capped } = this.asked;
+    this.facts.textContent = `${whole(n)} ${n === 1 ? "report" : "reports"}`
+      + (invited && !by ? ` of ${whole(invited)} people who were asked` : "")
+      + `${by ? `, by ${by}` : ""}${unit ? `, in ${unit}` : ""}${capped ? `. ${capped}` : ""}`;
+    this.decline(by || nothing ? undefined : result.declined, level);
     this.alarm.hidden = result.plausible;
     this.alarm.textContent = "No answers at all could have given these reports: some may be forged. Do not rely on this estimate.";
     this.empty.hidden = !nothing;
@@ -88,6 +105,14 @@ export class Card {
     if (by) this.compare(groups, known, by, level);
     else if (this.picture instanceof DensityPicture) this.number(result, this.picture, level);
     else this.shares(result, this.picture, level);
+  }
+
+  /** Say how many preferred not to. @param {Quantity | undefined} share @param {number} level */
+  decline(share, level) {
+    this.declined.hidden = !share;
+    if (!share) return;
+    this.declined.textContent = `${percent(share.estimate ?? 0)} preferred not to say (${percentage(level)} interval ${range(share, percent)}). `
+      + "All other figures are about those who answered.";
   }
 
   /** Say how many reports are missing. @param {Result} result @param {string} reason */
@@ -111,16 +136,16 @@ export class Card {
   number(result, picture, level) {
     const { asked } = this;
     const unit = asked.unit ? ` ${asked.unit}` : "";
-    const format = within(spread(result.quantities, asked));
+    const format = formats(result.quantities, asked);
     const named = Object.fromEntries(result.quantities.map((one) => [one.name, one]));
     const marks = /** @type {["median" | "mean", "diamond" | "circle"][]} */ ([["median", "diamond"], ["mean", "circle"]]).map(([name, shape]) => ({
-      ...named[name], shape, look: name, estimate: named[name].estimate ?? 0, text: `${capital(name)} ${format(named[name].estimate ?? 0)}`,
+      ...named[name], shape, look: name, estimate: named[name].estimate ?? 0, text: `${capital(name)} ${format(name)(named[name].estimate ?? 0)}`,
     }));
     const curve = /** @type {{ edges: number[][], masses: number[] }} */ (result.curve);
-    const told = `Estimated distribution. ${marks.map((mark) => `${mark.text}${unit}, ${percentage(level)} interval ${range(mark, format)}`).join("; ")}.`;
+    const told = `Estimated distribution. ${marks.map((mark) => `${mark.text}${unit}, ${percentage(level)} interval ${range(mark, format(mark.name))}`).join("; ")}.`;
     this.legend.hidden = true;
     picture.update([{ name: "all", look: "all", edges: curve.edges[0], masses: curve.masses }], marks, told);
-    const rows = result.quantities.map((one) => [capital(one.name), format(one.estimate ?? 0), range(one, format)]);
+    const rows = result.quantities.map((one) => [capital(one.name), format(one.name)(one.estimate ?? 0), range(one, format(one.name))]);
     this.tabled(asked.text, ["Quantity", "Estimate", `${percentage(level)} interval`], rows);
   }
 
@@ -129,8 +154,15 @@ export class Card {
     this.legend.hidden = true;
     const bars = result.quantities.map((one) => this.bar(one, "", "all"));
     picture.update(bars, `Estimated shares. ${bars.map((bar) => `${bar.name}: ${bar.text}`).join("; ")}.`);
-    const rows = result.quantities.map((one) => [this.label(one.name), percent(one.estimate ?? 0), range(one, percent)]);
-    this.tabled(this.asked.text, ["Answer", "Share", `${percentage(level)} interval`], rows);
+    const upTo = this.asked.ordered ? result.cumulative ?? [] : [];
+    const rows = result.quantities.map((one, at) => [
+      this.label(one.name),
+      ...(upTo.length
+        ? [stacked(one, percent), at < upTo.length - 1 ? stacked(upTo[at], percent) : percent(1)]
+        : [percent(one.estimate ?? 0), range(one, percent)]),
+    ]);
+    const interval = `${percentage(level)} interval`;
+    this.tabled(this.asked.text, ["Answer", ...(upTo.length ? [`Share, ${interval}`, "Up to this answer"] : ["Share", interval])], rows);
   }
 
   /** @param {Grouped[]} groups @param {Grouped[]} known @param {string} by @param {number} level */
@@ -145,8 +177,11 @@ export class Card {
       ...(drawn.length < known.length ? [el("li", { class: "quiet" }, `The ${DRAWN} largest of ${known.length} groups are drawn.`)] : []),
     );
     const missing = (/** @type {Grouped} */ one) => `from ${whole(one.needed)} reports on`;
+    const declines = known.some((one) => one.declined);
+    const declined = (/** @type {Grouped} */ one) => (declines ? [one.curve && one.declined ? stacked(one.declined, percent) : ""] : []);
+    const last = declines ? ["Preferred not to say"] : [];
     if (this.picture instanceof DensityPicture) {
-      const format = within(spread(known.flatMap((one) => one.quantities), this.asked));
+      const format = formats(known.flatMap((one) => one.quantities), this.asked);
       const find = (/** @type {Grouped} */ one, /** @type {string} */ name) => /** @type {Quantity} */ (one.quantities.find((each) => each.name === name));
       const series = drawn.map((one) => {
         const curve = /** @type {{ edges: number[][], masses: number[] }} */ (one.curve);
@@ -154,18 +189,16 @@ export class Card {
       });
       const marks = drawn.map((one) => {
         const median = find(one, "median");
-        return { ...median, name: String(one.group), estimate: median.estimate ?? 0, shape: /** @type {"diamond"} */ ("diamond"), look: looks.get(one.group) ?? "", text: `${one.group} ${format(median.estimate ?? 0)}` };
+        return { ...median, name: String(one.group), estimate: median.estimate ?? 0, shape: /** @type {"diamond"} */ ("diamond"), look: looks.get(one.group) ?? "", text: `${one.group} ${format("median")(median.estimate ?? 0)}` };
       });
-      const told = `Estimated distributions by ${by}, with medians. ${marks.map((mark) => `${mark.text}, ${percentage(level)} interval ${range(mark, format)}`).join("; ")}.`;
+      const told = `Estimated distributions by ${by}, with medians. ${marks.map((mark) => `${mark.text}, ${percentage(level)} interval ${range(mark, format("median"))}`).join("; ")}.`;
       this.picture.update(series, marks, told);
       const rows = groups.map((one) => [
         String(one.group), whole(one.n),
-        ...(one.curve ? ["median", "mean"].map((name) => {
-          const found = find(one, name);
-          return el("span", {}, format(found.estimate ?? 0), el("small", {}, range(found, format)));
-        }) : [missing(one), ""]),
+        ...(one.curve ? ["median", "mean"].map((name) => stacked(find(one, name), format(name))) : [missing(one), ""]),
+        ...declined(one),
       ]);
-      this.tabled(`${this.asked.text}, by ${by}`, [capital(by), "Reports", "Median", "Mean"], rows);
+      this.tabled(`${this.asked.text}, by ${by}`, [capital(by), "Reports", "Median", "Mean", ...last], rows, true);
     } else {
       const names = known[0].quantities.map((one) => one.name);
       const bars = names.flatMap((name, at) => drawn.map((one) => this.bar(one.quantities[at], String(one.group), looks.get(one.group) ?? "")));
@@ -174,10 +207,11 @@ export class Card {
         String(one.group), whole(one.n),
         ...names.map((_, at) => {
           const found = one.quantities[at];
-          return one.curve ? el("span", {}, percent(found.estimate ?? 0), el("small", {}, range(found, percent))) : at ? "" : missing(one);
+          return one.curve ? stacked(found, percent) : at ? "" : missing(one);
         }),
+        ...declined(one),
       ]);
-      this.tabled(`${this.asked.text}, by ${by}`, [capital(by), "Reports", ...names.map((name) => this.label(name))], rows);
+      this.tabled(`${this.asked.text}, by ${by}`, [capital(by), "Reports", ...names.map((name) => this.label(name)), ...last], rows, true);
     }
   }
 
@@ -192,10 +226,10 @@ export class Card {
     return this.asked.labels[category] ?? category;
   }
 
-  /** @param {string} caption @param {string[]} head @param {(Node | string)[][]} rows */
-  tabled(caption, head, rows) {
-    this.body.classList.toggle("wide", head.length === 4);
-    this.body.classList.toggle("stacked", head.length > 4);
+  /** @param {string} caption @param {string[]} head @param {(Node | string)[][]} rows @param {boolean} grouped */
+  tabled(caption, head, rows, grouped = false) {
+    // A table by group goes below the picture, where it has all the width.
+    this.body.classList.toggle("stacked", grouped);
     this.table.replaceChildren(table(caption, head, rows));
     // What does not fit can be reached with the keyboard.
     if (this.table.scrollWidth > this.table.clientWidth) this.table.setAttribute("tabindex", "0");

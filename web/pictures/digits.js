@@ -34,16 +34,19 @@ export function whole(n) {
 }
 
 /**
- * Round places for the labels of an axis, at most so many, and their format.
+ * Round places for the labels of an axis, at most so many, and their format. The scale is linear or
+ * log, or whole where only whole numbers have a place.
  *
  * @type {(low: number, high: number, most: number, scale: string) =>
  *   { places: number[], format: Format }}
  */
 export function ticks(low, high, most, scale) {
   if (scale === "log") return powers(low, high, most);
-  const rough = (high - low) / Math.max(most, 1);
+  const whole = scale === "whole";
+  const rough = Math.max((high - low) / Math.max(most, 1), whole ? 1 : 0);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * ([1, 2, 2.5, 5, 10].find((factor) => factor * power >= rough) ?? 10);
+  const factors = whole && power < 10 ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10];
+  const step = power * (factors.find((factor) => factor * power >= rough) ?? 10);
   const places = [];
   for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at++) {
     places.push(at * step + 0);

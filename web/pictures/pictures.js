@@ -23,7 +23,7 @@
  * @typedef {object} Axis
  * @property {number} low
  * @property {number} high
- * @property {string} scale linear or log
+ * @property {string} scale linear or log; whole where values are whole numbers, shown as bars
  * @property {string} unit
  *
  * @typedef {object} Bar
@@ -36,7 +36,7 @@
  * @property {string} text what is written beside it
  */
 
-import { percent, ticks, within } from "./digits.js";
+import { percent, ticks, whole as wholly, within } from "./digits.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 /** Points of a curve. */
@@ -155,6 +155,23 @@ export function heights(series, axis) {
   return found;
 }
 
+/**
+ * Where the line of a series runs, and how high: a curve, or the tops of bars, two points each.
+ *
+ * @type {(series: Series, axis: Axis) => { places: number[], heights: number[] }}
+ */
+export function outline(series, axis) {
+  if (axis.scale !== "whole") {
+    const found = heights(series, axis);
+    return { places: found.map((_, at) => at / (POINTS - 1)), heights: found };
+  }
+  const edges = series.edges.map(placer(axis));
+  return {
+    places: series.masses.flatMap((_, at) => [edges[at], edges[at + 1]]),
+    heights: series.masses.flatMap((mass, at) => Array(2).fill(mass / (edges[at + 1] - edges[at]))),
+  };
+}
+
 /** Where a value lies along an axis, from 0 to 1. @type {(axis: Axis) => (value: number) => number} */
 function placer({ low, high, scale }) {
   const by = scale === "log" ? Math.log : (/** @type {number} */ value) => value;
@@ -185,6 +202,8 @@ export class DensityPicture extends Picture {
     this.axis = axis;
     /** @type {Series[]} */
     this.series = [];
+    /** Where the line of each series runs. @type {number[][]} */
+    this.places = [];
     /** @type {Mark[]} */
     this.marks = [];
     /** @type {number | null} */
@@ -196,7 +215,9 @@ export class DensityPicture extends Picture {
   /** @param {Series[]} series @param {Mark[]} marks @param {string} told for those who cannot see */
   update(series, marks, told) {
     const place = placer(this.axis);
-    const curves = series.map((one) => heights(one, this.axis));
+    const lines = series.map((one) => outline(one, this.axis));
+    this.places = lines.map((line) => line.places);
+    const curves = lines.map((line) => line.heights);
     const top = Math.max(...curves.flat(), 1e-9);
     const numbers = [top, ...curves.flat()];
     for (const mark of marks) {
@@ -222,6 +243,7 @@ export class DensityPicture extends Picture {
 
   draw() {
     const { width, axis, series, marks } = this;
+    const whole = axis.scale === "whole";
     const tall = width < 480 ? 150 : 210;
     const row = 22, foot = 30, head = 22;
     const ground = head + tall;
@@ -236,14 +258,24 @@ export class DensityPicture extends Picture {
       inner.push(node("line", { class: "grid", x1: x(place(at)), x2: x(place(at)), y1: head, y2: bottom }));
     }
     inner.push(node("line", { class: "ground", x1: 0, x2: width, y1: ground, y2: ground }));
+    let drawn = 0;
     series.forEach((one, number) => {
-      const line = rest.slice(number * POINTS, (number + 1) * POINTS)
-        .map((height, at) => `${x(at / (POINTS - 1))},${y(height)}`).join("L");
+      const places = this.places[number];
+      const tops = rest.slice(drawn, (drawn += places.length)).map(y);
+      const line = places.map((at, k) => `${x(at)},${tops[k]}`).join("L");
       const kinds = `${one.look} ${series.length > 1 ? "several" : "alone"}`;
+      if (whole && series.length === 1) {
+        // A gap between bars, where there is room for it.
+        const gap = Math.min(3, (places[1] - places[0]) * width * 0.15);
+        const bars = one.masses.map((_, k) =>
+          `M${x(places[2 * k]) + gap / 2},${ground}V${tops[2 * k]}H${x(places[2 * k + 1]) - gap / 2}V${ground}Z`);
+        inner.push(node("path", { class: `curve bars ${kinds}`, d: bars.join("") }));
+        return;
+      }
       inner.push(node("path", { class: `area ${kinds}`, d: `M${x(0)},${ground}L${line}L${x(1)},${ground}Z` }));
       inner.push(node("path", { class: `curve ${kinds}`, d: `M${line}` }));
     });
-    const ends = rest.slice(series.length * POINTS);
+    const ends = rest.slice(drawn);
     marks.forEach((mark, number) => {
       const middle = px(ground + 8 + (number + 0.5) * row);
       const [at, low, high] = ends.slice(3 * number, 3 * number + 3).map(x);
@@ -279,8 +311,12 @@ export class DensityPicture extends Picture {
     if (this.pointed !== null && series.length === 1) {
       const here = x(this.pointed);
       const value = valuer(axis)(this.pointed);
-      const text = `about ${Math.round(100 * below(series[0], value))}% below `
-        + `${within(axis.scale === "log" ? value : (axis.high - axis.low) / 10)(value)}${axis.unit ? ` ${axis.unit}` : ""}`;
+      const unit = axis.unit ? ` ${axis.unit}` : "";
+      const number = Math.min(Math.max(Math.round(value), Math.ceil(axis.low)), Math.floor(axis.high));
+      const text = whole
+        ? `about ${Math.round(100 * below(series[0], number + 0.5))}% have ${wholly(number)}${unit} or less`
+        : `about ${Math.round(100 * below(series[0], value))}% below `
+          + `${within(axis.scale === "log" ? value : (axis.high - axis.low) / 10)(value)}${unit}`;
       const anchor = here < 100 ? "start" : here > width - 100 ? "end" : "middle";
       inner.push(node("line", { class: "pointed", x1: here, x2: here, y1: head - 4, y2: ground }));
       inner.push(node("text", { class: "pointed", x: here, y: 12, "text-anchor": anchor }, text));
