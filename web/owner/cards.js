@@ -44,7 +44,9 @@ function spread(quantities, asked) {
 
 /** A range in print. @type {(one: Quantity, format: Format) => string} */
 function range({ low, high }, format) {
-  return low === null || high === null ? "–" : `${format(low)} to ${format(high)}`;
+  if (low === null || high === null) return "–";
+  // Quantiles of whole numbers may be known for sure.
+  return format(low) === format(high) ? format(low) : `${format(low)} to ${format(high)}`;
 }
 
 /** Formats of the quantities of a question, by name: quantiles of whole numbers are whole.
@@ -189,7 +191,7 @@ export class Card {
       });
       const marks = drawn.map((one) => {
         const median = find(one, "median");
-        return { ...median, name: String(one.group), estimate: median.estimate ?? 0, shape: /** @type {"diamond"} */ ("diamond"), look: looks.get(one.group) ?? "", text: `${one.group} ${format("median")(median.estimate ?? 0)}` };
+        return { ...median, name: String(one.group), estimate: median.estimate ?? 0, shape: /** @type {"diamond"} */ ("diamond"), look: looks.get(one.group) ?? "", text: `${one.group}: ${format("median")(median.estimate ?? 0)}` };
       });
       const told = `Estimated distributions by ${by}, with medians. ${marks.map((mark) => `${mark.text}, ${percentage(level)} interval ${range(mark, format("median"))}`).join("; ")}.`;
       this.picture.update(series, marks, told);
