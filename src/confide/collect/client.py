@@ -31,8 +31,10 @@ from confide.questions import Questionnaire
 
 LONGEST = 4 * 2**20
 """Bytes of an answer that a client reads, at most."""
+PART = 2**16
+"""Bytes that are read at a time."""
 TIMEOUT = 20.0
-"""Seconds that one request may take."""
+"""Seconds to wait for each part of an answer, and for all of its body."""
 PATIENCE = 60.0
 """Seconds that a client goes on sending, by default."""
 AGAIN = (408, 429, 500, 502, 503, 504)
@@ -264,7 +266,7 @@ def fetched(url: str, headers: Mapping[str, str] | None = None) -> tuple[bytes, 
     request = urllib.request.Request(url, headers=dict(headers or {}))
     try:
         with _OPENER.open(request, timeout=TIMEOUT) as response:
-            data, told = response.read(LONGEST + 1), response.headers
+            data, told = _body(response), response.headers
     except urllib.error.HTTPError as error:
         raise InvalidInput(f"a confide collector at {url!r}", f"status {error.code}") from None
     except (OSError, http.client.HTTPException) as error:
@@ -285,18 +287,28 @@ def _post(url: str, data: bytes) -> tuple[int | None, str, float]:
     )
     try:
         with _OPENER.open(request, timeout=TIMEOUT) as response:
-            response.read(LONGEST)
+            _body(response)
             return response.status, "", 0.0
     except urllib.error.HTTPError as error:
         reason = f"The collector answered with status {error.code}."
         with contextlib.suppress(InvalidInput, OSError, TypeError, KeyError):
-            reason = str(load_json(error.read(LONGEST), "an answer")["reason"])
+            reason = str(load_json(_body(error), "an answer")["reason"])
         wait = error.headers.get("retry-after", "")
         # Digits of other scripts are digits to Python, and no number.
         known = wait.isascii() and wait.isdigit()
         return error.code, reason, float(wait) if known else 0.0
     except (OSError, http.client.HTTPException):
         return None, "", 0.0
+
+
+def _body(response: Any) -> bytes:
+    """What was answered, a little more than the longest at most, unless it comes too slowly."""
+    until, data = time.monotonic() + TIMEOUT, b""
+    while len(data) <= LONGEST and (part := response.read1(PART)):
+        data += part
+        if time.monotonic() > until:
+            raise TimeoutError("it comes too slowly")
+    return data
 
 
 def _folder() -> Path:

@@ -1,5 +1,6 @@
 """The device in Python: it draws once, whatever happens between it and the collector."""
 
+import contextlib
 import json
 import os
 import threading
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from confide.collect import wire
+from confide.collect import client, wire
 from confide.collect.client import Client, Unacknowledged
 from confide.collect.invitations import link
 from confide.collect.stores import opened
@@ -260,3 +261,31 @@ def test_without_a_limit_of_ones_own_weak_surveys_are_refused(tmp_path: Path) ->
 def test_addresses_that_no_request_can_be_sent_to(address: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"address of a server|an answer from"):
         Client(address.format("a" * 70), folder=tmp_path).check()
+
+
+def test_an_answer_that_trickles_or_does_not_end_is_given_up(
+    flaky: HTTPServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    over = threading.Event()
+
+    def trickle(handler: Flaky) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            while not over.wait(0.02):
+                handler.wfile.write(b" " * handler.server.piece)  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(Flaky, "do_GET", trickle)
+    page = f"http://127.0.0.1:{flaky.server_port}/"
+    try:
+        flaky.piece = 1  # type: ignore[attr-defined]
+        monkeypatch.setattr(client, "TIMEOUT", 0.3)
+        with pytest.raises(InvalidInput, match="too slowly"):
+            Client(page, folder=tmp_path).check()
+        flaky.piece = 1000  # type: ignore[attr-defined]
+        monkeypatch.setattr(client, "TIMEOUT", 20.0)
+        monkeypatch.setattr(client, "LONGEST", 5000)
+        with pytest.raises(InvalidInput, match="at most 5,000 bytes"):
+            Client(page, folder=tmp_path).check()
+    finally:
+        over.set()
