@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,11 +53,10 @@ def assigned(entropy: Entropy, cells: npt.ArrayLike, *, questions: int, ask: int
     place = np.arange(own.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     whole = place < np.repeat(sizes // block * block, sizes)
     asked = np.zeros((own.size, questions), dtype=bool)
-    fresh = _decks(entropy, int(whole.sum()) // block, questions)
-    _deal(asked, order[whole], np.repeat(fresh, block, axis=0), ask)
-    last = _decks(entropy, 1, questions)
+    many = int(whole.sum()) // block
+    _deal(asked, order[whole], _decks(entropy, many, questions), block, ask)
     left = order[~whole]
-    _deal(asked, left, np.broadcast_to(last, (left.size, questions)), ask)
+    _deal(asked, left, _decks(entropy, 1, questions), left.size, ask)
     return asked
 
 
@@ -72,9 +70,10 @@ def _decks(entropy: Entropy, many: int, questions: int) -> Whole:
     return decks
 
 
-def _deal(asked: Flags, people: Whole, decks: Any, ask: int) -> None:
-    """Deal each of some people the cards that follow those of the person before."""
-    first = ask * np.arange(people.size)
+def _deal(asked: Flags, people: Whole, decks: Whole, block: int, ask: int) -> None:
+    """Deal the people of each block the cards of its deck, in turn and round and round."""
+    person = np.arange(people.size)
+    deck = person // max(block, 1)
     for card in range(ask):
-        at = (first + card) % decks.shape[1]
-        asked[people, decks[np.arange(people.size), at]] = True
+        place = (ask * person + card) % decks.shape[1]
+        asked[people, decks[deck, place]] = True
