@@ -225,7 +225,10 @@ class Question:
         _checks.known_keys(fields, known, f"a {make.name} mechanism")
         for key in make.needed:
             if key not in fields:
-                raise InvalidInput(f"the key {key!r}", "none")
+                shared = (
+                    "Or give the survey one, which its questions share." if key == "epsilon" else ""
+                )
+                raise InvalidInput(f"the key {key!r}", "none", shared)
         for key in own:
             if key not in make.words and isinstance(fields.get(key), str):
                 raise InvalidInput(
