@@ -242,7 +242,7 @@ def test_a_survey_has_one_epsilon_or_each_question_its_own() -> None:
     with pytest.raises(InvalidInput, match="Did you mean 'ask'"):
         Survey.from_dict({"asks": 1, "questions": {"pay": PAY}})
     with pytest.raises(
-        InvalidInput, match="key 'epsilon' in question 'pay', got none. Or give the"
+        InvalidInput, match=r"key 'epsilon' in question 'pay', got none\. Or give the"
     ):
         Survey.from_dict({"questions": {"pay": FREE}})
     gamma = {"low": 0, "high": 1, "mechanism": "two-sided-gamma", "shape": 1, "noise_scale": 1}
