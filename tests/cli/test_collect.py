@@ -261,7 +261,7 @@ def test_what_comes_next_is_what_the_links_need(
     assert run([*local, "-o", "more.csv"]) == 0
     assert "confide serve survey.toml --port 8450" in " ".join(capsys.readouterr().out.split())
     assert run(["export", "survey.toml", "-o", "reports.parquet", "--close"]) == 0
-    assert "-o counts.json --by region" in " ".join(capsys.readouterr().out.split())
+    assert "-o results.html --by region" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_changed_deadline_is_named(

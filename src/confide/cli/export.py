@@ -64,6 +64,6 @@ def export(
         output.say("The survey is closed.")
     output.say(
         f"{counted(table.num_rows, 'report')} in {to}, in random order.",
-        f"Next: confide summarize {survey} {to} -o counts.json"
+        f"Next: confide results {survey} {to} -o results.html"
         + "".join(f" --by {shlex.quote(name)}" for name in asked.groups),
     )
