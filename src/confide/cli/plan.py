@@ -36,6 +36,10 @@ ALONE = (
     *("response", "metric", "intervals", "bounds"),
 )
 """Options of a plan for one question, which a survey file answers itself."""
+TWO = (
+    "Two groups: the two smallest, as the only comparison. Marked in results: the smallest group "
+    "against everybody else, at a level that allows for all comparisons of the survey.",
+)
 WHOLE = ("ask", "by", "guess")
 """Options that need a survey file."""
 
@@ -353,8 +357,8 @@ def _show_survey(made: SurveyPlan) -> None:
     )
     if made.differences:
         output.table(
-            "Smallest differences between two groups that 80 % of surveys show",
-            ("question", "quantity", "by", "in a group", "one comparison", "all pairs"),
+            "Smallest differences that 80 % of surveys show",
+            ("question", "quantity", "by", "in a group", "two groups", "marked in results"),
             [
                 (
                     name,
@@ -362,7 +366,7 @@ def _show_survey(made: SurveyPlan) -> None:
                     one.by,
                     f"{one.n:,}",
                     _size(one.difference, one),
-                    _size(one.among_all, one),
+                    _size(one.in_results, one),
                 )
                 for (name, _), own in _grouped(made.differences, lambda one: (one.question, one.by))
                 for quantity, one in _merged(own, lambda one: one.difference)
@@ -387,6 +391,7 @@ def _show_survey(made: SurveyPlan) -> None:
     output.say(
         "Errors are half-widths. Those of means and shares follow from the law of the reports; "
         "medians are simulated. In the open: if everybody answered everything without noise.",
+        *TWO[: bool(made.differences)],
         "Another guess: --guess QUESTION=... Groups are taken to have the same answers.",
     )
 

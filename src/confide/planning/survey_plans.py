@@ -14,6 +14,7 @@ from confide.accounting.spend import checked_epsilon, rounded_up
 from confide.curves.forms import frame
 from confide.displays import bars, card, number, percent
 from confide.errors import InvalidInput, Unsupported
+from confide.estimators.enough import needed
 from confide.planning.answers import Answer, Answers
 from confide.planning.guesses import guesses as guessed
 from confide.planning.guesses import named_shares
@@ -99,7 +100,7 @@ class Expected(Quantified):
 
 @dataclass(frozen=True)
 class Detectable(Quantified):
-    """The smallest difference between two groups that a survey will probably show.
+    """The smallest difference between groups that a survey will probably show.
 
     Attributes
     ----------
@@ -111,12 +112,14 @@ class Detectable(Quantified):
         How many there are.
     n
         How many people of the smallest group are asked the question.
+    needed
+        How many reports an estimate for a group needs: with fewer, results show none.
     difference
-        Between the two smallest groups, so that others are told apart at least as well: of surveys,
-        80 % show it at the level of the plan, if it is the only comparison that is made.
-    among_all
-        The same if every pair of groups is compared, and the level holds for all of them together
-        (Bonferroni).
+        Between the two smallest groups, so that others are told apart at least as well: 80 % of
+        surveys show it at the level of the plan, if it is the only comparison that is made.
+    in_results
+        Of the smallest group from everybody else, as the results of a survey mark it: with a level
+        that holds for all their comparisons together (Bonferroni).
     """
 
     question: str
@@ -125,8 +128,9 @@ class Detectable(Quantified):
     by: str
     groups: int
     n: int
+    needed: int
     difference: float
-    among_all: float
+    in_results: float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -285,6 +289,12 @@ class SurveyPlan:
                 f"Differences between two of {own[0].groups} groups by {by} that {percent(POWER)} "
                 f"of surveys will show: {parts}."
             )
+        few = [one for one in self.differences if one.n < one.needed]
+        for one in {(one.by, one.question): one for one in few}.values():
+            lines.append(
+                f"Results will show nothing of {one.question} in the smallest group by {one.by}: "
+                f"it will have {one.n:,} reports, and {one.needed:,} are needed."
+            )
         if weak := [row for row in self.rows if row.is_weak]:
             names = ", ".join(dict.fromkeys(_about(row) for row in weak))
             lines.append(
@@ -366,7 +376,7 @@ class SurveyPlan:
             designs = tuple(Design(**row) for row in fields["designs"])
             answers = tuple(map(Answers.from_dict, fields["targets"]))
             numbers = [number for row in rows for number in (row.error, row.sampling)]
-            numbers += [one.difference + one.among_all for one in differences]
+            numbers += [one.difference + one.in_results for one in differences]
             numbers += [value for one in designs for value in (one.relative, *one.errors.values())]
             assumed = {str(name): str(words) for name, words in fields["assumed"].items()}
             finite = bool(np.isfinite(np.array(numbers, dtype=np.float64)).all())
@@ -418,8 +428,6 @@ def _worst(own: Sequence[Detectable]) -> list[Detectable]:
     """One difference a question: of shares the largest."""
     found: dict[str, Detectable] = {}
     for one in own:
-        if one.quantity == DECLINED:
-            continue
         if one.question not in found or found[one.question].difference < one.difference:
             found[one.question] = one
     return list(found.values())
@@ -513,11 +521,11 @@ def plan_survey(
     if n is None:
         if not several:
             raise InvalidInput("n, a target, or both", "neither", "A target alone finds n.")
-        needed = [scenario.n_for(what, total, ask, START) for what in several]
-        n = max(needed)
+        found = [scenario.n_for(what, total, ask, START) for what in several]
+        n = max(found)
         answers = tuple(
             Answers(_answer(scenario, what, each, total), None)
-            for what, each in zip(several, needed, strict=True)
+            for what, each in zip(several, found, strict=True)
         )
     else:
         n = checked_n(n)
@@ -586,15 +594,14 @@ def _differences(
 ) -> tuple[Detectable, ...]:
     asked, epsilons, found = scenario.asked(n, ask), scenario.epsilons(epsilon, ask), []
     for by, shares in scenario.by.items():
-        pairs = len(shares) * (len(shares) - 1) // 2
+        smallest = round(asked * min(shares))
         for name, outlook in scenario.outlooks.items():
-            for quantity in outlook.exact:
+            least = needed(outlook.mechanism(epsilons[name]))
+            for quantity in outlook.main:
                 spread = outlook.deviation(quantity, epsilons[name]) / math.sqrt(asked)
-                one, every = (scenario.visible(by, m) * spread for m in (1, pairs))
-                smallest = round(asked * min(shares))
-                found.append(
-                    Detectable(name, quantity, outlook.kind, by, len(shares), smallest, one, every)
-                )
+                one, several = scenario.visible(by) * spread, scenario.marked(by) * spread
+                row = (name, quantity, outlook.kind, by, len(shares), smallest, least)
+                found.append(Detectable(*row, one, several))
     return tuple(found)
 
 

@@ -107,12 +107,28 @@ class SurveyScenario:
         floor = self.floor(what)
         return np.asarray(floor + (self.error(what, 1, epsilon, ask).error - floor) / np.sqrt(n))
 
-    def visible(self, by: str, comparisons: int = 1) -> float:
-        """Standard errors of an estimate from all respondents that a visible difference has."""
+    def visible(self, by: str) -> float:
+        """Standard errors of an estimate from all respondents that a visible difference has.
+
+        It is one between the two smallest groups, and the only one that is looked at.
+        """
         first, second = sorted(self.by[by])[:2]
+        return self._shown(first, second, 1)
+
+    def marked(self, by: str) -> float:
+        """The same for a difference of the smallest group from everybody else, among all others.
+
+        The results of a survey compare every group with everybody else, the mean of a number or
+        the share of each category; of two categories the second says it all.
+        """
+        each = [len(one.main) if len(one.main) != 2 else 1 for one in self.outlooks.values()]
+        many = sum(each) * sum(map(len, self.by.values()))
+        smallest = min(self.by[by])
+        return self._shown(smallest, 1 - smallest, many)
+
+    def _shown(self, first: float, second: float, comparisons: int) -> float:
         tail = (1 - self.level) / comparisons / 2
-        spread = math.sqrt(1 / first + 1 / second)
-        return float(ndtri(1 - tail) + ndtri(POWER)) * spread
+        return float(ndtri(1 - tail) + ndtri(POWER)) * math.sqrt(1 / first + 1 / second)
 
     def floor(self, what: Wanted) -> float:
         """The part of an error that no number of people makes smaller."""

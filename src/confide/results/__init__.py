@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confide.results.enough import needed
+from confide.estimators.enough import needed
 from confide.results.estimating import estimate
 from confide.results.values import Quantity, Result
 from confide.results.whole import Results

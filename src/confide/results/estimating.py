@@ -12,13 +12,13 @@ from confide._types import Floats
 from confide.curves import CellDensity
 from confide.curves.density import QUARTILES
 from confide.errors import InvalidInput, Mismatch
+from confide.estimators.enough import needed
 from confide.estimators.register import DENSITIES
 from confide.estimators.shares import CategoryShares
 from confide.lattice import Categories, Lattice
 from confide.questions import Questionnaire
 from confide.questions.question import Question
 from confide.results.comparing import compare
-from confide.results.enough import needed
 from confide.results.readers import told
 from confide.results.values import CATEGORIES, Quantity, Result
 from confide.results.whole import Results

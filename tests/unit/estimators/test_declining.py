@@ -23,11 +23,11 @@ from confide.estimators import (
 )
 from confide.estimators.declining import Answerers
 from confide.estimators.em import Reduced, coarsen, em
+from confide.estimators.enough import needed
 from confide.estimators.intervals import Intervals
 from confide.estimators.likelihood import Likelihood
 from confide.estimators.profile import Profile, maximize
 from confide.mechanisms import Joint, Laplace
-from confide.results.enough import needed
 from confide.summaries.plausibility import possible
 
 DAYS = Lattice(low=0, high=20, kind="integer")

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide import Counts, Question, RandomizedResponse, Survey
+from confide import Counts, Groups, Question, RandomizedResponse, Summaries, Survey
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators import CategoryShares, Likelihood
 from confide.planning.guesses import guesses
 from confide.planning.survey_plans import SurveyPlan, plan_survey
+from confide.results import estimate
 
 KEYS = {
     "pay": {"low": 0, "high": 100, "size": 64, "epsilon": 1.0},
@@ -146,8 +147,10 @@ def test_differences_against_the_textbook(made):
     assert (found.by, found.groups, found.n) == ("region", 4, 1500)
     error = row.error / Z * math.sqrt(4 + 4)
     assert found.difference == pytest.approx((Z + stats.norm.ppf(0.8)) * error)
-    corrected = stats.norm.ppf(1 - 0.025 / 6) + stats.norm.ppf(0.8)
-    assert found.among_all == pytest.approx(corrected * error)
+    # Results mark 4 regions against the rest, in three questions.
+    corrected = stats.norm.ppf(1 - 0.025 / 12) + stats.norm.ppf(0.8)
+    apart = row.error / Z * math.sqrt(4 + 4 / 3)
+    assert found.in_results == pytest.approx(corrected * apart)
     n = made.n_for("pay.mean.region", found.difference / 2).n
     assert n == pytest.approx(4 * 6000, abs=2)
 
@@ -158,6 +161,30 @@ def test_the_smallest_groups_decide():
     even = plan_survey(SURVEY, n=6000, by={"region": 2}, surveys=0).differences[0]
     assert found.n == 600
     assert found.difference / even.difference == pytest.approx(math.sqrt((10 + 5) / 4))
+
+
+def test_comparisons_are_those_of_the_results():
+    # The survey's own results, of answers that do not matter, count the same comparisons.
+    keys = {**KEYS, "party": {"categories": ["a", "b", "c"], "epsilon": 1.0}}
+    survey = Survey.from_dict({"groups": ["region"], "questions": keys})
+    questions = {}
+    for name, mechanism in survey.mechanisms.items():
+        shares = mechanism.law.forward(np.full(mechanism.law.inputs, 1 / mechanism.law.inputs[0]))
+        counts = Counts(mechanism, (1500 * shares).astype(np.int64), simulated=True)
+        questions[name] = Groups(("region",), dict.fromkeys("nesw", counts))
+    results = estimate(survey, Summaries(questions), intervals=("mean",))
+    assert results.comparisons == 4 * (1 + 1 + 1 + 3)
+    marked = plan_survey(survey, n=6000, by={"region": 4}, surveys=0).scenario.marked("region")
+    tail = 0.025 / results.comparisons
+    wanted = stats.norm.ppf(1 - tail) + stats.norm.ppf(0.8)
+    assert marked == pytest.approx(wanted * math.sqrt(4 + 4 / 3))
+
+
+def test_groups_that_results_leave_out_are_named():
+    found = plan_survey(SURVEY, n=400, by={"region": 4}, surveys=0)
+    words = " ".join(found.words())
+    assert "Results will show nothing of pay in the smallest group by region" in words
+    assert "it will have 100 reports" in words
 
 
 def test_a_difference_shows_in_four_of_five_surveys(made):
