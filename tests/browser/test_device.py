@@ -55,17 +55,27 @@ def test_fresh_tapes_give_the_same_reports(page: Page, site: Served, mechanism: 
     assert found["refined"] >= 5000
 
 
-@each
-def test_real_draws_follow_the_law(page: Page, site: Served, mechanism: Mechanism) -> None:
+@pytest.mark.parametrize(
+    ("mechanism", "declined"),
+    [
+        *((mechanism, False) for mechanism in MECHANISMS),
+        *((mechanism, True) for mechanism in MECHANISMS if mechanism.prefer_not_to_say),
+    ],
+    ids=str,
+)
+def test_real_draws_follow_the_law(
+    page: Page, site: Served, mechanism: Mechanism, declined: bool
+) -> None:
     page.goto(site.empty)
+    size = mechanism.law.inputs[0]
     found = page.evaluate(
-        """async ([spec, n]) => {
+        """async ([spec, n, index]) => {
             const { chiSquare } = await import("/web/device/test/browser.js");
-            return chiSquare(spec, n);
+            return chiSquare(spec, n, index);
         }""",
-        [mechanism.to_dict(), N],
+        [mechanism.to_dict(), N, size - 1 if declined else size // 2],
     )
-    print(mechanism.name, found)
+    print(mechanism.name, declined, found)
     assert found["freedom"] >= 4
     assert chi2.sf(found["statistic"], found["freedom"]) > 1e-6
     assert chi2.cdf(found["statistic"], found["freedom"]) > 1e-6

@@ -231,7 +231,7 @@ def test_odds_come_from_the_law(service: Service, visit: Callable[..., Visit]) -
     assert "A whole number from 0\u00a0days to 60\u00a0days or more." in text
     weights = service.survey.mechanisms["sick"].law.weights
     same, other = (round(100 * weights(index)[-1] / sum(weights(index))) for index in (61, 0))
-    assert f"of 100 people who prefer it, {same} send just that." in text
+    assert f"of 100 people who choose it, {same} send just that." in text
     assert f"Of 100 people who answer, {other} send it too." in text
 
 
@@ -363,13 +363,17 @@ def test_invitations_that_ask_something_else_than_the_survey(
     raw = base64.urlsafe_b64decode(some + "=" * (-len(some) % 4))
     for facts in (b"", b'{"g":["north"],"q":[0]}', b'{"g":["north"],"q":[1,1]}', b'{"q":[0,9]}'):
         token = base64.urlsafe_b64encode(raw[:33] + facts).decode().rstrip("=")
+        visited.page.goto("about:blank")
         visited.page.goto(asking.url + "#" + token)
-        visited.page.reload()
         stopped(visited, "The link is not complete")
     visited.page.goto(asking.url + "#" + every)
     stopped(visited, "The link is not complete")
-    visited.page.goto(service.url + "#" + some)
-    stopped(visited, "The link is not complete")
+    raw = base64.urlsafe_b64decode(every + "=" * (-len(every) % 4))
+    token = base64.urlsafe_b64encode(raw[:33] + b'{"g":["north"],"q":[0,1,2]}').decode()
+    for other in (some, token.rstrip("=")):
+        visited.page.goto("about:blank")
+        visited.page.goto(service.url + "#" + other)
+        stopped(visited, "The link is not complete")
 
 
 def test_texts_without_a_translation_say_their_language(

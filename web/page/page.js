@@ -169,9 +169,9 @@ async function open() {
   const page = new Page(scene, kept, token, offered);
   // Each question once, and as many as the survey asks of a person.
   const asked = [...new Set(places)].flatMap((at) => survey.questions[at] ?? []);
-  const ask = survey.ask ?? survey.questions.length;
+  const right = !survey.ask === !facts?.q && asked.length === (survey.ask ?? survey.questions.length);
   if (token === "") page.stopped = ["uninvited"];
-  else if (!facts || (token && groups.length !== survey.groups.length) || asked.length !== ask)
+  else if (!facts || !right || (token && groups.length !== survey.groups.length))
     page.stopped = ["torn"];
   else
     try {

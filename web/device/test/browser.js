@@ -40,13 +40,12 @@ export function runTapes(buffer) {
 }
 
 /**
- * Chi-square statistic of n real draws for the index in the middle, over the outcomes of its law,
+ * Chi-square statistic of n real draws for an index, or that in the middle, over the outcomes of its law,
  * neighbors being put together until each group expects 20 draws; and microseconds a draw.
- * @type {(spec: any, n: number) => { statistic: number, freedom: number, microseconds: number }}
+ * @type {(spec: any, n: number, index?: number) => { statistic: number, freedom: number, microseconds: number }}
  */
-export function chiSquare(spec, n) {
+export function chiSquare(spec, n, index = mechanism(spec).inputs >> 1) {
   const made = mechanism(spec);
-  const index = made.inputs >> 1;
   const counts = new Float64Array(made.outputs);
   const start = performance.now();
   for (let k = 0; k < n; k++) counts[made.draw(index, system)]++;
