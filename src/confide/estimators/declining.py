@@ -59,7 +59,7 @@ class Answerers:
     -----
     Whatever the answers are, the last report, the symbol, has the same chance under all of them and
     another one if somebody declined. So how many declined hangs on the number of symbols alone,
-    which is binomial: its Clopper-Pearson interval is carried over and cut to [0, 1].
+    which is binomial: its Clopper-Pearson interval is carried over and `cut` to [0, 1].
 
     What is true of answerers is a ratio of two means of scores: of one that is unbiased for the
     quantity and expects 0 of those who declined, and of one that is unbiased for having answered.
@@ -95,8 +95,8 @@ class Answerers:
         n = effective_numbers(self.counts)
         least, most = chance_ends(total[-1:] / total.sum(), n[-1:], level)
         answer, none = self._chances
-        ends = [float(np.clip((end[0] - answer) / (none - answer), 0, 1)) for end in (least, most)]
-        return ends[0], ends[1]
+        low, high = cut((least - answer) / (none - answer), (most - answer) / (none - answer))
+        return float(low[0]), float(high[0])
 
     @cached_property
     def answered(self) -> Floats:
@@ -147,7 +147,24 @@ class Answerers:
         scale = np.where(known, first, 1.0)
         low = np.where(known, (middle - root) / scale + center, bounds[0])
         high = np.where(known, (middle + root) / scale + center, bounds[1])
-        return np.clip(low, *bounds), np.clip(high, *bounds)
+        return cut(low, high, bounds)
+
+
+def cut(
+    low: Floats, high: Floats, bounds: tuple[float, float] = (0.0, 1.0)
+) -> tuple[Floats, Floats]:
+    """Intervals cut to what is possible; one beyond a bound is moved so that it starts there.
+
+    Its middle is then the bound, as that of an estimate which is cut to it: nothing at all is left
+    of the interval otherwise, and chance would pass for certainty.
+    """
+    half = (high - low) / 2
+    least, most = bounds
+    middle = np.clip((low + high) / 2, least, most)
+    beyond = (high <= least) | (low >= most)
+    low = np.where(beyond, middle - half, low)
+    high = np.where(beyond, middle + half, high)
+    return np.clip(low, least, most), np.clip(high, least, most)
 
 
 def held(declined: npt.ArrayLike) -> Project:

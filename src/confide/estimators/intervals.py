@@ -359,7 +359,8 @@ class Intervals:
         Without an assumption of smoothness the density at a point has no interval; the share of
         a window has one, here tested on at most 64 cells. The window counts cells, so on a log
         scale it has the same width in the logarithm everywhere. Next to a bound it is moved
-        inside: closer than half a window the interval no longer changes.
+        inside: closer than half a window the interval no longer changes. Of at most 64 whole
+        numbers each has an interval of its own.
         """
         places = np.asarray(x, dtype=np.float64)
         if np.isnan(places).any():
@@ -402,8 +403,8 @@ class Intervals:
         lattice = self._lattice
         numbers, half = np.arange(lattice.size + 1), lattice.size / 32
         if lattice.kind == INTEGER:
-            # Whole cells, one at least: then it is the share of a single number.
-            half = lattice.size // 32 + 0.5
+            # Whole cells; of few whole numbers one, and then it is the share of that number.
+            half = 0.5 if lattice.size <= WINDOW else lattice.size // 32 + 0.5
         center = np.clip(np.interp(x, lattice.edges, numbers), half, lattice.size - half)
         ends = center - half, center + half
         width = np.subtract(*(np.interp(end, numbers, lattice.edges) for end in ends[::-1]))

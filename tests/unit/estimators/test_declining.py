@@ -21,7 +21,7 @@ from confide.estimators import (
     LogisticRegression,
     RatioRegression,
 )
-from confide.estimators.declining import Answerers
+from confide.estimators.declining import Answerers, cut
 from confide.estimators.em import Reduced, coarsen, em
 from confide.estimators.enough import needed
 from confide.estimators.intervals import Intervals
@@ -270,6 +270,28 @@ def test_fieller_is_the_inverse_of_a_test(counts: Counts) -> None:
         mean = gap @ total / n
         error = np.sqrt((total @ (gap - mean) ** 2) / (n * (n - 1)))
         assert abs(mean / error) == pytest.approx(stats.t.ppf(0.975, n - 1), rel=1e-6)
+
+
+def test_intervals_beyond_a_bound_keep_their_reach() -> None:
+    low, high = cut(np.array([-0.3, -0.2, 1.1, 0.4]), np.array([-0.1, 0.1, 1.3, 0.6]))
+    np.testing.assert_allclose(low, [0, 0, 0.9, 0.4])
+    np.testing.assert_allclose(high, [0.1, 0.1, 1, 0.6])
+    # Everybody says no: no share is certain, whatever the noise did.
+    for seed in range(60):
+        counts = Counts.of(WORDS.simulate(["no"] * 500 + [None] * 100, seed=seed))
+        shares = CategoryShares().fit(counts)
+        for name in ("no", "yes", "often", "declined"):
+            low, high = shares.interval(name)
+            assert high > low
+        assert shares.interval("no")[1] == 1
+
+
+def test_bars_have_intervals_of_their_own(density: CellDensity) -> None:
+    low, high = density.interval("pdf", [0, 7, 19])
+    truth = population()[[0, 7, 19]]
+    assert (low <= truth).all()
+    assert (truth <= high).all()
+    assert (low <= density.pdf([0, 7, 19]) + 0.02).all()
 
 
 def test_reduced_laws_keep_those_who_declined_apart() -> None:
