@@ -73,6 +73,18 @@ def shares() -> Proportions:
     return CategoryShares().fit(Counts.of(mechanism.simulate(ANSWERS, seed=1)))
 
 
+def declined() -> Proportions:
+    mechanism = RandomizedResponse(["no", "yes"], epsilon=2.0, prefer_not_to_say=True)
+    return CategoryShares().fit(Counts.of(mechanism.simulate([*ANSWERS, None, None], seed=1)))
+
+
+def whole_numbers() -> Any:
+    asked = SquareWave(
+        cf.Lattice(low=0, high=9, kind="integer"), epsilon=2.0, prefer_not_to_say=True
+    )
+    return Likelihood().fit(Counts.of(asked.simulate([*np.floor(9 * X).tolist(), None], seed=1)))
+
+
 def means() -> Any:
     mechanism = RandomizedResponse(["no", "yes"], epsilon=2.0)
     return RatioRegression().fit(Counts.of(mechanism.simulate(ANSWERS, seed=1), response=X))
@@ -95,6 +107,9 @@ CURVES: dict[str, Callable[[], Any]] = {
     "classes": lambda: PartitionClassification(labels=("a", "b")).fit(sums(classify=True)),
     "several classes": lambda: PartitionClassification(labels=("a", "b", "c")).fit(tallied()),
     "shares": shares,
+    "shares of answerers": declined,
+    "whole numbers": whole_numbers,
+    "difference of those who declined": lambda: difference(declined(), declined(), "declined"),
     "difference of shares": lambda: difference(shares(), shares(), "share", "yes"),
     "difference": lambda: difference(CURVES["likelihood"](), CURVES["likelihood"](), "mean"),
     "released": lambda: releases.Histogram(AXIS, epsilon=1.0).simulate(X, seed=1).curve,

@@ -214,9 +214,18 @@ PATHS: dict[str, Path_] = {
     "cells": plain(PARTITION.cells.index),
     "cells of rows": (pairs, PLANE.cells.index),
     "square wave": plain(cf.SquareWave(LATTICE, epsilon=1.0).privatize),
+    "square wave that can be declined": plain(
+        cf.SquareWave(LATTICE, epsilon=1.0, prefer_not_to_say=True).privatize
+    ),
+    "square wave of whole numbers": plain(
+        cf.SquareWave(cf.Lattice(low=0, high=9, kind="integer"), epsilon=1.0).privatize
+    ),
     "laplace": plain(cf.Laplace(LATTICE, epsilon=1.0).privatize),
     "gamma": plain(cf.TwoSidedGamma(LATTICE, shape=1.0, scale=1.0).privatize),
     "randomized response": plain(cf.RandomizedResponse(["no", "yes"], epsilon=1.0).privatize),
+    "words that can be declined": plain(
+        cf.RandomizedResponse(["no", "yes"], epsilon=1.0, prefer_not_to_say=True).privatize
+    ),
     "simulated": plain(lambda x: cf.SquareWave(LATTICE, epsilon=1.0).simulate(x, seed=1)),
     "joint": (lambda x: {"a": x, "b": x}, JOINT.privatize),
     "joint rows": (pairs, JOINT.privatize),
