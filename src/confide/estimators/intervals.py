@@ -104,13 +104,10 @@ def share_ends(
     center = np.clip((parts * profile.among(masses)).sum(1), LEAST, 1 - LEAST)
 
     def root(shares: Floats, at: Rows) -> Floats:
-        return np.sqrt(profile.deviance(counts[at], parts[at], shares, top[at]))
+        return np.sqrt(profile.deviance(counts[at], parts[at], shares, top[at], masses[at]))
 
-    ends = []
-    for end in (LEAST, 1 - LEAST):
-        found = _cross(root, center, np.full(len(counts), end), np.sqrt(cuts), resolution=1e-5)
-        ends.append(np.where(found == end, round(end), found))
-    return ends[0], ends[1]
+    low, high = _both(root, center, (LEAST, 1 - LEAST), np.sqrt(cuts), resolution=1e-5)
+    return np.where(low == LEAST, 0.0, low), np.where(high == 1 - LEAST, 1.0, high)
 
 
 def quantile_ends(
@@ -127,14 +124,32 @@ def quantile_ends(
     center = np.array([np.interp(q, line, nodes) for q, line in zip(shares, lines, strict=True)])
 
     def root(places: Floats, at: Rows) -> Floats:
-        return np.sqrt(profile.deviance(counts[at], profile.below(places), shares[at], top[at]))
+        return np.sqrt(
+            profile.deviance(counts[at], profile.below(places), shares[at], top[at], masses[at])
+        )
 
-    resolution = profile.size / 4096
-    low, high = (
-        _cross(root, center, np.full(len(counts), end), np.sqrt(cuts), resolution=resolution)
-        for end in (0.0, float(profile.size))
+    ends = 0.0, float(profile.size)
+    return _both(root, center, ends, np.sqrt(cuts), resolution=profile.size / 4096)
+
+
+def _both(
+    root: Test,
+    inside: Floats,
+    ends: tuple[float, float],
+    target: Floats,
+    *,
+    resolution: float,
+) -> tuple[Floats, Floats]:
+    """Where root crosses target on the way to each of two ends, searched at the same time."""
+    rows = len(inside)
+    found = _cross(
+        lambda places, at: root(places, at % rows),
+        np.tile(inside, 2),
+        np.repeat(ends, rows),
+        np.tile(target, 2),
+        resolution=resolution,
     )
-    return low, high
+    return found[:rows], found[rows:]
 
 
 def _cross(
@@ -260,10 +275,10 @@ class Intervals:
         return lattice
 
     def quick(self) -> Intervals:
-        """Intervals that take a third of the time or less, and are wider where n is large.
+        """Intervals that take half of the time or less, and are wider where n is large.
 
         With 48 bins of reports in place of 96 to 320 the quartiles of a square wave on 1,024 cells
-        take half a second. Their intervals are hardly wider up to 50,000 respondents at epsilon 1,
+        take a tenth of a second. Their intervals are hardly wider up to 50,000 respondents at epsilon 1,
         twice as wide with 5,000 at epsilon 4, four times with a million.
         """
         return replace(self, bins=QUICK)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import fft, linalg
+import scipy
 
 from confide._types import Floats, Waves
 from confide.errors import Unsupported
@@ -98,7 +98,7 @@ class Inverse:
         In the cosine basis, where smoothing is a product, with the exact variance of each wave.
         """
         size = self.lattice.size
-        scores = self.scores(fft.idct(np.eye(size), axis=-1, norm="ortho"))
+        scores = self.scores(scipy.fft.idct(np.eye(size), axis=-1, norm="ortho"))
         waves = scores @ shares
         variance = (scores - waves[:, None]) ** 2 @ shares / n
         steps = math.pi * np.arange(size) / self.length
@@ -173,7 +173,7 @@ class Inverse:
         kept = kernel.transform(
             bandwidth * math.pi * np.arange(size, dtype=np.float64) / self.length
         )
-        result: Floats = fft.idct(fft.dct(masses, axis=-1) * kept, axis=-1)
+        result: Floats = scipy.fft.idct(scipy.fft.dct(masses, axis=-1) * kept, axis=-1)
         return result
 
     def rows(self, kernel: Kernel, bandwidth: float, sums: Floats) -> Floats:
@@ -248,15 +248,15 @@ def _inverse(mechanism: Channel) -> Inverse:
             method="Deconvolution",
             instead="estimators.Likelihood",
         )
-    factors = linalg.lu_factor(mechanism.law.matrix())
+    factors = scipy.linalg.lu_factor(mechanism.law.matrix())
 
     def masses(values: Floats) -> Floats:
         flat = values.reshape(-1, values.shape[-1])
-        return linalg.lu_solve(factors, flat.T).T.reshape(values.shape)
+        return scipy.linalg.lu_solve(factors, flat.T).T.reshape(values.shape)
 
     def scores(values: Floats) -> Floats:
         flat = values.reshape(-1, values.shape[-1])
-        return linalg.lu_solve(factors, flat.T, trans=1).T.reshape(values.shape)
+        return scipy.linalg.lu_solve(factors, flat.T, trans=1).T.reshape(values.shape)
 
     return Inverse(mechanism.lattice, masses, scores)
 

@@ -56,8 +56,8 @@ def estimate(
         Confidence level of each interval by itself; several intervals together miss more often.
     intervals
         Which quantities of a number get an interval: ``"mean"``, ``"lower quartile"``,
-        ``"median"``, ``"upper quartile"``. The mean costs nothing; quantiles take about half a
-        second each. Shares always have theirs.
+        ``"median"``, ``"upper quartile"``. The mean costs nothing; quantiles take about a
+        quarter of a second together. Shares always have theirs.
     group_intervals
         The same for the groups, of which there may be many; by default as for all respondents.
     quick

@@ -109,6 +109,29 @@ def test_ends_are_those_of_a_brute_force_inversion(kind):
     assert np.all(np.diff(np.flatnonzero(deviance <= cut)) == 1)
 
 
+@pytest.mark.parametrize("declining", [False, True])
+def test_fewer_cells_and_a_near_start_change_no_deviance(declining):
+    """Far from the fit, too: a search that leaves its constraint finds values that are too good."""
+    mechanism = SquareWave(lattice(256), epsilon=1.0, prefer_not_to_say=declining)
+    profile = Profile(mechanism.law, bins=32)
+    values = np.random.default_rng(5).beta(2, 5, 200)
+    reports = profile.bin(Counts.of(mechanism.simulate(values, seed=1)).total)[None]
+    shares = np.array([0.02, 0.3, 0.5, 0.97, 0.6])
+    batch = np.repeat(reports, shares.size, 0) + np.eye(5, reports.size)
+    masses, top = profile.fit(batch)
+    assert np.count_nonzero(masses.any(0)) < 100
+    parts = profile.below(np.array([40.0, 77.25, 128.5, 3.0, 250.0]))
+    found = profile.deviance(batch, parts, shares, top, masses)
+    np.testing.assert_allclose(profile.deviance(batch, parts, shares, top), found, atol=0.01)
+    n = batch.sum(1)
+    drawn = batch / n[:, None]
+    contrast = np.pad(parts - shares[:, None], ((0, 0), (0, int(declining))))
+    whole = maximize(profile.law, drawn, gap=1e-8)[1]
+    tied = maximize(profile.law, drawn, contrast, gap=1e-8)[1]
+    np.testing.assert_allclose(whole, top, atol=1e-3 / 200)
+    np.testing.assert_allclose(2 * n * (whole - tied), found, atol=0.01)
+
+
 def test_quantile_and_cdf_invert_the_same_test(light):
     answer = Intervals(counted(SquareWave(lattice(32), epsilon=2.0), 3000))
     low, high = answer.quantile(0.5)
