@@ -21,6 +21,9 @@ CELLS = "a column of values"
 NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 
+LARGEST_WHOLE = 2**53
+"""Floats beyond need not be whole numbers that anybody meant."""
+
 # What people and spreadsheets write instead, and what to tell them.
 MONEY = re.compile(r"[-+]?[$€£¥]? ?[0-9][0-9.,' \u00a0\u202f]*[$€£¥%]?", re.ASCII)
 DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,([0-9]{1,2}|[0-9]{4,})", re.ASCII)
@@ -113,15 +116,20 @@ def whole(column: Any, *, name: str, plain: bool, where: Where) -> npt.NDArray[n
 
 
 def whole_where(
-    column: Any, *, name: str, plain: bool, where: Where
+    column: Any, *, name: str, plain: bool, where: Where, floats: bool = False
 ) -> tuple[npt.NDArray[np.int64], Flags, Flags]:
     """A column's whole numbers, where there is a cell, and where it is a whole number.
 
     The type of the column must be one that can hold them; a number too large for 64 bits is -1.
+    ``floats`` may hold them too, in columns with gaps: pandas makes floats of such columns.
     """
     pa, compute = arrow(), arrow("pyarrow.compute")
     there = ~column.is_null().to_numpy(zero_copy_only=False)
     fits = there
+    if floats and pa.types.is_floating(column.type):
+        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        fits = there & (np.abs(values) < LARGEST_WHOLE) & (values == np.floor(values))
+        return np.where(fits, values, 0.0).astype(np.int64), there, fits
     if plain and pa.types.is_string(column.type):
         spelt = compute.fill_null(compute.match_substring_regex(column, WHOLE), False)
         fits = spelt.to_numpy(zero_copy_only=False)

@@ -365,11 +365,11 @@ class Files:
             for name, mechanism in wanted.items():
                 if stamp is not None and stamp.made([name], source.where) != mechanism:
                     raise differs([name], source.where)
-                _whole(source, name)
+                _whole(source, name, floats=asking is not None)
             every = () if asking is None else asking.questions
             source.require(every)
             for name in every:
-                _whole(source, name)
+                _whole(source, name, floats=True)
         simulated = {stamp is not None and stamp.simulated for stamp in stamps}
         if len(simulated) > 1:
             raise Mismatch("reports that are all private or all simulated", "some of each")
@@ -478,9 +478,12 @@ def agreed(stamp: Stamp | None, asking: marks.Asking | None, where: str) -> None
         )
 
 
-def _whole(source: Source, name: str) -> None:
+def _whole(source: Source, name: str, *, floats: bool) -> None:
     """Refuse a Parquet column that cannot hold reports before any of it is read."""
-    if not source.text and not arrow.arrow().types.is_integer(source.kind(name)):
+    types = arrow.arrow().types
+    kind = source.kind(name)
+    # Where some have no report, pandas makes floats of whole numbers.
+    if not source.text and not (types.is_integer(kind) or (floats and types.is_floating(kind))):
         raise BadType(
             f"whole numbers in column {name!r}",
             f"the type {parse.kind_of(source.kind(name))} in row 1 of {source.where}",

@@ -188,7 +188,10 @@ def of_reports(
         Which rows have another number of reports than each person is asked for, where people are
         asked some of the questions only: in the other rows null means that this one was not asked.
     """
-    values, there, fits = parse.whole_where(column, name=name, plain=plain, where=where)
+    floats = wrong is not None
+    values, there, fits = parse.whole_where(
+        column, name=name, plain=plain, where=where, floats=floats
+    )
     kinds = np.full(values.size, GOOD, dtype=np.int8)
     kinds[(values < 0) | (values >= size)] = OUTSIDE
     kinds[~fits] = NOT_WHOLE

@@ -35,8 +35,6 @@ OTHERS = "[^-0-9]"
 """Letters that no whole number has."""
 MAX_CELLS = 2**27
 """Groups times numbers at most: summaries are dense, this many counts take a gigabyte."""
-LARGEST_WHOLE = 2**53
-"""Floats beyond need not be whole numbers that anybody meant."""
 
 
 def settle(found: Mapping[int, int], *, invalid: str, where: str) -> dict[str, int]:
@@ -89,7 +87,7 @@ def whole(column: Any, size: int, name: str) -> tuple[Any, Any]:
         return code, (code == GOOD).ifelse(column, 0).cast("int64")
     if kind.is_floating() or kind.is_decimal():
         # Some engines call NaN null. Null is what is neither near 0 nor not.
-        near = column.between(-LARGEST_WHOLE, LARGEST_WHOLE)
+        near = column.between(-parse.LARGEST_WHOLE, parse.LARGEST_WHOLE)
         strange = odd(column)
         safe = strange.ifelse(0.5, near.ifelse(column, 0.5))
         even = near & (safe == safe.floor())

@@ -189,6 +189,26 @@ def test_faults_of_people_who_were_not_asked_do_not_matter(made: pa.Table, tmp_p
     assert {name: found[name].n for name in QUESTIONS} == whole
 
 
+def test_pandas_makes_floats_of_whole_numbers_with_gaps(made: pa.Table, tmp_path: Path) -> None:
+    path = tmp_path / "pandas.parquet"
+    frame = made.to_pandas()
+    assert frame["pay"].dtype == np.float64
+    frame.to_parquet(path)
+    found = survey().summarize(path, by="region")
+    for name in QUESTIONS:
+        assert found[name].counts.tolist() == expected(made, name).tolist()
+    row = frame["pay"].first_valid_index()
+    for wrong in (1.5, 1e30, np.inf):
+        frame.loc[row, "pay"] = wrong
+        frame.to_parquet(path)
+        with pytest.raises(InvalidInput, match="not a whole number"):
+            survey().summarize(path)
+    every = survey(None).simulate(answers(), seed=1).to_pandas()
+    every.astype(float).to_parquet(path)
+    with pytest.raises(InvalidInput, match="the type double"):
+        survey(None).summarize(path)
+
+
 def test_survey_and_files_must_agree(made: pa.Table, tmp_path: Path) -> None:
     path = tmp_path / "reports.parquet"
     pq.write_table(made, path)
