@@ -30,6 +30,11 @@ LAWS: list[Mechanism] = [
         for e in (0.5, 1.0, 2.0)
     ),
     TwoSidedGamma(Lattice(low=0, high=1, size=4), shape=1.0, scale=0.8),
+    *(
+        SquareWave(Lattice(low=0, high=1, size=2), epsilon=e, prefer_not_to_say=True)
+        for e in (0.5, 1.0, 2.0)
+    ),
+    Response(["a", "b"], epsilon=1.0, prefer_not_to_say=True),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from confide import Lattice, Question, SquareWave, Survey, streams
+from confide import Lattice, Question, SquareWave, Survey, foreign, releases, streams
 from confide.errors import BadRows, InvalidInput
+from confide.foreign.noised import Noised
 from confide.questions.question import MEANINGS
 
 PAY = {"low": 0, "high": 300_000, "epsilon": 1.0}
@@ -181,3 +183,17 @@ def test_missing_stays_for_those_who_want_it() -> None:
     assert asked.privatize({"pay": [None, 1], "days": [None, 2]}).num_rows == 2
     with pytest.raises(InvalidInput, match="prefer_not_to_say = true"):
         survey(pay=PAY).privatize({"pay": [None, 1.0]})
+
+
+def test_releases_take_numbers_only() -> None:
+    whole = Lattice(low=0, high=9, kind="integer")
+    makers: list[Callable[[], Any]] = [
+        lambda: releases.Histogram(whole, epsilon=1.0),
+        lambda: releases.Query("mean", whole, epsilon=1.0),
+        lambda: releases.Series(whole, epsilon=1.0, terms=3),
+    ]
+    for make in makers:
+        with pytest.raises(InvalidInput, match="lattice of numbers"):
+            make()
+    with pytest.raises(InvalidInput, match="lattice of numbers"):
+        Noised(whole, foreign.Laplace(scale=1.0), margin=3)
