@@ -39,6 +39,7 @@ SURVEY = {
             "unit": "EUR",
             "low": 0,
             "high": 300_000,
+            "high_open": True,
             "epsilon": 1.0,
         },
         "commute": {
@@ -46,6 +47,7 @@ SURVEY = {
             "text_de": "Wie lange brauchen Sie zur Arbeit?",
             "unit": "minutes",
             "unit_de": "Minuten",
+            "kind": "integer",
             "low": 0,
             "high": 120,
             "epsilon": 1.0,
@@ -56,6 +58,8 @@ SURVEY = {
             "categories": ["never", "sometimes", "often"],
             "labels": ["Never", "Sometimes", "Often"],
             "labels_de": ["Nie", "Manchmal", "Oft"],
+            "ordered": True,
+            "prefer_not_to_say": True,
             "epsilon": 1.0,
         },
     },
@@ -66,6 +70,8 @@ RAISE = {"North": 1.0, "South": 0.85, "West": 1.25}
 """What people earn in each region, as a multiple of the built-in population."""
 OFTEN = {"North": (0.6, 0.3, 0.1), "South": (0.4, 0.35, 0.25), "West": (0.7, 0.25, 0.05)}
 """How often people of each region think of leaving."""
+DECLINE = 0.08
+"""Share of the people who do not say whether they think of leaving."""
 PEOPLE = 4000
 RATE = 60.0
 """People who answer in one second."""
@@ -85,7 +91,8 @@ def people(n: int = PEOPLE) -> list[Person]:
     rng = np.random.default_rng(20_270_131)
     regions = rng.choice(list(REGIONS), size=n, p=list(REGIONS.values()))
     pay = np.asarray(datasets.pay(n))
-    commute = 120 * rng.beta(2, 5, n)
+    commute = 5 * np.rint(24 * rng.beta(2, 5, n))
+    silent = rng.random(n) < DECLINE
     words = SURVEY["questions"]["leaving"]["categories"]  # type: ignore[index]
     return [
         Person(
@@ -93,7 +100,7 @@ def people(n: int = PEOPLE) -> list[Person]:
             {
                 "pay": float(pay[at] * RAISE[str(region)]),
                 "commute": float(commute[at]),
-                "leaving": str(rng.choice(words, p=OFTEN[str(region)])),
+                "leaving": None if silent[at] else str(rng.choice(words, p=OFTEN[str(region)])),
             },
         )
         for at, region in enumerate(regions)
