@@ -1,1 +1,1 @@
-"""How sharp the default estimate is, on populations that were set apart before anything was tuned."""
+"""How sharp the default estimate is, on populations set apart before anything was tuned."""

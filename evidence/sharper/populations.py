@@ -135,7 +135,7 @@ APART = (
 
 def split() -> dict[str, list[Population]]:
     """The halves, as the coin falls."""
-    coin = random.Random(COIN)  # noqa: S311
+    coin = random.Random(COIN)
     halves: dict[str, list[Population]] = {"tuning": [], "reporting": [], "apart": list(APART)}
     for pair in PAIRS.values():
         first = coin.randrange(2)

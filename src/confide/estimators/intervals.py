@@ -278,8 +278,8 @@ class Intervals:
         """Intervals that take half of the time or less, and are wider where n is large.
 
         With 48 bins of reports in place of 96 to 320 the quartiles of a square wave on 1,024 cells
-        take a tenth of a second. Their intervals are hardly wider up to 50,000 respondents at epsilon 1,
-        twice as wide with 5,000 at epsilon 4, four times with a million.
+        take a tenth of a second. Their intervals are hardly wider up to 50,000 respondents at
+        epsilon 1, twice as wide with 5,000 at epsilon 4, four times with a million.
         """
         return replace(self, bins=QUICK)
 
