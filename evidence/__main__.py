@@ -8,6 +8,7 @@ import sys
 STUDIES = (
     "accuracy",
     "asking",
+    "sharper",
     "coverage",
     "declining",
     "regression",

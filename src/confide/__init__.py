@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from confide.curves.density import Density
     from confide.curves.proportions import Proportions
     from confide.curves.regression import Classification, Regression
-    from confide.estimators.likelihood import density
+    from confide.estimators.adaptive import density
     from confide.foreign.spectrum import Spectrum
     from confide.lattice import Categories, Cells, Lattice
     from confide.ledger.budget import Ledger

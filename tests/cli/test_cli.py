@@ -103,7 +103,7 @@ def test_main_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
             "quantiles",
             "intervals",
         } <= set(found)
-        assert (found["n"], found["epsilon"], found["method"]) == (N, 2.0, "likelihood")
+        assert (found["n"], found["epsilon"], found["method"]) == (N, 2.0, "adaptive")
         assert found["mean"] == pytest.approx(20 / 7, abs=0.4)
         assert len(found["x"]) == len(found["pdf"]) == len(found["cdf"])
         assert set(found["quantiles"]) == {"0.1", "0.25", "0.5", "0.75", "0.9"}
@@ -612,7 +612,7 @@ def test_words_for_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "report" not in said
     said = ran("density reports.parquet --question pay --plot p.svg", capsys)
     assert "Picture: p.svg" in said
-    assert ">pay, 4,000 reports, epsilon = 2, likelihood<" in Path("p.svg").read_text().replace(
+    assert ">pay, 4,000 reports, epsilon = 2, adaptive<" in Path("p.svg").read_text().replace(
         "<!-- ", ">"
     ).replace(" -->", "<")
     assert "Picture: s.svg" in ran("shares reports.parquet --question smokes --plot s.svg", capsys)

@@ -17,7 +17,7 @@ from confide.cli.parsing import harmless
 from confide.curves import Density, Difference, Proportions, difference
 from confide.curves.forms import DECLINED
 from confide.errors import InvalidInput
-from confide.estimators import CategoryShares, Likelihood
+from confide.estimators import Adaptive, CategoryShares
 from confide.lattice import Categories
 from confide.summaries import Summaries
 from confide.summaries.forms import SUFFIXES
@@ -59,7 +59,7 @@ def compare(
     labels = axis.labels if isinstance(axis, Categories) else None
     wanted = _wanted(what, at, labels)
     pairs = _pairs(found) if each else {_pair(names): [found.group(group) for group in names]}
-    estimator: Any = Likelihood() if labels is None else CategoryShares()
+    estimator: Any = Adaptive() if labels is None else CategoryShares()
     compared = []
     with output.progress("Estimating", (2 + len(wanted)) * len(pairs)) as advance:
         for groups, parts in pairs.items():

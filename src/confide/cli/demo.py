@@ -14,7 +14,7 @@ from confide.cli.estimates import rows_of
 from confide.cli.options import JsonOption
 from confide.displays import NAIVE, TRUTH, save
 from confide.errors import InvalidInput, extra
-from confide.estimators import Likelihood
+from confide.estimators import Adaptive
 from confide.files.paths import atomic, named
 from confide.lattice import Lattice
 from confide.mechanisms import Reports, SquareWave
@@ -40,7 +40,7 @@ def demo(
     lattice = Lattice(low=datasets.PAY_LOW, high=datasets.PAY_HIGH, size=1024)
     mechanism = SquareWave(lattice, epsilon=epsilon)
     reports = mechanism.privatize(values)
-    curve = Likelihood().fit(Counts.of(reports))
+    curve = Adaptive().fit(Counts.of(reports))
     rows = rows_of(curve, QUANTILES, LEVEL)
     truths = [float(values.mean()), *np.quantile(values, QUANTILES).tolist()]
     picture = out / "density.png"

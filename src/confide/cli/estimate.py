@@ -105,7 +105,9 @@ def density(
     question: QuestionOption = None,
     group: GroupOption = None,
     by: ByOption = None,
-    method: Annotated[str, typer.Option(help=" or ".join(DENSITIES))] = "likelihood",
+    method: Annotated[
+        str | None, typer.Option(help=f"{' or '.join(DENSITIES)}; by default the first.")
+    ] = None,
     level: LevelOption = 0.95,
     noised: Annotated[
         Path | None,
@@ -126,7 +128,7 @@ def density(
 ) -> None:
     """Recover the density of a number, with its mean and quantiles and how sure they are."""
     level = _checks.level(level)
-    estimator = _estimator(method, options)
+    method, estimator = _estimator(method, options)
     given = [*(files or []), *([noised] if noised else [])]
     plottable(plot, given)
     parameters, bounds = {"scale": scale, "shape": shape}, {"low": low, "high": high}
@@ -159,14 +161,19 @@ def density(
         output.say(f"Picture: {plot}")
 
 
-def _estimator(method: str, options: Mapping[str, str | None]) -> Any:
-    chosen = DENSITIES[_checks.one_of(tuple(DENSITIES), method=method)]
+def _estimator(method: str | None, options: Mapping[str, str | None]) -> tuple[str, Any]:
+    """The method and what it makes: unless it is named, the first that has all given options."""
     given = {option: text for option, text in options.items() if text is not None}
+    if method is None:
+        knowing = (name for name, each in DENSITIES.items() if given.keys() <= each.options.keys())
+        method = next(knowing, next(iter(DENSITIES)))
+    chosen = DENSITIES[_checks.one_of(tuple(DENSITIES), method=method)]
     for option in given:
         if option not in chosen.options:
             right = next(name for name, each in DENSITIES.items() if option in each.options)
             raise InvalidInput(f"--method {right} to go with --{option}", f"--method {method}")
-    return chosen.make(**{option: word_or_number(option, text) for option, text in given.items()})
+    words = {option: word_or_number(option, text) for option, text in given.items()}
+    return method, chosen.make(**words)
 
 
 def shares(

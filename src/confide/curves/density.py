@@ -159,8 +159,12 @@ class Density(ABC):
             raise forms.without_intervals(self.facts)
         if not hasattr(self.intervals, what):
             raise Unsupported(f"A joint density has no single {what}: take marginal(name) first.")
-        if what in ("mean", DECLINED):
+        if what == DECLINED:
             return ends(*getattr(self.intervals, what)(level))
+        if what == "mean":
+            # A mean that is not the unbiased one may lie outside: it is held in any case.
+            low, high = getattr(self.intervals, what)(level)
+            return ends(np.minimum(low, self.mean()), np.maximum(high, self.mean()))
         if at is None:
             raise InvalidInput(f"a place for the interval of the {what}", "none", "Give at=.")
         places = np.asarray(at, dtype=np.float64)
@@ -306,6 +310,9 @@ class CellDensity(Density):
         lie halfway between them.
     declined
         Share of the population that preferred not to say; None where that was not offered.
+    means
+        Unbiased means of the columns, where the estimator has them: `mean` gives these. By default
+        the mean of the cells, to which smoothing and the width of cells have moved mass.
 
     Examples
     --------
@@ -326,6 +333,7 @@ class CellDensity(Density):
     intervals: Intervals | JointIntervals | None = None
     kinds: tuple[str, ...] = ()
     declined: float | None = None
+    means: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "edges", tuple(_checks.frozen(edge) for edge in self.edges))
@@ -429,12 +437,12 @@ class CellDensity(Density):
         return np.array(means), np.array(deviations)
 
     def mean(self) -> Any:
-        """Mean: a float, or one float a column."""
-        means = self._moments()[0]
+        """Mean: a float, or one float a column; the unbiased one, where it is known."""
+        means = np.array(self.means) if self.means else self._moments()[0]
         return float(means[0]) if means.size == 1 else means
 
     def std(self) -> Any:
-        """Standard deviation: a float, or one float a column."""
+        """Standard deviation of the cells: a float, or one float a column."""
         deviations = self._moments()[1]
         return float(deviations[0]) if deviations.size == 1 else deviations
 
@@ -453,6 +461,7 @@ class CellDensity(Density):
             facts=self.facts,
             intervals=intervals,
             kinds=(self.kinds[at],),
+            means=self.means[at : at + 1],
         )
 
     def _draw(self, n: int, generator: np.random.Generator) -> npt.NDArray[Any]:
@@ -503,13 +512,15 @@ class CellDensity(Density):
         }
         if INTEGER in self.kinds:
             fields["kinds"] = list(self.kinds)
+        if self.means:
+            fields["means"] = list(self.means)
         return fields | forms.declined_to(self.declined)
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`, without the intervals."""
         keys = ("names", "edges", "masses", "facts")
-        checked = forms.keyed(fields, "cell-density", keys, optional=("kinds", DECLINED))
+        checked = forms.keyed(fields, "cell-density", keys, optional=("kinds", "means", DECLINED))
         edges = forms.edges(checked)
         masses = forms.numbers(checked, "masses", tuple(edge.size - 1 for edge in edges))
         names = forms.names(checked, len(edges))
@@ -520,6 +531,9 @@ class CellDensity(Density):
                 _checks.one_of((NUMBER, INTEGER), kind=kind)
                 if kind == INTEGER and not (edge + 0.5 == np.floor(edge + 0.5)).all():
                     raise InvalidInput("edges halfway between whole numbers", "others")
+        means: tuple[float, ...] = ()
+        if "means" in checked:
+            means = tuple(forms.numbers(checked, "means", (len(edges),)).tolist())
         return cls(
             edges,
             masses,
@@ -527,6 +541,7 @@ class CellDensity(Density):
             facts=dict(checked["facts"]),
             kinds=kinds,
             declined=forms.declined_from(checked),
+            means=means,
         )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from confide.estimators.adaptive import Adaptive, density
 from confide.estimators.deconvolution import Deconvolution
 from confide.estimators.kernel import KernelRegression
-from confide.estimators.likelihood import Likelihood, density
+from confide.estimators.likelihood import Likelihood
 from confide.estimators.linear import LinearRegression, LogisticRegression
 from confide.estimators.partition_regression import (
     PartitionClassification,
@@ -17,6 +18,7 @@ from confide.estimators.relations import relation
 from confide.estimators.shares import CategoryShares
 
 __all__ = [
+    "Adaptive",
     "CategoryShares",
     "Deconvolution",
     "KernelRegression",

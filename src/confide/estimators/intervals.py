@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,11 @@ from scipy.special import chdtri, stdtrit
 from confide import _checks
 from confide._types import Floats
 from confide.curves import forms
-from confide.errors import InvalidInput
+from confide.errors import InvalidInput, Unsupported
 from confide.estimators.declining import Answerers
 from confide.estimators.profile import MOST_BINS, NODES, Profile, bins_for
 from confide.lattice import INTEGER, Lattice
+from confide.mechanisms import Channel
 from confide.mechanisms.laws import Law
 from confide.summaries import Counts
 
@@ -348,6 +349,23 @@ class Intervals:
         low, high = mean_ends(scores, weights, squares, level=level, edges=edges, least=least)
         return float(low), float(high)
 
+    def center(self) -> float | None:
+        """The unbiased mean, cut to the bounds, which is inside its interval at every level.
+
+        None where the mechanism has no unbiased score, or next to nobody answered.
+        """
+        if not self.counts.n:
+            return None
+        scores = _scores(self.counts.mechanism)
+        if scores is None:
+            return None
+        mean, answered = float(self.counts.total @ scores), float(self.counts.total.sum())
+        if self.counts.mechanism.prefer_not_to_say:
+            answered = float(self.counts.total @ Answerers(self.counts).answered)
+        if not answered > 0:
+            return None
+        return min(max(mean / answered, self._lattice.low), self._lattice.high)
+
     def declined(self, level: float = 0.95) -> tuple[float, float]:
         """Interval of the share that preferred not to say, where people could."""
         if not self.counts.mechanism.prefer_not_to_say:
@@ -461,3 +479,21 @@ class Intervals:
             edges = self._lattice.edges
             return edges[first] + 0.5, edges[last + 1] - 0.5
         return np.interp(low, positions, self._edges()), np.interp(high, positions, self._edges())
+
+
+@lru_cache(maxsize=32)
+def _scores(mechanism: Channel) -> Floats | None:
+    """Scores of the reports that are unbiased for the value; None where there are none."""
+    try:
+        return mechanism.unbiased(1)
+    except Unsupported:
+        return None
+
+
+def unbiased_means(counts: Counts) -> tuple[float, ...]:
+    """The unbiased mean of each column; none at all where one has none."""
+    names = counts.mechanism.axes
+    parts = [counts] if len(names) == 1 else [counts.marginal(name) for name in names]
+    centers = [Intervals(part).center() for part in parts]
+    known = tuple(center for center in centers if center is not None)
+    return known if len(known) == len(centers) else ()

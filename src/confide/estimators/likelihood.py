@@ -13,7 +13,7 @@ from confide.curves import CellDensity
 from confide.errors import InvalidInput, Mismatch, Unsupported
 from confide.estimators.declining import Answerers, even, held
 from confide.estimators.em import Channel, checked_grid, coarse_edges, coarsen, em, shared_out
-from confide.estimators.intervals import Intervals
+from confide.estimators.intervals import Intervals, unbiased_means
 from confide.lattice import INTEGER, Lattice
 from confide.summaries import Counts
 from confide.summaries.counts import expected
@@ -164,6 +164,7 @@ class Likelihood:
                 intervals=intervals,
                 kinds=tuple(lattice.kind for lattice in axes.values()),
                 declined=None if declined is None else float(declined[at]),
+                means=unbiased_means(counts),
             )
             found.append(curve)
         return found
@@ -285,22 +286,3 @@ def _numeric_axes(counts: Counts) -> dict[str, Lattice]:
             )
         axes[name] = axis
     return axes
-
-
-def density(counts: Counts) -> CellDensity:
-    """The default estimate of a density: `Likelihood` with its defaults.
-
-    Parameters
-    ----------
-    counts
-        Counts of numbers; for categories take `CategoryShares`.
-
-    Examples
-    --------
-    >>> from confide import Laplace, Lattice
-    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
-    >>> curve = density(Counts.of(mechanism.simulate([0.2] * 50 + [0.7] * 50, seed=1)))
-    >>> 0 < curve.mean() < 1
-    True
-    """
-    return Likelihood().fit(counts)

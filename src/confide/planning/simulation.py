@@ -121,7 +121,7 @@ def interval_draw(truth: Truth, mechanism: Numeric, n: int, level: float) -> Dra
 
 def _densities(several: Sequence[Counts]) -> Iterator[tuple[str, list[Any]]]:
     for name, method in DENSITIES.items():
-        if several[0].n >= method.least:
+        if method.planned and several[0].n >= method.least:
             # Some mechanisms can be undone by some methods only.
             with contextlib.suppress(Unsupported):
                 yield name, fitted(method.make(), several)

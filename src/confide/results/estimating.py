@@ -235,10 +235,7 @@ class _Recipe:
             curve = replace(curve, intervals=cheaper())
         ends: dict[str, tuple[float, float] | tuple[None, None]] = {}
         if "mean" in self.intervals:
-            # The interval is that of the unbiased mean, which knows no bounds; the density does.
-            # As for quantiles, it is widened to hold the estimate, and covers no less by that.
-            low, high = curve.interval("mean", level=self.level)
-            ends["mean"] = min(low, curve.mean()), max(high, curve.mean())
+            ends["mean"] = curve.interval("mean", level=self.level)
         asked = [name for name in QUARTILES if name in self.intervals]
         if asked:
             # All at once: they share most of the work.

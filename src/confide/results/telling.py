@@ -182,6 +182,8 @@ REFERENCES = {
     "utility-maximizing privacy mechanisms. SIAM Journal on Computing 41, 1673-1693.",
     "local": "Kasiviswanathan, S. P., Lee, H. K., Nissim, K., Raskhodnikova, S. and Smith, A. "
     "(2011). What can we learn privately? SIAM Journal on Computing 40, 793-826.",
+    "logistic": "Riihimaki, J. and Vehtari, A. (2014). Laplace approximation for logistic Gaussian "
+    "process density estimation and regression. Bayesian Analysis 9, 425-448.",
     "mover": "Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect "
     "measures: a general approach. Statistics in Medicine 27, 1693-1702.",
     "response": "Warner, S. L. (1965). Randomized response: a survey technique for eliminating "
@@ -215,6 +217,21 @@ def methods(results: Estimates) -> tuple[list[str], list[str]]:
                 "the reports, by expectation maximization with smoothing (Silverman et al. 1990), "
                 "the amount of smoothing chosen by five-fold cross-validation."
             )
+        elif "adaptive" in names:
+            used |= {"logistic", "ems"} if "likelihood" in names else {"logistic"}
+            text.append(
+                "The logarithm of the density of a number has a Gaussian-process prior. The "
+                "distribution is an average over the order and the scale of the prior, weighted by "
+                "their evidence under the exact law of the reports in Laplace's approximation "
+                "(Riihimaki and Vehtari 2014); single values that many people share enter as atoms "
+                "where that raises the evidence. Means are those of unbiased scores."
+            )
+            if "likelihood" in names:
+                text.append(
+                    "Where that did not fit or there were too few cells, it is the maximum "
+                    "likelihood estimate by expectation maximization with smoothing (Silverman et "
+                    "al. 1990)."
+                )
         elif names:
             text.append(f"Distributions of numbers were estimated by {', '.join(sorted(names))}.")
         text.append(

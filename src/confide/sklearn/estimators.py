@@ -18,7 +18,7 @@ from confide.accounting.spend import checked_epsilon
 from confide.curves import Classification, Regression
 from confide.errors import InvalidInput
 from confide.estimators import (
-    Likelihood,
+    Adaptive,
     PartitionClassification,
     PartitionRegression,
     RatioRegression,
@@ -94,7 +94,7 @@ class PrivateKDE(DensityMixin, Private):  # type: ignore[misc]
             reports = [self._reports(joint, X)]
         else:
             reports = [self._reports(part, X[:, at], at) for at, part in enumerate(parts)]
-        self.curves_ = [Likelihood().fit(Counts.of(part)) for part in reports]
+        self.curves_ = [Adaptive().fit(Counts.of(part)) for part in reports]
         return self
 
     def score_samples(self, X: Any) -> Floats:

@@ -1,0 +1,132 @@
+"""Atoms: single values that many people share, such as a bound, zero or a round number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from confide._types import Floats
+from confide.estimators.log_density import SHARE, SPREAD, Mode, Problem, mode
+from confide.lattice import Lattice
+
+BOUND, ROUND, ANY = 0.1, 0.3, 0.3
+"""Expected atoms before any report is seen: at each bound, at the round numbers of each step, and
+at all other values together."""
+STEPS = (3, 130)
+"""Fewest and most multiples between the bounds that make a step a round one."""
+MOST = 40
+"""Atoms of an estimate at most."""
+
+
+def chances(lattice: Lattice, edges: Floats) -> Floats:
+    """Prior chance of an atom in each of the cells between edges.
+
+    Round numbers are the multiples of 1 and 5 times a power of ten; on a log scale 1, 2 and 5 times
+    one. Where several steps agree on a number their chances add up.
+    """
+    cells = edges.size - 1
+    prior = np.full(cells, ANY / cells)
+    prior[[0, -1]] += BOUND
+    for numbers in _round(lattice.low, lattice.high, lattice.scale):
+        at = np.unique(_places(edges, numbers))
+        prior[at] += ROUND / at.size
+    kept: Floats = np.minimum(prior, 0.5)
+    return kept
+
+
+def values(lattice: Lattice, edges: Floats) -> Floats:
+    """What to call an atom in each cell: a bound, the roundest number inside, or the middle."""
+    named: Floats = (edges[:-1] + edges[1:]) / 2
+    for numbers in _round(lattice.low, lattice.high, lattice.scale):
+        named[_places(edges, numbers)] = numbers
+    named[[0, -1]] = lattice.low, lattice.high
+    return named
+
+
+def _places(edges: Floats, numbers: Floats) -> npt.NDArray[np.int64]:
+    # A number on an edge belongs to the upper cell, whatever rounding did to the edge.
+    slack = 1e-9 * np.diff(edges).min()
+    found = np.searchsorted(edges, numbers + slack, side="right") - 1
+    return np.asarray(np.clip(found, 0, edges.size - 2), dtype=np.int64)
+
+
+def _round(low: float, high: float, scale: str) -> Iterator[Floats]:
+    if scale == "log":
+        powers = 10.0 ** np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        for factors in ((1.0, 2.0, 5.0), (1.0,)):
+            numbers = np.unique(np.multiply.outer(powers, factors))
+            inside = numbers[(numbers >= low) & (numbers <= high)]
+            if inside.size:
+                yield inside
+        return
+    least, most = STEPS
+    first = math.floor(math.log10((high - low) / most)) - 1
+    for power in range(first, first + 6):
+        for factor in (1, 5):
+            step = factor * 10.0**power
+            numbers = np.arange(math.ceil(low / step), math.floor(high / step) + 1)
+            if least <= numbers.size <= most:
+                yield np.asarray(numbers * step, dtype=np.float64)
+
+
+def search(
+    problem: Problem, start: Mode, law: Floats, prior: Floats, taken: tuple[int, ...]
+) -> tuple[Problem, Mode, tuple[int, ...]]:
+    """Add atoms one by one as long as the evidence, with their prior, rises.
+
+    Parameters
+    ----------
+    problem
+        With the atoms that are there already.
+    start
+        Its mode, under the prior to go by.
+    law
+        Bins of reports by places of atoms.
+    prior
+        Chance of an atom at each place.
+    taken
+        Places of the atoms that are there.
+    """
+    odds = np.log(prior / (1 - prior))
+    while len(taken) < MOST:
+        gain, share = promise(problem, start, law)
+        worth = gain + odds
+        worth[list(taken)] = -math.inf
+        place = int(worth.argmax())
+        if not worth[place] > 0:
+            break
+        added = Problem(
+            problem.counts,
+            problem.law,
+            np.hstack([problem.atoms, law[:, place : place + 1]]),
+            problem.waves,
+        )
+        part = min(max(share[place], 1e-4), 0.5)
+        first = math.log(part / (1 - part) / SHARE) / SPREAD
+        trial = mode(added, start.order, start.tau, np.append(start.theta, first))
+        if not trial.evidence + odds[place] > start.evidence:
+            break
+        problem, start, taken = added, trial, (*taken, place)
+    return problem, start, taken
+
+
+def promise(problem: Problem, fit: Mode, law: Floats) -> tuple[Floats, Floats]:
+    """Log-likelihood that an atom at each place would gain, and its share, to second order.
+
+    Of the information on the atom only what the other parameters cannot mimic counts.
+    """
+    n = problem.n
+    score = law.T @ (problem.counts / fit.fitted) - n
+    away = law - fit.fitted[:, None]
+    scaled = away / fit.fitted[:, None]
+    shared = n * fit.slope.T @ scaled
+    whitened = linalg.solve_triangular(fit.root, shared, lower=True, check_finite=False)
+    own = n * np.einsum("ij,ij->j", away, scaled)
+    information = np.maximum(own - np.einsum("ij,ij->j", whitened, whitened), 1e-9 * own + 1e-12)
+    share = np.maximum(score, 0.0) / information
+    gain: Floats = np.maximum(score, 0.0) * share / 2
+    return gain, share
