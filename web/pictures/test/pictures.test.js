@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { percent, ticks, whole, within } from "../digits.js";
-import { heights } from "../pictures.js";
+import { heights, outline } from "../pictures.js";
 
 test("numbers have two digits of their spread", () => {
   assert.equal(within(8262)(48_217.4), "48,200");
@@ -60,4 +60,21 @@ test("an empty stretch stays empty", () => {
   const found = curve([0, 1, 2, 3, 4, 5, 6, 7, 8], [0.5, 0, 0, 0, 0, 0, 0, 0.5]);
   const middle = found.slice(60, 180);
   assert.ok(middle.every((height) => height === 0), String(Math.max(...middle)));
+});
+
+test("whole numbers have their places at whole numbers", () => {
+  assert.deepEqual(ticks(-0.5, 20.5, 5, "whole").places, [0, 5, 10, 15, 20]);
+  assert.deepEqual(ticks(-0.5, 1.5, 9, "whole").places, [0, 1]);
+  assert.deepEqual(ticks(-0.5, 10.5, 5, "whole").places, [0, 5, 10]);
+  for (let most = 2; most < 12; most++) {
+    const { places } = ticks(-3.5, 41.5, most, "whole");
+    assert.ok(places.every(Number.isInteger) && places.length > 1, `${most}: ${places}`);
+  }
+});
+
+test("bars are as high as their cells are dense", () => {
+  const series = { name: "", look: "", edges: [-0.5, 0.5, 2.5, 3.5], masses: [0.2, 0.4, 0.4] };
+  const { places, heights: found } = outline(series, { low: -0.5, high: 3.5, scale: "whole", unit: "" });
+  assert.deepEqual(places, [0, 0.25, 0.25, 0.75, 0.75, 1]);
+  found.forEach((height, at) => assert.ok(Math.abs(height - [0.8, 0.8, 0.8, 0.8, 1.6, 1.6][at]) < 1e-12));
 });
