@@ -119,6 +119,9 @@ export const latest = async (have) => (await ask(`api/results?have=${have}`)).js
 /** @type {() => Promise<string>} */
 export const close = async () => (await (await ask("api/close", {})).json()).reason;
 
+/** @type {() => Promise<Blob>} */
+export const page = async () => (await ask("api/page")).blob();
+
 /** @type {(beforeClosing: boolean) => Promise<Blob>} */
 export async function reports(beforeClosing) {
   return (await ask("api/export", beforeClosing ? { before_closing: true } : {})).blob();

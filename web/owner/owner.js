@@ -197,6 +197,7 @@ function explain(state) {
     ? "The survey has ended. Traces that could join an invitation to its report were erased."
     : "No more reports are taken, traces that could join an invitation to its report are erased, and the final estimate is made. This cannot be undone.";
   by("close").hidden = state.closed;
+  by("page").hidden = !state.closed;
   by("footer").textContent = `Every answer was made noisy on the person's own device before it was sent, at a total privacy cost of epsilon ${state.epsilon.toPrecision(3).replace(/\.?0+$/, "")}. The server, this page and every export have noisy reports only.`;
 }
 
@@ -244,6 +245,14 @@ async function perform(button, work) {
   pressed.disabled = false;
 }
 
+/** Have the browser save a file; what to say about it. @type {(blob: Blob, name: string) => string} */
+function saved(blob, name) {
+  const link = el("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  return `Saved ${whole(blob.size)} bytes as ${name}.`;
+}
+
 by("export").addEventListener("click", () => perform("export", async () => {
   const early = !state?.closed;
   if (early && !await confirmed(
@@ -251,12 +260,10 @@ by("export").addEventListener("click", () => perform("export", async () => {
     "This export and a later one differ by the noisy reports of those who answered in between. If that is one person, both together give that person's report away, with its groups. The noise still protects the answer, but the report is no longer one among many.",
     "export", "Export anyway",
   )) return "";
-  const blob = await api.reports(early);
-  const link = el("a", { href: URL.createObjectURL(blob), download: "reports.parquet" });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-  return `Exported ${whole(blob.size)} bytes as reports.parquet.`;
+  return saved(await api.reports(early), "reports.parquet");
 }));
+
+by("page").addEventListener("click", () => perform("page", async () => saved(await api.page(), "results.html")));
 
 by("close").addEventListener("click", () => perform("close", async () => {
   if (!await confirmed(

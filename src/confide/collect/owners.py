@@ -8,7 +8,7 @@ import json
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, final
 from urllib.parse import urlsplit
@@ -31,6 +31,8 @@ from confide.files.paths import load_json
 from confide.lattice import Categories
 from confide.questions import Questionnaire
 from confide.questions.question import Question
+from confide.results import Results
+from confide.results.page import document
 
 SECRET = 32
 """Random bytes of the secret in the dashboard's link."""
@@ -91,6 +93,7 @@ def app(live: Live, *, secret: str, hosts: Collection[str]) -> ASGIApp:
         Route("/api/state", _with_secret(office.state, secret), methods=["GET"]),
         Route("/api/results", _with_secret(office.results, secret), methods=["GET"]),
         Route("/api/close", _own(_with_secret(office.close, secret)), methods=["POST"]),
+        Route("/api/page", _with_secret(office.page, secret), methods=["GET"]),
         Route("/api/export", _own(_with_secret(office.export, secret)), methods=["POST"]),
         *(Route(path, served(file), methods=["GET"]) for path, file in files.items()),
     ]
@@ -169,6 +172,21 @@ class Office:
         await self.live.close()
         return answer(200, "The survey has ended. No more reports are taken.")
 
+    async def page(self, _: Request) -> Response:
+        """``GET /api/page``: the finished results as a page, once the survey has ended."""
+        latest = await self.live.latest()
+        if not latest.final:
+            return answer(409, "The results page is there once the survey has ended.", again=True)
+        status = await self.live.status()
+        invited = sum(status.invited.values())
+        # Drawing takes a moment, in which the service goes on.
+        text = await asyncio.to_thread(_page, latest.results, invited or None)
+        return Response(
+            text,
+            media_type="text/html",
+            headers={"content-disposition": 'attachment; filename="results.html"'},
+        )
+
     async def export(self, request: Request) -> Response:
         """``POST /api/export``: all reports as a Parquet file."""
         given = _keys(await _body(request), {"before_closing": bool})
@@ -179,6 +197,11 @@ class Office:
             media_type="application/vnd.apache.parquet",
             headers={"content-disposition": 'attachment; filename="reports.parquet"'},
         )
+
+
+def _page(text: str, invited: int | None) -> str:
+    results = Results.from_dict(json.loads(text))
+    return document(replace(results, invited=invited))
 
 
 def described(survey: Questionnaire, status: Status) -> dict[str, Any]:

@@ -45,8 +45,9 @@ def _parts(results: Estimates) -> Iterator[str]:
             yield escaped(result.reason)
         else:
             yield _table(tables.question(results, name))
-            if about.capped:
-                yield escaped(about.capped)
+            for text in (telling.middle(result, about), about.capped):
+                if text:
+                    yield escaped(text)
         for by in result.groups:
             yield f"### By {escaped(by)}"
             yield _table(tables.groups(results, name, by))

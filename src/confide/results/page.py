@@ -50,7 +50,7 @@ def _parts(results: Estimates, title: str) -> Iterator[Html]:
         el("p", "Results of a private survey", class_="quiet"),
         el("h1", title, lang=language, dir="auto"),
         el("p", first, class_="lead"),
-        *(el("p", text) for text in others),
+        *(el("p", text) for text in (*others, telling.compared(results)) if text),
     )
     if len(results) > 1:
         yield el(
@@ -94,8 +94,9 @@ def _question(results: Estimates, name: str, result: Result, number: int) -> Htm
         draw = _bars if result.kind == CATEGORIES else _shape
         table = _table(tables.question(results, name))
         parts.append(el("div", draw(results, result, about), table, class_="body"))
-        if about.capped:
-            parts.append(el("p", about.capped, class_="quiet"))
+        for text in (telling.middle(result, about), about.capped):
+            if text:
+                parts.append(el("p", text, class_="quiet"))
     for by in result.groups:
         parts.append(_groups(results, name, by, about))
     return el("section", *parts, class_="card question", id=f"q{number}")
@@ -177,8 +178,6 @@ def _groups(results: Estimates, name: str, by: str, about: About) -> Html:
         ]
         look = "blocks several" if len(blocks) > 1 else "blocks"
         parts.append(el("div", *blocks, class_=look))
-    if any(one.differences for one in result.groups[by].values()):
-        parts.append(el("p", telling.compared(results), class_="quiet"))
     parts.append(_table(tables.groups(results, name, by)))
     return el("div", *parts, class_="groups")
 

@@ -22,6 +22,8 @@ WIDE = 1000
 """Units across a picture."""
 TALL = 240
 """Units of height of a density."""
+LETTERS = 36
+"""Letters below a picture, at most; with more, every second number is left out."""
 STRIP = 20
 """Units of height of an interval."""
 
@@ -113,12 +115,17 @@ def bar(one: Quantity, scale: Scale, *, look: str = "", told: str = "") -> Html:
 
 def axis(scale: Scale, names: Sequence[str]) -> Html:
     """The numbers below a picture; those at its ends do not stick out."""
+    marks = list(zip(scale.marks, names, strict=True))
+    if sum(map(len, names)) > LETTERS:
+        marks = marks[::2]
     spans: list[Html] = []
-    for mark, name in zip(scale.marks, names, strict=True):
+    for number, (mark, name) in enumerate(marks):
         at = 100 * scale.place(mark)
         look = "first" if at < 6 else "last" if at > 94 else ""
-        # Every second one gives way on a narrow screen.
-        look += " odd" if len(spans) % 2 else ""
+        # Some give way on a narrow screen: those between, and the one that the last would touch.
+        between = number % 2 == 1 and 0 < number < len(marks) - 1
+        beside = number == len(marks) - 2 and 100 * scale.place(marks[-1][0]) > 94
+        look += " spare" if between or beside else ""
         spans.append(el("span", name, class_=look.strip() or None, style=f"left:{at:.2f}%"))
     return el("div", *spans, class_="axis", aria_hidden="true")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from confide.displays import percent
@@ -103,29 +103,77 @@ def needs(one: Result) -> str:
 
 
 def _numbers(about: About, own: Mapping[Part, Result], by: str, interval: str) -> Table:
+    head = [capital(by), "Answered", f"Mean ({interval})", f"Median ({interval})"]
     apart = any(one.differences for one in own.values())
-    head: tuple[str, ...] = (capital(by), "Answered", "Mean", interval, "Median", interval)
-    if apart:
-        head += ("", "Mean, against all others", "Simultaneous interval")
-    declining = any(one.declined is not None for one in own.values())
-    if declining:
-        head += (DECLINED, interval)
+    head += ["Mean against all others (simultaneous interval)"] if apart else []
     mean, value = _formats(about, own)
-    rows: list[tuple[str, ...]] = []
-    for key, one in own.items():
-        if one.curve is None:
-            rows.append((label(key), f"{one.n:,}", needs(one)))
-            continue
-        row: tuple[str, ...] = (label(key), f"{one.n:,}")
-        for told, quantity in ((mean, one["mean"]), (value, one["median"])):
-            row += (told(quantity.estimate), told.range(quantity))
+
+    def cells(one: Result) -> Iterator[str]:
+        yield _both(mean, one["mean"])
+        yield _both(value, one["median"])
         if apart:
             gap = next(iter(one.differences), None)
-            row += ("", "–", "–") if gap is None else _apart(gap, mean)
-        if declining:
-            row += _declined(one)
-        rows.append(row)
-    return Table(head, tuple(row + ("",) * (len(head) - len(row)) for row in rows))
+            yield (
+                "–"
+                if gap is None
+                else f"{mean.signed(gap.estimate)} ({mean.range(gap)}) {mark(gap)}"
+            )
+
+    return _grouped(head, own, cells)
+
+
+def _shares(about: About, own: Mapping[Part, Result], by: str, interval: str) -> Table:
+    share = Percent()
+    names = [one.name for one in next(iter(own.values())).quantities]
+    apart = any(one.differences for one in own.values())
+    # Of two categories the second says it all, and there is room for its difference.
+    shown = names[1:] if len(names) == 2 else names
+    head = [capital(by), "Answered", *(f"{about.label(name)} ({interval})" for name in shown)]
+    head += (
+        ["In points, against all others (simultaneous interval)"]
+        if len(shown) == 1 and apart
+        else []
+    )
+
+    def cells(one: Result) -> Iterator[str]:
+        gaps = {gap.name: gap for gap in one.differences}
+        for name in shown:
+            sign = mark(gaps.get(name)) if len(shown) > 1 else ""
+            yield f"{_both(share, one[name])} {sign}"
+        if len(shown) == 1 and apart:
+            gap = gaps.get(shown[0])
+            yield (
+                "–"
+                if gap is None
+                else f"{share.signed(gap.estimate)} ({share.points(gap)}) {mark(gap)}"
+            )
+
+    return _grouped(head, own, cells)
+
+
+def _grouped(
+    head: list[str], own: Mapping[Part, Result], cells: Callable[[Result], Iterator[str]]
+) -> Table:
+    """A row for each group; those with too few reports say how many they need."""
+    declining = any(one.declined is not None for one in own.values())
+    head = [*head, DECLINED] if declining else head
+    rows = []
+    for key, one in own.items():
+        row = [label(key), f"{one.n:,}"]
+        if one.curve is None:
+            row.append(needs(one))
+        else:
+            row += [cell.rstrip() for cell in cells(one)]
+            if declining:
+                row.append("–" if one.declined is None else _both(Percent(), one.declined))
+        rows.append((*row, *[""] * (len(head) - len(row))))
+    return Table(tuple(head), tuple(rows))
+
+
+def _both(told: Format, one: Quantity) -> str:
+    """An estimate with its interval."""
+    ends = told.points(one) if isinstance(told, Percent) else told.range(one)
+    return told(one.estimate) if one.low is None else f"{told(one.estimate)} ({ends})"
 
 
 def _formats(about: About, own: Mapping[Part, Result]) -> tuple[Format, Format]:
@@ -133,65 +181,11 @@ def _formats(about: About, own: Mapping[Part, Result]) -> tuple[Format, Format]:
     known = [one for one in own.values() if one.curve is not None]
     if not known:
         return Format(1.0), Format(1.0)
-    return tuple(  # type: ignore[return-value]
-        min((about.numbers(one, mean=mean) for one in known), key=lambda told: told.step)
-        for mean in (True, False)
+    mean, value = (
+        min((about.numbers(one, mean=each) for one in known), key=lambda told: told.step)
+        for each in (True, False)
     )
-
-
-def _apart(gap: Quantity, told: Format) -> tuple[str, str, str]:
-    return mark(gap), told.signed(gap.estimate), told.range(gap)
-
-
-def _declined(one: Result) -> tuple[str, str]:
-    share = Percent()
-    if one.declined is None:
-        return "–", "–"
-    return share(one.declined.estimate), share.range(one.declined)
-
-
-def _shares(about: About, own: Mapping[Part, Result], by: str, interval: str) -> Table:
-    share = Percent()
-    names = [quantity.name for quantity in next(iter(own.values())).quantities]
-    declining = any(one.declined is not None for one in own.values())
-    rows: list[tuple[str, ...]] = []
-    head: tuple[str, ...]
-    row: tuple[str, ...]
-    if len(names) == 2:
-        second = names[1]
-        apart = any(one.differences for one in own.values())
-        head = (capital(by), "Answered", about.label(second), interval)
-        if apart:
-            head += ("", "Against all others, in points", "Simultaneous interval")
-        for key, one in own.items():
-            if one.curve is None:
-                rows.append((label(key), f"{one.n:,}", needs(one)))
-                continue
-            row = (label(key), f"{one.n:,}", share(one[second].estimate), share.range(one[second]))
-            if apart:
-                gap = next(iter(one.differences), None)
-                row += (
-                    ("", "–", "–")
-                    if gap is None
-                    else (mark(gap), share.signed(gap.estimate), share.points(gap))
-                )
-            rows.append(row + (_declined(one) if declining else ()))
-    else:
-        head = (capital(by), "Answered", *map(about.label, names))
-        for key, one in own.items():
-            if one.curve is None:
-                rows.append((label(key), f"{one.n:,}", needs(one)))
-                continue
-            gaps = {gap.name: gap for gap in one.differences}
-            cells = [
-                f"{share(one[name].estimate)} ({share.points(one[name])})"
-                f" {mark(gaps.get(name))}".rstrip()
-                for name in names
-            ]
-            rows.append((label(key), f"{one.n:,}", *cells, *(_declined(one) if declining else ())))
-    if declining:
-        head += (DECLINED, interval)
-    return Table(head, tuple(row + ("",) * (len(head) - len(row)) for row in rows))
+    return mean, value
 
 
 def drawn(results: Estimates, name: str, by: str) -> Iterator[tuple[str, list[tuple[str, Result]]]]:

@@ -17,6 +17,9 @@ from confide.results.readers import DELTA, of_person
 from confide.results.values import CATEGORIES, Estimates, Result
 from confide.summaries.groups import label
 
+HALF = 0.5 - 1e-9
+"""The share at which a median is reached, but for rounding."""
+
 
 def title(results: Estimates) -> str:
     """The survey's title, or what stands for one."""
@@ -70,6 +73,23 @@ def answered(result: Result, about: About) -> str:
     if about.missing is not None:
         text += f" Missing answers count as {about.label(str(about.missing))}."
     return text
+
+
+def middle(result: Result, about: About) -> str:
+    """The median of ordered categories, with all that it may be; empty for other questions."""
+    if not result.cumulative:
+        return ""
+    value, low, high = (
+        next(
+            about.label(one.name)
+            for one in result.cumulative
+            if (end := getattr(one, key)) is None or end >= HALF
+        )
+        for key in ("estimate", "high", "low")
+    )
+    if low == high:
+        return f"The median answer is {value}; its interval holds no other."
+    return f"The median answer is {value}; its interval runs from {low} to {high}."
 
 
 def alarm(result: Result) -> str:
@@ -178,6 +198,8 @@ REFERENCES = {
     "ems": "Silverman, B. W., Jones, M. C., Wilson, J. D. and Nychka, D. W. (1990). A smoothed EM "
     "approach to indirect estimation problems. Journal of the Royal Statistical Society B 52, "
     "271-324.",
+    "fieller": "Fieller, E. C. (1954). Some problems in interval estimation. Journal of the Royal "
+    "Statistical Society B 16, 175-185.",
     "geometric": "Ghosh, A., Roughgarden, T. and Sundararajan, M. (2012). Universally "
     "utility-maximizing privacy mechanisms. SIAM Journal on Computing 41, 1673-1693.",
     "local": "Kasiviswanathan, S. P., Lee, H. K., Nissim, K., Raskhodnikova, S. and Smith, A. "
@@ -247,9 +269,11 @@ def methods(results: Estimates) -> tuple[list[str], list[str]]:
             "Clopper and Pearson (1934) for the chance of a report, carried over to shares."
         )
     if any(one.declined is not None for one in results.values()):
+        used |= {"clopper", "fieller"}
         text.append(
-            "Where people could prefer not to say, that was an answer as private as any other: its "
-            "share is estimated with the rest, and all else is about those who did say."
+            "Where people could prefer not to say, that was an answer as private as any other. Its "
+            "share hangs on the number of such reports alone (Clopper and Pearson 1934); means and "
+            "shares among those who did say are ratios, with intervals after Fieller (1954)."
         )
     if results.weighted:
         used.add("weights")

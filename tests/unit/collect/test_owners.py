@@ -102,6 +102,7 @@ def test_the_page_has_the_hashes_of_its_files() -> None:
     [
         ("GET", "/api/state"),
         ("GET", "/api/results"),
+        ("GET", "/api/page"),
         ("POST", "/api/close"),
         ("POST", "/api/export"),
     ],
@@ -352,6 +353,17 @@ def test_results_come_once(stage: Any, collected: Any) -> None:
         assert Results.from_dict(latest["results"])["pay"].n == 100
         again = (await ask("GET", "/api/results?have=2", headers=KNOWN)).json
         assert (again["number"], again["results"]) == (2, None)
+        early = await ask("GET", "/api/page", headers=KNOWN)
+        assert (early.status, early.headers["retry-after"]) == (409, "2")
+        await ask("POST", "/api/close", headers=OWN, body=b"{}")
+        for _ in range(3000):
+            page = await ask("GET", "/api/page", headers=KNOWN)
+            if page.status != 409:
+                break
+            await asyncio.sleep(0.01)
+        assert page.headers["content-disposition"] == 'attachment; filename="results.html"'
+        assert page.body.startswith(b"<!DOCTYPE html>")
+        assert b"100 people answered" in page.body
 
     stage(play)
 

@@ -271,3 +271,62 @@ def test_each_person_is_asked_one_question() -> None:
     spend = of_person(found)
     assert spend is not None
     assert spend.epsilon == pytest.approx(min(worst, survey.spend.epsilon))
+
+
+WHOLE = Questionnaire.from_dict(
+    {
+        "epsilon": 8.0,
+        "ask": 1,
+        "questions": {
+            "days": {
+                "kind": "integer",
+                "low": 0,
+                "high": 9,
+                "high_open": True,
+                "prefer_not_to_say": True,
+            },
+            "mood": {
+                "categories": ["bad", "so", "good"],
+                "labels": ["Bad", "So so", "Good"],
+                "ordered": True,
+                "prefer_not_to_say": True,
+            },
+        },
+    }
+)
+
+
+def test_whole_numbers_declined_answers_and_ordered_words_are_told() -> None:
+    draw = np.random.default_rng(4)
+    days: list[Any] = draw.integers(2, 5, 900).tolist() + [None] * 100
+    mood: list[Any] = ["bad"] * 200 + ["so"] * 500 + ["good"] * 200 + [None] * 100
+    counts = {}
+    for seed, (name, answers) in enumerate((("days", days), ("mood", mood))):
+        mechanism = WHOLE.mechanisms[name]
+        counted = Counts.of(mechanism.simulate(answers, seed=seed)).counts
+        counts[name] = Counts(mechanism, counted)
+    found = estimate(WHOLE, Summaries(counts))
+    result = found["days"]
+    assert result.kind == "integer"
+    assert (result.median(), result["median"].low, result["median"].high) == (3, 3, 3)
+    for one in found.values():
+        assert one.declined is not None
+        assert one.declined.low is not None
+        assert one.declined.high is not None
+        assert one.declined.low < 0.1 < one.declined.high
+    sums = found["mood"].cumulative
+    assert [one.name for one in sums] == ["bad", "so", "good"]
+    assert sums[1].low is not None
+    assert sums[1].high is not None
+    # Among the 900 who did say.
+    assert sums[1].low < 700 / 900 < sums[1].high
+    assert (sums[2].low, sums[2].high) == (1.0, 1.0)
+    again = Results.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again.to_dict() == found.to_dict()
+    for text in ("".join(parsed(page(again)).text), markdown(found)):
+        assert "preferred not to say; all else is about the others" in text
+        assert "Values of 9 or more count as 9. The mean is that of these capped values." in text
+        assert "The median answer is So so; its interval holds no other." in text
+        assert "Fieller (1954)" in text
+    measures = {row["measure"] for row in found.rows()}
+    assert measures == {"mean", "quantile", "share", "cumulative share", "declined"}
