@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from evidence.planner import study as planner
+from evidence.planner import whole
 from evidence.planner.study import EPSILONS, SIZES, WITHIN
 
 from confide import Counts, Lattice, SquareWave
@@ -46,6 +49,29 @@ def test_errors_are_as_planned(make):
         false = wrong.row("square-wave", metric).error
         missed.append(abs(measured - false) > WITHIN * false)
     assert all(missed)
+
+
+def test_whole_surveys_are_as_planned(monkeypatch):
+    surveys = 40
+    monkeypatch.setattr(whole, "DESIGNS", ((4.0, None), (4.0, 1)))
+    rows = whole.whole(surveys, n=2_000, simulated=0)
+    assert {row["question"] for row in rows} == set(whole.QUESTIONS)
+    # Three standard errors of a root mean square beside what is allowed; a share has less.
+    slack = 3 / math.sqrt(2 * surveys)
+    assert all(abs(row["ratio"] - 1) <= WITHIN + slack for row in rows)
+    ratios = [row["ratio"] for row in rows if "difference" not in row["quantity"]]
+    assert np.mean(ratios) == pytest.approx(1, abs=0.1)
+    # A planner that is wrong about the noise must be caught.
+    wrong = {
+        (row.question, row.quantity): row.error
+        for row in whole.planned(whole.surveyed(8.0, None), 2_000, 0).rows
+    }
+    held = {(row["question"], row["quantity"]): row for row in rows if row["ask"] == 4}
+    assert np.mean([held[key]["measured"] / error for key, error in wrong.items()]) > 1.5
+    text = "\n".join(whole.section(rows))
+    assert text.count("\n| 4 |") == len(rows)
+    assert whole.kept({"question": "days", "quantity": "median", "ratio": 0.5})
+    assert not whole.kept({"question": "days", "quantity": "mean", "ratio": 0.7})
 
 
 def test_the_study_is_of_twelve_cases_and_writes_every_one():

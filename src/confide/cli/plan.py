@@ -173,7 +173,7 @@ def plan(
             table = made.bounds(metric=told_apart(metric))
     if plot is not None:
         with output.shares("Drawing") as told:
-            display = made.plot(metric=metric, told=told)
+            display = made.plot(metric=metric, target=wanted, told=told)
         output.save_plot(display, plot, f"{made.name}, n={made.n:,}, epsilon={made.epsilon:g}")
     if as_json:
         fields = made.to_dict()
@@ -336,7 +336,7 @@ def _show_survey(made: SurveyPlan) -> None:
     rows = []
     for name, own in _grouped(made.rows, lambda row: row.question):
         for quantity, row in _merged(own, lambda row: row.error):
-            known = f"± {_size(row.standard_error, row)}" if row.standard_error else "exact"
+            known = "exact" if row.is_exact else f"± {_size(row.standard_error, row)}"
             rows.append(
                 (
                     name,

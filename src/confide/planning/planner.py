@@ -50,6 +50,7 @@ from confide.planning.simulation import ResponseCurve, score_deviation
 COLORS = {"square-wave": ESTIMATE, "laplace": NAIVE, "two-sided-gamma": "#7a5195"}
 LINES = dict(zip(COLORS, ("-", "--", ":"), strict=True))
 """Lines of the mechanisms where they have one color."""
+TARGET = "#b23a48"
 LABELS = {"n": "respondents", "epsilon": "epsilon"}
 
 
@@ -63,10 +64,13 @@ class PlanDisplay:
         One for each mechanism and direction.
     planned
         The plan's own n and epsilon, which a vertical line marks.
+    target
+        An error wanted, which a horizontal line marks; None for no line.
     """
 
     curves: tuple[ErrorCurve, ...]
     planned: tuple[int, float]
+    target: float | None = None
     ax_: Any = field(default=None, init=False)
 
     def plot(
@@ -96,6 +100,9 @@ class PlanDisplay:
                 if curve.along == along:
                     self._draw(one, curve, label, color)
             one.axvline(here, color=TRUTH, lw=0.8, ls=":")
+            if self.target is not None:
+                words = f"target {number(self.target)}"
+                one.axhline(self.target, color=TARGET, lw=1.2, ls="--", label=words)
             one.set_xscale("log")
             one.set_yscale("log")
             one.set_xlabel(LABELS[along])
@@ -378,6 +385,7 @@ class Plan:
         ax: Sequence[Any] | None = None,
         *,
         metric: str = "w1",
+        target: float | None = None,
         label: str = "",
         color: str | None = None,
         told: Callable[[float], None] = lambda share: None,
@@ -390,6 +398,8 @@ class Plan:
             Two axes of matplotlib, which may hold another plan already; by default new ones.
         metric
             Which error.
+        target
+            An error to mark.
         label
             Put before the names of the mechanisms in the legend, to tell plans apart.
         color
@@ -403,7 +413,8 @@ class Plan:
         for done, (along, name) in enumerate(jobs, start=1):
             curves.append(self.curve(along, metric=metric, mechanism=name))
             told(done / len(jobs))
-        return PlanDisplay(tuple(curves), (self.n, self.epsilon)).plot(ax, label=label, color=color)
+        display = PlanDisplay(tuple(curves), (self.n, self.epsilon), target)
+        return display.plot(ax, label=label, color=color)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: the errors that were simulated, not the population."""

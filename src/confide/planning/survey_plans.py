@@ -19,7 +19,7 @@ from confide.planning.answers import Answer, Answers
 from confide.planning.guesses import guesses as guessed
 from confide.planning.guesses import named_shares
 from confide.planning.maps import ErrorMap, MapDisplay
-from confide.planning.outlooks import CATEGORIES, DECLINED, Outlook
+from confide.planning.outlooks import CATEGORIES, DECLINED, MEDIAN, Outlook
 from confide.planning.scenario import LEAST_EPSILON, MOST_EPSILON, MOST_N, checked_n
 from confide.planning.survey_scenarios import (
     ALIKE,
@@ -91,6 +91,11 @@ class Expected(Quantified):
     standard_error: float
     sampling: float
     span: float
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the error follows from the law of the reports, without simulation."""
+        return self.kind == CATEGORIES or self.quantity != MEDIAN
 
     @property
     def is_weak(self) -> bool:
