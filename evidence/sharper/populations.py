@@ -28,7 +28,7 @@ STREAMS = {"tuning": 11, "reporting": 29, "apart": 47}
 
 @dataclass(frozen=True)
 class Population:
-    """A smooth part and atoms, on [0, 1].
+    """A smooth part and heaps, on [0, 1].
 
     Parameters
     ----------
@@ -36,19 +36,19 @@ class Population:
         In tables.
     cdf
         Of the smooth part.
-    atoms
+    heaps
         Share of the population at each value where people heap.
     """
 
     name: str
     cdf: Callable[[np.ndarray], np.ndarray]
-    atoms: Mapping[float, float] = field(default_factory=dict)
+    heaps: Mapping[float, float] = field(default_factory=dict)
 
     def below(self, x: np.ndarray) -> np.ndarray:
         """Share of values below x, so that differences are shares of cells [a, b); all at 1."""
-        smooth = (1 - sum(self.atoms.values())) * self.cdf(x)
-        heaps = sum(share * (x > value) for value, share in self.atoms.items())
-        return np.where(x >= 1, 1.0, smooth + heaps)
+        smooth = (1 - sum(self.heaps.values())) * self.cdf(x)
+        apart = sum(share * (x > value) for value, share in self.heaps.items())
+        return np.where(x >= 1, 1.0, smooth + apart)
 
 
 def truncated(law: Any) -> Callable[[np.ndarray], np.ndarray]:

@@ -168,10 +168,10 @@ mean errors, or the geometric mean of such ratios over populations: below 1 the 
 TRIED = """## What was tried and did not pay
 
 Flat weights of the three orders of the prior: W1 3 % worse (tuning half, n 1,000 and 10,000, 6
-surveys a cell: .88 of square wave + EMS, with the weights here .86). No atoms: as good where there
+surveys a cell: .88 of square wave + EMS, with the weights here .86). No heaps: as good where there
 are none, W1 up to 3.4 times as large with 30 % zeros (one survey a cell).
 
-The estimate takes .02 to .3 s up to 10,000 respondents and up to 3 s with a million, many atoms and
+The estimate takes .02 to .3 s up to 10,000 respondents and up to 3 s with a million, many heaps and
 epsilon 4: 5 to 20 times what it took before. Plans simulate `Likelihood` for that reason, and what
 they promise is a little worse than what the estimate will be."""
 

@@ -20,7 +20,7 @@ from confide.summaries.groups import Key, label
 from confide.tables.asked import Asked
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-HIDDEN = ("n", "epsilon", "summary", "orders", "atoms", "atom_shares", "misfit")
+HIDDEN = ("n", "epsilon", "summary", "orders", "heaps", "heap_shares", "misfit")
 """Facts that the table for people shows elsewhere, or not at all."""
 LEAST = 0.005
 """Share of people from which on a value is worth mentioning."""
@@ -169,14 +169,14 @@ def table(curve: Density, subject: Subject, level: float) -> None:
     ]
     head = ("", "estimate", f"{output.percent(level)} from", "to")
     output.table(f"{subject.title()}, {how}", head, rows)
-    say_atoms(curve)
+    say_heaps(curve)
     say_declined(curve, level)
     subject.say()
 
 
-def say_atoms(curve: Density) -> None:
+def say_heaps(curve: Density) -> None:
     """Which single values many people share, where the estimate found any."""
-    found = zip(curve.facts.get("atoms", ()), curve.facts.get("atom_shares", ()), strict=True)
+    found = zip(curve.facts.get("heaps", ()), curve.facts.get("heap_shares", ()), strict=True)
     told = [f"{share:.1%} at {output.number(value)}" for value, share in found if share >= LEAST]
     if told:
         output.say(f"Many people share one value: {', '.join(told)}.")

@@ -1,4 +1,4 @@
-"""The default estimate of a density: a log-density averaged over smoothness, and atoms."""
+"""The default estimate of a density: a log-density averaged over smoothness, and heaps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from confide._types import Floats
 from confide.curves import CellDensity
 from confide.errors import InvalidInput
-from confide.estimators import atoms
+from confide.estimators import heaps
 from confide.estimators.declining import Answerers
 from confide.estimators.em import LEAST, STRETCH, apart, coarse_edges, one_thread
 from confide.estimators.intervals import Intervals, unbiased_means
@@ -27,7 +27,7 @@ from confide.summaries.counts import expected
 from confide.summaries.plausibility import checked, possible
 
 PLACES = 1024
-"""Places of atoms at most: the cells of the lattice, or groups of them."""
+"""Places of heaps at most: the cells of the lattice, or groups of them."""
 FEWEST = 8
 """Cells of a lattice below which there is nothing to smooth over."""
 CELLS = (64, 256)
@@ -41,10 +41,10 @@ MOST = 1e8
 ALL = 0.99
 """Share that declined from which on too few answered to choose anything from."""
 ROUNDS = 3
-"""Searches for atoms at most, each with the priors weighed anew."""
+"""Searches for heaps at most, each with the priors weighed anew."""
 POOR = 5.0
 """Misfit from which on the model is not trusted. In 72 fits to six populations (n from 1e4 to 1e6,
-epsilon from .5 to 4), half of them with atoms, it was at most 2."""
+epsilon from .5 to 4), half of them with heaps, it was at most 2."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,12 +165,12 @@ def grid(law: Law, counts: Floats, declined: float | None = None) -> Grid:
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Density that is as smooth as the reports ask for, with atoms where they insist on them.
+    """Density that is as smooth as the reports ask for, with heaps where they insist on them.
 
     The default for one number. The logarithm of the density has a Gaussian-process prior (an
     integrated Wiener process of order 1, 2 or 3), and the estimate is an average over orders and
     amounts of roughness, each weighted by its evidence: the chance of the reports under it. An
-    atom, a single value that many people share, is added where that raises the evidence. Bounds
+    heap, a single value that many people share, is added where that raises the evidence. Bounds
     and round numbers need less of it than other values.
 
     Notes
@@ -180,12 +180,12 @@ class Adaptive:
     reports can tell from none, which depends on the law and on the number of respondents. Weighted
     counts are scaled to their effective number.
 
-    Where even with atoms the fit is worse than the noise explains (``facts["misfit"]``, in
+    Where even with heaps the fit is worse than the noise explains (``facts["misfit"]``, in
     standard deviations, is above 5), the estimate is that of `Likelihood`, and so it is for several
     columns and for lattices of fewer than 8 cells.
 
     The facts of an estimate are the posterior weights of the three orders (``orders``), the values
-    and shares of the atoms (``atoms``, ``atom_shares``) and the ``misfit``.
+    and shares of the heaps (``heaps``, ``heap_shares``) and the ``misfit``.
 
     Examples
     --------
@@ -194,7 +194,7 @@ class Adaptive:
     >>> values[:6_000] = 0
     >>> mechanism = SquareWave(Lattice(low=0, high=1), epsilon=2.0)
     >>> density = Adaptive().fit(Counts.of(mechanism.simulate(values, seed=1)))
-    >>> [round(value, 2) for value in density.facts["atoms"]]
+    >>> [round(value, 2) for value in density.facts["heaps"]]
     [0.0]
     """
 
@@ -267,7 +267,7 @@ def density(counts: Counts) -> CellDensity:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Smooth masses and atoms, and what was chosen."""
+    """Smooth masses and heaps, and what was chosen."""
 
     grid: Grid
     smooth: Floats
@@ -278,7 +278,7 @@ class Estimate:
     misfit: float
 
     def curve(self, lattice: Lattice) -> tuple[Floats, Floats]:
-        """Edges and masses of equal cells: finer ones with atoms, all of whole numbers."""
+        """Edges and masses of equal cells: finer ones with heaps, all of whole numbers."""
         places, cells = self.grid.law.shape[1], self.grid.cells
         own = self.grid.spread @ self.smooth
         own[list(self.places)] += self.shares
@@ -292,20 +292,20 @@ class Estimate:
     def facts(self, lattice: Lattice) -> dict[str, Any]:
         """What was chosen."""
         pairs = list(zip(self.chances, self.found, strict=True))
-        values = atoms.values(lattice, coarse_edges(lattice, self.grid.law.shape[1]))
+        values = heaps.values(lattice, coarse_edges(lattice, self.grid.law.shape[1]))
         return {
             "orders": [float(sum(w for w, one in pairs if one.order == q)) for q in ORDERS],
-            "atoms": values[list(self.places)].tolist(),
-            "atom_shares": self.shares.tolist(),
+            "heaps": values[list(self.places)].tolist(),
+            "heap_shares": self.shares.tolist(),
             "misfit": self.misfit,
         }
 
 
 @one_thread
 def estimate(grid: Grid, lattice: Lattice) -> Estimate:
-    """The log-density averaged over priors, with the atoms that the evidence asks for."""
+    """The log-density averaged over priors, with the heaps that the evidence asks for."""
     places = grid.law.shape[1]
-    prior = atoms.chances(lattice, coarse_edges(lattice, places))
+    prior = heaps.chances(lattice, coarse_edges(lattice, places))
     problem = Problem(
         grid.counts, grid.law @ grid.spread, np.empty((grid.counts.size, 0)), grid.waves
     )
@@ -315,13 +315,13 @@ def estimate(grid: Grid, lattice: Lattice) -> Estimate:
     for _ in range(ROUNDS):
         sets.append((found, float(odds[list(taken)].sum())))
         best = max(found, key=lambda one: one.evidence)
-        problem, _, more = atoms.search(problem, best, grid.law, prior, taken)
+        problem, _, more = heaps.search(problem, best, grid.law, prior, taken)
         if more == taken:
             break
         taken, found = more, modes(problem)
     else:
         sets.append((found, float(odds[list(taken)].sum())))
-    # With and without atoms: each set by its evidence and prior. Sets are nested, so that the
+    # With and without heaps: each set by its evidence and prior. Sets are nested, so that the
     # shares of a smaller one are the first of the larger.
     found = [one for several, _ in sets for one in several]
     scores = np.array([one.evidence + own for several, own in sets for one in several])

@@ -1,6 +1,6 @@
 """Log-densities with a Gaussian-process prior, and how much the reports speak for each of them.
 
-The density is a smooth part, softmax(eta) on equal cells, and atoms. The prior of eta is an
+The density is a smooth part, softmax(eta) on equal cells, and heaps. The prior of eta is an
 integrated Wiener process of order 1, 2 or 3: its q-th differences are independent. Its scale tau
 says how rough the density may be. For each order and scale the posterior mode is found by Fisher
 scoring, and Laplace's approximation gives the evidence: the chance of the reports under that prior.
@@ -34,7 +34,7 @@ SCALES: Mapping[int, Floats] = {
 BROAD = 10.0
 """Standard deviation of the polynomials that an order does not penalize."""
 SHARE, SPREAD = 0.1, 1.5
-"""Prior of an atom: its odds against the smooth part, and the deviation of their logarithm."""
+"""Prior of a heap: its odds against the smooth part, and the deviation of their logarithm."""
 FAR = 8.0
 """Scales whose evidence lies so far below the best are not followed any further."""
 STEPS, TRIES = 60, 12
@@ -64,7 +64,7 @@ def basis(cells: int, order: int, waves: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Counts of reports, and their law given a smooth cell and given an atom.
+    """Counts of reports, and their law given a smooth cell and given a heap.
 
     Parameters
     ----------
@@ -72,15 +72,15 @@ class Problem:
         Of each bin of reports.
     law
         Bins by smooth cells.
-    atoms
-        Bins by atoms.
+    heaps
+        Bins by heaps.
     waves
         Directions of the smooth part.
     """
 
     counts: Floats
     law: Floats
-    atoms: Floats
+    heaps: Floats
     waves: int
 
     @property
@@ -98,11 +98,11 @@ class Mode:
     order, tau
         The prior.
     theta
-        Coefficients: of the directions, then of the atoms.
+        Coefficients: of the directions, then of the heaps.
     smooth
         Masses of the smooth cells, which sum to one.
     shares
-        Of the smooth part and of each atom.
+        Of the smooth part and of each heap.
     fitted
         Chance of each bin of reports.
     slope
@@ -130,7 +130,7 @@ def mode(problem: Problem, order: int, tau: float, start: Floats | None = None) 
     """The posterior mode under one prior, by damped Fisher scoring."""
     directions = basis(problem.law.shape[1], order, problem.waves).copy()
     directions[:, order - 1 :] *= tau
-    free, heaps = directions.shape[1], problem.atoms.shape[1]
+    free, many = directions.shape[1], problem.heaps.shape[1]
     counts, n = problem.counts, problem.n
 
     def at(theta: Floats) -> tuple[float, Floats, Floats, Floats]:
@@ -139,17 +139,17 @@ def mode(problem: Problem, order: int, tau: float, start: Floats | None = None) 
         smooth /= smooth.sum()
         odds = np.append(1.0, SHARE * np.exp(np.clip(SPREAD * theta[free:], -700, 700)))
         shares = odds / odds.sum()
-        fitted = shares[0] * (problem.law @ smooth) + problem.atoms @ shares[1:]
+        fitted = shares[0] * (problem.law @ smooth) + problem.heaps @ shares[1:]
         fitted = np.maximum(fitted, LEAST)
         return float(counts @ np.log(fitted)), smooth, shares, fitted
 
     def slope(smooth: Floats, shares: Floats, fitted: Floats) -> Floats:
         inner = (problem.law * smooth) @ directions
         inner -= np.outer(problem.law @ smooth, smooth @ directions)
-        heap = (problem.atoms - fitted[:, None]) * (SPREAD * shares[1:])
-        return np.hstack([shares[0] * inner, heap])
+        apart = (problem.heaps - fitted[:, None]) * (SPREAD * shares[1:])
+        return np.hstack([shares[0] * inner, apart])
 
-    theta = np.zeros(free + heaps) if start is None else start
+    theta = np.zeros(free + many) if start is None else start
     likelihood, smooth, shares, fitted = at(theta)
     value = likelihood - float(theta @ theta) / 2
     damping, diagonal = 0.0, np.diag_indices(theta.size)
@@ -198,7 +198,7 @@ def _along(problem: Problem, order: int) -> Iterator[Mode]:
         start = None
         if last is not None:
             start = last.theta.copy()
-            start[order - 1 : start.size - problem.atoms.shape[1]] *= last.tau / tau
+            start[order - 1 : start.size - problem.heaps.shape[1]] *= last.tau / tau
         last = mode(problem, order, float(tau), start)
         yield last
         best = max(best, last.evidence)

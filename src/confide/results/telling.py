@@ -245,7 +245,7 @@ def methods(results: Estimates) -> tuple[list[str], list[str]]:
                 "The logarithm of the density of a number has a Gaussian-process prior. The "
                 "distribution is an average over the order and the scale of the prior, weighted by "
                 "their evidence under the exact law of the reports in Laplace's approximation "
-                "(Riihimaki and Vehtari 2014); single values that many people share enter as atoms "
+                "(Riihimaki and Vehtari 2014); single values that many people share enter as heaps "
                 "where that raises the evidence. Means are those of unbiased scores."
             )
             if "likelihood" in names:

@@ -1,4 +1,4 @@
-"""The default estimate: smoothness and atoms by evidence, whatever the mechanism."""
+"""The default estimate: smoothness and heaps by evidence, whatever the mechanism."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import integrate
 
 import confide as cf
 from confide.curves import CellDensity
-from confide.estimators import Adaptive, Likelihood, adaptive, atoms, log_density
+from confide.estimators import Adaptive, Likelihood, adaptive, heaps, log_density
 from confide.estimators.log_density import Problem, basis, mode
 from confide.foreign import Gaussian
 from confide.lattice import Lattice
@@ -28,10 +28,10 @@ def values(n: int = 10_000, zeros: float = 0.3) -> np.ndarray:
     return drawn
 
 
-def problem(cells: int = 16, heaps: int = 1) -> Problem:
+def problem(cells: int = 16, many: int = 1) -> Problem:
     law = cf.SquareWave(Lattice(low=0, high=1, size=cells), epsilon=2.0).law.matrix()
     counts = np.random.default_rng(1).integers(20, 60, law.shape[0]).astype(float)
-    return Problem(counts, law, law[:, [2, 9][:heaps]], 10)
+    return Problem(counts, law, law[:, [2, 9][:many]], 10)
 
 
 def slow(given: Problem, order: int, tau: float, theta: np.ndarray) -> float:
@@ -44,14 +44,14 @@ def slow(given: Problem, order: int, tau: float, theta: np.ndarray) -> float:
     odds = [log_density.SHARE * math.exp(log_density.SPREAD * z) for z in theta[free:]]
     whole = 1 + sum(odds)
     chances = given.law @ smooth / whole
-    for column, odd in zip(given.atoms.T, odds, strict=True):
+    for column, odd in zip(given.heaps.T, odds, strict=True):
         chances = chances + column * odd / whole
     return float(given.counts @ np.log(chances) - theta @ theta / 2)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_the_mode_is_a_maximum(order: int) -> None:
-    given = problem(heaps=2)
+    given = problem(many=2)
     found = mode(given, order, 5.0)
     top = slow(given, order, 5.0, found.theta)
     for at in range(found.theta.size):
@@ -59,7 +59,7 @@ def test_the_mode_is_a_maximum(order: int) -> None:
             moved = found.theta.copy()
             moved[at] += step
             assert slow(given, order, 5.0, moved) < top
-    chances = found.shares[0] * (given.law @ found.smooth) + given.atoms @ found.shares[1:]
+    chances = found.shares[0] * (given.law @ found.smooth) + given.heaps @ found.shares[1:]
     assert found.fitted == pytest.approx(chances)
     assert found.smooth.sum() == pytest.approx(1) == found.shares.sum()
 
@@ -82,12 +82,12 @@ def test_the_evidence_is_the_integral() -> None:
     assert found.evidence == pytest.approx(exact, abs=0.02)
 
 
-def test_what_an_atom_promises_is_what_it_gains() -> None:
-    given = problem(heaps=0)
+def test_what_a_heap_promises_is_what_it_gains() -> None:
+    given = problem(many=0)
     counts = 2000 * given.law.mean(axis=1) + 100 * given.law[:, 5]
-    given = Problem(counts, given.law, given.atoms, given.waves)
+    given = Problem(counts, given.law, given.heaps, given.waves)
     before = mode(given, 2, 0.5)
-    gain, share = atoms.promise(given, before, given.law)
+    gain, share = heaps.promise(given, before, given.law)
     assert gain.argmax() == 5
     added = Problem(counts, given.law, given.law[:, [5]], given.waves)
     after = mode(added, 2, 0.5)
@@ -101,25 +101,25 @@ def test_what_an_atom_promises_is_what_it_gains() -> None:
 
 def test_bounds_and_round_numbers_come_first() -> None:
     lattice = Lattice(low=0, high=80, size=800)
-    prior = atoms.chances(lattice, lattice.edges)
-    named = atoms.values(lattice, lattice.edges)
+    prior = heaps.chances(lattice, lattice.edges)
+    named = heaps.values(lattice, lattice.edges)
     assert prior[0] > prior[400] > prior[450] > prior[410] > prior[413]
     assert named[[0, 400, 410, 799]].tolist() == [0, 40, 41, 80]
     assert named[413] == pytest.approx(41.35)
     scale = Lattice(low=1, high=10_000, size=400, scale="log")
-    chances = atoms.chances(scale, scale.edges)
+    chances = heaps.chances(scale, scale.edges)
     assert chances[int(scale.index([1000.0])[0])] > chances[int(scale.index([2000.0])[0])]
-    assert atoms.values(scale, scale.edges)[int(scale.index([2000.0])[0])] == 2000
+    assert heaps.values(scale, scale.edges)[int(scale.index([2000.0])[0])] == 2000
     assert chances.max() <= 0.5
 
 
-def test_zeros_are_an_atom_and_a_smooth_population_has_none() -> None:
+def test_zeros_are_a_heap_and_a_smooth_population_has_none() -> None:
     density = Adaptive().fit(Counts.of(WAVE.simulate(values(), seed=1)))
-    assert density.facts["atoms"] == [0.0]
-    assert density.facts["atom_shares"][0] == pytest.approx(0.3, abs=0.06)
+    assert density.facts["heaps"] == [0.0]
+    assert density.facts["heap_shares"][0] == pytest.approx(0.3, abs=0.06)
     assert density.cdf(UNIT.edges[1]) == pytest.approx(0.3, abs=0.06)
     smooth = Adaptive().fit(Counts.of(WAVE.simulate(values(zeros=0), seed=1)))
-    assert smooth.facts["atoms"] == []
+    assert smooth.facts["heaps"] == []
     assert sum(smooth.facts["orders"]) == pytest.approx(1)
 
 
@@ -197,12 +197,12 @@ def test_whole_numbers_and_log_scales() -> None:
     density = Adaptive().fit(Counts.of(whole.simulate(days, seed=1)))
     assert density.whole
     assert density.masses.size == 61
-    assert density.facts["atoms"] == [20.0]
+    assert density.facts["heaps"] == [20.0]
     assert density.quantile(0.9) == 20
     pay = np.exp(np.random.default_rng(1).normal(6, 1, 8000))
     pay[:2000] = 1000
     log = cf.SquareWave(Lattice(low=1, high=1e4, size=256, scale="log"), epsilon=4.0)
-    assert Adaptive().fit(Counts.of(log.simulate(pay, seed=1))).facts["atoms"] == [1000.0]
+    assert Adaptive().fit(Counts.of(log.simulate(pay, seed=1))).facts["heaps"] == [1000.0]
 
 
 def test_the_estimate_depends_on_the_summary_alone() -> None:

@@ -1,4 +1,4 @@
-"""Atoms: single values that many people share, such as a bound, zero or a round number."""
+"""Heaps: single values that many people share, such as a bound, zero or a round number."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from confide.estimators.log_density import SHARE, SPREAD, Mode, Problem, mode
 from confide.lattice import Lattice
 
 BOUND, ROUND, ANY = 0.1, 0.3, 0.3
-"""Expected atoms before any report is seen: at each bound, at the round numbers of each step, and
+"""Expected heaps before any report is seen: at each bound, at the round numbers of each step, and
 at all other values together."""
 STEPS = (3, 130)
 """Fewest and most multiples between the bounds that make a step a round one."""
 MOST = 40
-"""Atoms of an estimate at most."""
+"""Heaps of an estimate at most."""
 
 
 def chances(lattice: Lattice, edges: Floats) -> Floats:
-    """Prior chance of an atom in each of the cells between edges.
+    """Prior chance of a heap in each of the cells between edges.
 
     Round numbers are the multiples of 1 and 5 times a power of ten; on a log scale 1, 2 and 5 times
     one. Where several steps agree on a number their chances add up.
@@ -39,7 +39,7 @@ def chances(lattice: Lattice, edges: Floats) -> Floats:
 
 
 def values(lattice: Lattice, edges: Floats) -> Floats:
-    """What to call an atom in each cell: a bound, the roundest number inside, or the middle."""
+    """What to call a heap in each cell: a bound, the roundest number inside, or the middle."""
     named: Floats = (edges[:-1] + edges[1:]) / 2
     for numbers in _round(lattice.low, lattice.high, lattice.scale):
         named[_places(edges, numbers)] = numbers
@@ -76,20 +76,20 @@ def _round(low: float, high: float, scale: str) -> Iterator[Floats]:
 def search(
     problem: Problem, start: Mode, law: Floats, prior: Floats, taken: tuple[int, ...]
 ) -> tuple[Problem, Mode, tuple[int, ...]]:
-    """Add atoms one by one as long as the evidence, with their prior, rises.
+    """Add heaps one by one as long as the evidence, with their prior, rises.
 
     Parameters
     ----------
     problem
-        With the atoms that are there already.
+        With the heaps that are there already.
     start
         Its mode, under the prior to go by.
     law
-        Bins of reports by places of atoms.
+        Bins of reports by places of heaps.
     prior
-        Chance of an atom at each place.
+        Chance of a heap at each place.
     taken
-        Places of the atoms that are there.
+        Places of the heaps that are there.
     """
     odds = np.log(prior / (1 - prior))
     while len(taken) < MOST:
@@ -102,7 +102,7 @@ def search(
         added = Problem(
             problem.counts,
             problem.law,
-            np.hstack([problem.atoms, law[:, place : place + 1]]),
+            np.hstack([problem.heaps, law[:, place : place + 1]]),
             problem.waves,
         )
         part = min(max(share[place], 1e-4), 0.5)
@@ -115,9 +115,9 @@ def search(
 
 
 def promise(problem: Problem, fit: Mode, law: Floats) -> tuple[Floats, Floats]:
-    """Log-likelihood that an atom at each place would gain, and its share, to second order.
+    """Log-likelihood that a heap at each place would gain, and its share, to second order.
 
-    Of the information on the atom only what the other parameters cannot mimic counts.
+    Of the information on the heap only what the other parameters cannot mimic counts.
     """
     n = problem.n
     score = law.T @ (problem.counts / fit.fitted) - n
