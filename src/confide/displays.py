@@ -25,6 +25,8 @@ TRUTH, NAIVE, ESTIMATE = "#222222", "#c9a227", "#2a6f97"
 CYCLE = (ESTIMATE, "#b23a48", "#6a994e", "#7b5ea7", "#c9721b", "#5c6770")
 """Colors of the first, second, ... curve in axes of ours; axes that are given keep their own."""
 FORMATS = (".png", ".svg", ".pdf")
+SHOWN = 0.005
+"""Share of people from which on a heap is shown."""
 # Marks of a decade on a log axis whose ends have a ratio of at most so much.
 MARKS = ((150.0, (1.0, 2.0, 5.0)), (5000.0, (1.0, 3.0)), (np.inf, (1.0,)))
 
@@ -134,6 +136,9 @@ class DensityDisplay:
         Confidence level of both.
     whole
         Whether values are whole numbers, which are drawn as bars.
+    heaps
+        Values that many people share, each with its share: lines with a figure, since no height
+        would fit them.
     """
 
     edges: tuple[Floats, ...]
@@ -143,6 +148,7 @@ class DensityDisplay:
     median: tuple[float, float] | None = None
     level: float | None = None
     whole: bool = False
+    heaps: Sequence[tuple[float, float]] = ()
     ax_: Any = field(default=None, init=False)
 
     def plot(
@@ -201,6 +207,12 @@ class DensityDisplay:
         if self.whole:
             ax.stairs(heights, edges, color=color, alpha=0.25, fill=True)
         ax.stairs(heights, edges, color=color, lw=1.8, label=label, baseline=None)
+        told = [(value, share) for value, share in self.heaps if share >= SHOWN]
+        for value, share in told:
+            ax.plot((value, value), (0, heights.max()), color=color, lw=1.8, ls=":")
+            ax.annotate(
+                f"{share:.0%}", (value, heights.max()), color=color, ha="center", va="bottom"
+            )
         ax.axhline(0, color="black", lw=0.6)
         ax.set_ylabel(unit)
         ax.legend(frameon=False)

@@ -10,6 +10,7 @@ import numpy as np
 
 from confide.cli import output
 from confide.curves import Density, Proportions, forms
+from confide.displays import SHOWN
 from confide.errors import Unsupported
 from confide.estimators import CategoryShares
 from confide.files.paths import counted
@@ -22,8 +23,6 @@ from confide.tables.asked import Asked
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 HIDDEN = ("n", "epsilon", "summary", "orders", "heaps", "heap_shares", "misfit")
 """Facts that the table for people shows elsewhere, or not at all."""
-LEAST = 0.005
-"""Share of people from which on a value is worth mentioning."""
 
 
 @dataclass(frozen=True)
@@ -176,8 +175,8 @@ def table(curve: Density, subject: Subject, level: float) -> None:
 
 def say_heaps(curve: Density) -> None:
     """Which single values many people share, where the estimate found any."""
-    found = zip(curve.facts.get("heaps", ()), curve.facts.get("heap_shares", ()), strict=True)
-    told = [f"{share:.1%} at {output.number(value)}" for value, share in found if share >= LEAST]
+    found = curve.cells.heaps
+    told = [f"{share:.1%} at {output.number(value)}" for value, share in found if share >= SHOWN]
     if told:
         output.say(f"Many people share one value: {', '.join(told)}.")
 

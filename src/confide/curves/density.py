@@ -219,7 +219,7 @@ class Density(ABC):
 
     def _picture(self) -> str:
         cells = self.cells
-        return sketch(cells.masses / np.diff(cells.edges[0])) if cells.masses.ndim == 1 else ""
+        return sketch(cells.leveled()) if cells.masses.ndim == 1 else ""
 
     def to_frame(self, *, level: float = 0.95) -> Any:
         """The mean and the quartiles with their intervals, as a table of pandas.
@@ -477,6 +477,27 @@ class CellDensity(Density):
                 columns.append(generator.uniform(low, high))
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 
+    @property
+    def heaps(self) -> tuple[tuple[float, float], ...]:
+        """Single values that many people share, each with its share, where the estimate has any."""
+        pairs = zip(self.facts.get("heaps", ()), self.facts.get("heap_shares", ()), strict=False)
+        return tuple((float(value), float(share)) for value, share in pairs)
+
+    def leveled(self) -> Floats:
+        """Heights for pictures: where a heap of numbers would tower, those of the cells beside it.
+
+        Whole numbers have no heaps to level: their bars are shares.
+        """
+        volumes = np.ones(())
+        for edges in self.edges:
+            volumes = np.multiply.outer(volumes, np.diff(edges))
+        heights: Floats = self.masses / volumes
+        if self.masses.ndim != 1 or self.whole or not self.heaps:
+            return heights
+        (at,), _ = self.locate(np.array([value for value, _ in self.heaps]))
+        rest = np.setdiff1d(np.arange(heights.size), at)
+        return np.interp(np.arange(heights.size), rest, heights[rest]) if rest.size else heights
+
     def _display(self, source: Density, level: float | None) -> DensityDisplay:
         if self.masses.ndim == 3:
             raise Unsupported(
@@ -495,11 +516,10 @@ class CellDensity(Density):
             if found is not None:
                 band = (np.interp(x, few, found[0]), np.interp(x, few, found[1]))
             median = _attempt(source, "quantile", 0.5, level)
-        volumes = np.ones(())
-        for edges in self.edges:
-            volumes = np.multiply.outer(volumes, np.diff(edges))
-        heights = self.masses / volumes
-        return DensityDisplay(self.edges, heights, self.names, band, median, level, self.whole)
+        heaps = () if self.whole else self.heaps
+        return DensityDisplay(
+            self.edges, self.leveled(), self.names, band, median, level, self.whole, heaps
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

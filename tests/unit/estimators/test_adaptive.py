@@ -259,3 +259,15 @@ def test_almost_nobody(n: int) -> None:
     density = Adaptive().fit(Counts.of(WAVE.simulate(values(n, zeros=0), seed=n)))
     assert density.masses.sum() == pytest.approx(1)
     assert np.isfinite(density.masses).all()
+
+
+def test_a_heap_is_a_line_in_the_picture_and_does_not_flatten_the_rest() -> None:
+    density = Adaptive().fit(Counts.of(WAVE.simulate(values(), seed=1)))
+    ((value, share),) = density.heaps
+    assert (value, share) == (0.0, density.facts["heap_shares"][0])
+    assert density.pdf(0.001) > 10 > density.leveled().max()
+    drawn = density.plot(level=None)
+    assert f"{share:.0%}" in [text.get_text() for text in drawn.ax_.texts]
+    smooth = Adaptive().fit(Counts.of(WAVE.simulate(values(zeros=0), seed=1)))
+    assert np.array_equal(smooth.leveled(), smooth.masses / np.diff(smooth.edges[0]))
+    assert not smooth.plot(level=None).ax_.texts
