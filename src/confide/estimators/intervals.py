@@ -208,7 +208,8 @@ class Intervals:
     quantiles: all that a likelihood-ratio test does not reject. Of the population they assume one
     thing, that values inside a cell of the lattice are spread evenly, so they are as wide as the
     noise makes them. Values heaped inside a cell (round numbers) can shift an end by up to a cell:
-    take a finer lattice.
+    take a finer lattice. An end of a quantile's interval inside the first or the last cell is taken
+    to the bound, where many may be.
 
     Parameters
     ----------
@@ -478,7 +479,14 @@ class Intervals:
             first, last = (np.maximum(np.ceil(end).astype(int) - 1, 0) for end in ends)
             edges = self._lattice.edges
             return edges[first] + 0.5, edges[last + 1] - 0.5
-        return np.interp(low, positions, self._edges()), np.interp(high, positions, self._edges())
+        low, high = (np.interp(end, positions, self._edges()) for end in (low, high))
+        # Whoever is clipped lies on a bound, not somewhere in its cell.
+        edges = self._lattice.edges
+        low, high = (
+            np.where(low < edges[1], edges[0], low),
+            np.where(high > edges[-2], edges[-1], high),
+        )
+        return low, high
 
 
 @lru_cache(maxsize=32)

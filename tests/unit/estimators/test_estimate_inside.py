@@ -79,3 +79,14 @@ def test_nobody_and_nobody_who_answered_have_no_mean() -> None:
     assert Intervals(Counts(mechanism, none)).center() is None
     none[-1] = 50
     assert Intervals(Counts(mechanism, none)).center() is None
+
+
+def test_a_quantile_on_a_bound_is_inside_its_interval() -> None:
+    mechanism = cf.SquareWave(Lattice(low=2, high=10, size=64), epsilon=4.0)
+    drawn = 2 + 8 * np.random.default_rng(1).beta(2, 5, 3000)
+    drawn[:1000], drawn[1000:1800] = 2, 10
+    intervals = Intervals(Counts.of(mechanism.simulate(drawn, seed=1)))
+    low, high = intervals.quantile(np.array([0.1, 0.5, 0.9]))
+    assert low[0] == 2
+    assert high[2] == 10
+    assert 2 < low[1] < np.median(drawn) < high[1] < 10
