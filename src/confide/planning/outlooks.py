@@ -204,7 +204,7 @@ class Outlook:
         mechanism, shares = self.mechanism(epsilon), self.reports(epsilon)
         assert self.guess.population is not None
         truth = self.guess.population.quantile(0.5)
-        method, make = next((name, one.make) for name, one in DENSITIES.items())
+        method, make = next((name, one.make) for name, one in DENSITIES.items() if one.planned)
 
         def draws(generators: Sequence[np.random.Generator]) -> list[Errors]:
             several = [
