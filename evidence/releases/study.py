@@ -1,6 +1,6 @@
-"""Coverage and width of query intervals.
+"""Coverage and width of the intervals of queries and of the cells of a histogram.
 
-python -m evidence releases [--releases 2000]
+python -m evidence releases [--releases 2000] [--only cells]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import beta, binom, norm
 
 from confide import Lattice
-from confide.releases import Query
+from confide.releases import Histogram, Query, shares
 
 HERE = Path(__file__).parent
 SIZES = (100, 1_000, 10_000)
@@ -75,24 +75,57 @@ def study(what: str, n: int, epsilon: float, releases: int, seed: int = 0) -> di
     }
 
 
+CELLS = 8
+CASES = ((500, 1.0), (2_000, 0.1), (2_000, 1.0), (2_000, 4.0))
+
+
+def cells(n: int, epsilon: float, releases: int) -> dict[str, Any]:
+    """Share of the intervals of a histogram's cells that hold the population's share."""
+    recipe = Histogram(Lattice(low=0, high=1), epsilon=epsilon, cells=CELLS)
+    truth = np.diff(POPULATION.cdf(np.linspace(0, 1, CELLS + 1)))
+    generator = np.random.default_rng((7, n, int(1000 * epsilon)))
+    held, width = np.zeros(CELLS), np.zeros(CELLS)
+    for at in range(releases):
+        _, low, high = shares(recipe.simulate(generator.beta(2, 5, n), seed=at))
+        held += (low <= truth) & (truth <= high)
+        width += high - low
+    plain = 2 * norm.isf(0.025) * np.sqrt(truth * (1 - truth) / n)
+    return {
+        "n": n,
+        "epsilon": epsilon,
+        "releases": releases,
+        "coverage": float(held.mean() / releases),
+        "coverage_of_cells": (held / releases).tolist(),
+        "width": float(width.mean() / releases),
+        "width_without_privacy": float(plain.mean()),
+    }
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="evidence releases", description=__doc__)
     parser.add_argument("--releases", type=int, default=2000)
+    parser.add_argument("--only", choices=["queries", "cells"], help="the other stays as it is")
     args = parser.parse_args(argv)
-    rows = [
-        study(what, n, epsilon, args.releases)
-        for what in TRUTH
-        for n in SIZES
-        for epsilon in EPSILONS
-    ]
-    (HERE / "results.json").write_text(json.dumps(rows, indent=1) + "\n")
-    (HERE.parents[1] / "docs" / "release-coverage.md").write_text(page(rows))
+    target = HERE / "results.json"
+    result: dict[str, Any] = json.loads(target.read_text()) if args.only else {}
+    if args.only != "cells":
+        result["queries"] = [
+            study(what, n, epsilon, args.releases)
+            for what in TRUTH
+            for n in SIZES
+            for epsilon in EPSILONS
+        ]
+    if args.only != "queries":
+        result["cells"] = [cells(n, epsilon, 2 * args.releases) for n, epsilon in CASES]
+    target.write_text(json.dumps(result, indent=1) + "\n")
+    (HERE.parents[1] / "docs" / "release-coverage.md").write_text(page(result))
     return 0
 
 
-def page(rows: list[dict[str, Any]]) -> str:
+def page(result: dict[str, Any]) -> str:
+    rows = result["queries"]
     lines = [
-        "# Query intervals: coverage and width",
+        "# Intervals of releases: coverage and width",
         "",
         f"{rows[0]['releases']:,} simulated releases a row, 95 % intervals; values are Beta(2, 5) "
         f"on [0, 1], counts have a share of {SHARE:g}. Made by `python -m evidence releases`.",
@@ -104,5 +137,24 @@ def page(rows: list[dict[str, Any]]) -> str:
         lines.append(
             f"| {row['what']} | {row['n']:,} | {row['epsilon']:g} | {row['coverage']:.3f} | "
             f"{row['width']:.4g} | {row['width_without_privacy']:.4g} |"
+        )
+    several = result["cells"]
+    lines += [
+        "",
+        "## Cells of a histogram",
+        "",
+        f"`releases.shares` of a histogram of {CELLS} cells, {several[0]['releases']:,} simulated "
+        "releases a row, the same population. Coverage is the mean over cells; below and above "
+        "are the cells with the least and the most. A cell that holds almost nobody has an "
+        "interval that can only miss on one side.",
+        "",
+        "| n | epsilon | coverage | least | most | mean width | width without privacy |",
+        "|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for row in several:
+        own = row["coverage_of_cells"]
+        lines.append(
+            f"| {row['n']:,} | {row['epsilon']:g} | {row['coverage']:.3f} | {min(own):.3f} | "
+            f"{max(own):.3f} | {row['width']:.4f} | {row['width_without_privacy']:.4f} |"
         )
     return "\n".join(lines) + "\n"

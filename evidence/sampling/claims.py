@@ -1,16 +1,23 @@
-"""What Metropolis-Hastings does to the guarantee of a mollified law, computed exactly."""
+"""What Metropolis-Hastings does to training, and to the guarantee of a mollified law."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unittest import mock
 
 import numpy as np
+from evidence.sampling.targets import Mixture, adam_network, boosted
 
+from confide.sampling import Reference, boosting
 from confide.sampling.mollification import mollify
 
 WIDTH = 4.0
 SIZE = 161
 NEAR = 0.5
+CHAINS = 200
+"""Chains that training draws come from, side by side."""
+BURN, THIN = 200, 10
+"""Steps before the first draw of a chain, and between two of them."""
 
 
 def chain_losses(
@@ -52,3 +59,41 @@ def _kernel(law: np.ndarray, moves: np.ndarray) -> np.ndarray:
 
 def _loss(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(np.log(a) - np.log(b)).max())
+
+
+def walked(found: boosting.Boosting, reference: Reference, n: int, *, seed: int) -> np.ndarray:
+    """Draws of Q in proportion to Q0 exp(log ratio) by random walk Metropolis-Hastings."""
+    generator = np.random.default_rng([seed, 2])
+    at = reference.sample(CHAINS, seed=int(generator.integers(2**53)))
+    logs = found.log_ratio(at) + reference.log_density(at)
+    parts: list[np.ndarray] = []
+    for step in range(1, BURN + THIN * (-(-n // CHAINS)) + 1):
+        tried = at + reference.scale * generator.normal(size=at.shape)
+        found_logs = found.log_ratio(tried) + reference.log_density(tried)
+        moved = np.log(generator.random(CHAINS)) < found_logs - logs
+        at, logs = np.where(moved[:, None], tried, at), np.where(moved, found_logs, logs)
+        if step > BURN and (step - BURN) % THIN == 0:
+            parts.append(at)
+    return np.concatenate(parts)[:n]
+
+
+def trained_by_walks(
+    target: Mixture, epsilons: Sequence[float], seeds: int, n: int
+) -> list[dict[str, float]]:
+    """KL of MBDE with training draws by exact rejection, and by random walks as in the paper."""
+    rows = []
+    for epsilon in epsilons:
+        exact, chains = [], []
+        for seed in range(seeds):
+            exact.append(boosted(target, epsilon, seed, adam_network(), n)["mbde"]["kl"])
+            with mock.patch.object(boosting, "training_draws", walked):
+                chains.append(boosted(target, epsilon, seed, adam_network(), n)["mbde"]["kl"])
+        rows.append(
+            {
+                "epsilon": epsilon,
+                "rejection": float(np.mean(exact)),
+                "walks": float(np.mean(chains)),
+                "sd": float(np.std(np.subtract(chains, exact), ddof=1)) if seeds > 1 else 0.0,
+            }
+        )
+    return rows

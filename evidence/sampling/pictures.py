@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from evidence.sampling.baselines import bernsteins
+from evidence.sampling.baselines import bernstein, bernsteins, released
 from evidence.sampling.targets import (
     EPSILONS,
     LABELS,
@@ -57,12 +57,16 @@ def _learned(target: Mixture, epsilon: float) -> dict[str, Any]:
 def ring_maps() -> Any:
     """Maps of target, reference, and what was learned (figures 1 and 3 of the paper)."""
     target = ring()
-    judge = target.judge
-    shape = (target.points, target.points)
+    judge = target.boxed
+    shape = (judge.points, judge.points)
     laws = {"target": target.log_pdf, "reference": target.reference.log_density}
     for epsilon in (2.0, 10.0):
         laws |= _learned(target, epsilon)
     heights = {name: np.exp(law(judge.table)).reshape(shape) for name, law in laws.items()}
+    for kind, label in (("dpb cv", "DPB, cross-validated"), ("dpb tight", "DPB, tight")):
+        best = int(bernstein(target, 10.0, 10_000, 0, kind=kind)["degree"])
+        logs = released(target, 10.0, 10_000, 0, kind=kind, degree=best)
+        heights[f"{label}, epsilon = 10"] = np.exp(logs).reshape(shape)
     display = LearnedDisplay(tuple(judge.edges), heights).plot()
     return display.ax_.figure
 
@@ -75,10 +79,11 @@ def line_curves() -> Any:
     for epsilon in (1.0, 5.0):
         laws |= _learned(target, epsilon)
     heights = {name: np.exp(law(judge.table)) for name, law in laws.items()}
-    released = min(bernsteins(target, 1.0, 10_000, 0, paper=True), key=target.boxed.kl)
-    own = target.boxed.table[:, 0]
-    heights["DPB (sup, shift), epsilon = 1"] = np.interp(
-        judge.table[:, 0], own, np.exp(released(own)), left=0, right=0
+    rivals = bernsteins(target, 1.0, 10_000, 0, kind="dpb cv")
+    best = int(min(rivals, key=lambda one: one["kl"])["degree"])
+    logs = released(target, 1.0, 10_000, 0, kind="dpb cv", degree=best)
+    heights["DPB, cross-validated, epsilon = 1"] = np.interp(
+        judge.table[:, 0], target.boxed.table[:, 0], np.exp(logs), left=0, right=0
     )
     return LearnedDisplay(tuple(judge.edges), heights).plot().ax_.figure
 
@@ -99,9 +104,10 @@ def metrics(result: dict[str, Any]) -> Any:
     figure = new_axes(9.0, 7.0).figure
     figure.clf()
     axes = figure.subplots(2, 2)
-    names = ["mbde", "mbde full", "default", "limit", "dpb paper"]
+    names = ["mbde", "mbde full", "default", "limit", "dpb cv", "dpb tight"]
     for line, target in enumerate(("ring", "mix1d")):
-        rows = [row for row in result["rows"] if row["target"] == target]
+        both = (*result["rows"], *result["boxed"])
+        rows = [row for row in both if row["target"] == target]
         for ax, what in zip(axes[line], ("nll", "coverage"), strict=True):
             _metric(rows, names, what, ax)
             ax.set_title(target)

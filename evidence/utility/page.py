@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 LABELS = {
-    "DPB as in H": "`Bernstein` as in Husain et al. (2020)",
+    "DPB as in Husain et al.": "`Bernstein` as in Husain et al. (2020)",
     "Bernstein": "`Bernstein`",
     "histogram": "`Histogram`",
     "series": "`Series`",
@@ -73,6 +73,7 @@ def page(result: dict[str, Any]) -> str:
             f"| {row['release']} | {row['columns']} | {row['epsilon']:g} | {row['part']} | "
             f"{row['slope']:.2f} ({row['se']:.2f}) | {row['theory']:.2f} |"
         )
+    lines += ["", *_synthetic(result), "", *_processes(result)]
     lines += [
         "",
         "## Clusters and empty space",
@@ -113,6 +114,42 @@ def page(result: dict[str, Any]) -> str:
         "then hold no association.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _synthetic(result: dict[str, Any]) -> list[str]:
+    sizes = sorted({row["n"] for row in result["synthetic"]})
+    lines = [
+        "A synthetic data set of k values by the exponential mechanism (`KolmogorovSmirnov`): the "
+        "largest distance of its distribution function from the population's, Beta(2, 5), epsilon "
+        f"1, mean over {3 * result['seeds']} releases, with the slope of its logarithm against "
+        "log n. The lecture notes promise at least n^(-1/3) at k of the order n^(2/3).",
+        "",
+        "| k | " + " | ".join(f"n = {n:,}" for n in sizes) + " | slope |",
+        "|---|" + "---:|" * (len(sizes) + 1),
+    ]
+    for exponent, (slope, error) in result["synthetic_slopes"].items():
+        found = {
+            row["n"]: row for row in result["synthetic"] if f"{row['exponent']:.2f}" == exponent
+        }
+        cells = " | ".join(f"{found[n]['distance']:.3f}" for n in sizes)
+        lines.append(f"| n^{exponent} / 2 | {cells} | {slope:.2f} ({error:.2f}) |")
+    return lines
+
+
+def _processes(result: dict[str, Any]) -> list[str]:
+    rows, slopes = result["processes"], result["process_slopes"]
+    lines = [
+        "A kernel estimate of bandwidth .12 n^(-1/5) in the open, and with the Gaussian process "
+        "that makes it private (epsilon 1, delta 1e-6): integrated squared error.",
+        "",
+        "| | " + " | ".join(f"n = {row['n']:,}" for row in rows) + " | slope |",
+        "|---|" + "---:|" * (len(rows) + 1),
+    ]
+    for name, label in (("open", "in the open"), ("released", "released")):
+        cells = " | ".join(f"{row[name]:.4f}" for row in rows)
+        slope, error = slopes[name]
+        lines.append(f"| {label} | {cells} | {slope:.2f} ({error:.2f}) |")
+    return lines
 
 
 def _divergence(population: str, rows: list[dict[str, Any]]) -> list[str]:

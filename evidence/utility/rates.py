@@ -1,4 +1,4 @@
-"""Rates of histogram and series against n, what noise does to empty space, and a point mass."""
+"""Rates of releases against n, what noise does to empty space, and a point mass."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
+from scipy.ndimage import gaussian_filter1d
 
 from confide import Lattice
 from confide.curves import CellDensity
-from confide.releases import Histogram, Series
+from confide.releases import GaussianProcess, Histogram, KolmogorovSmirnov, Series
 from confide.releases.release import Recipe
 
 SIZES = tuple(round(10 ** (k / 2)) for k in range(6, 13))
@@ -209,6 +211,92 @@ def point_mass(sizes: tuple[int, ...] = (10**3, 10**5, 10**7)) -> list[dict[str,
         below = float(curve.cdf(x))
         rows.append({"n": n, "cells": curve.masses.size, "distance": max(below, 1 - below)})
     return rows
+
+
+SYNTHETIC = (300, 600, 1200, 3000, 6000)
+"""Records behind synthetic data sets: more take long to draw exactly."""
+SMOOTH = stats.beta(2, 5)
+EXPONENTS = (1 / 2, 2 / 3, 5 / 6)
+"""Sizes of the synthetic data set that are compared: half of n to these powers."""
+
+
+def synthetic(seeds: int, sizes: tuple[int, ...] = SYNTHETIC) -> list[dict[str, Any]]:
+    """sup |F - F_z| for synthetic data sets of several sizes, epsilon 1, values of Beta(2, 5)."""
+    grid = np.linspace(0, 1, 2049)
+    truth = SMOOTH.cdf(grid)
+    rows = []
+    for exponent in EXPONENTS:
+        for n in sizes:
+            found = []
+            for seed in range(seeds):
+                values = SMOOTH.rvs(n, random_state=np.random.default_rng([seed, n, 6]))
+                recipe = KolmogorovSmirnov(UNIT, epsilon=1.0, size=max(2, round(n**exponent / 2)))
+                curve = recipe.simulate(values, seed=seed).curve
+                found.append(float(np.abs(curve.cdf(grid) - truth).max()))
+            error = float(np.std(found, ddof=1) / math.sqrt(seeds))
+            place = {"exponent": exponent, "n": n, "size": round(n**exponent / 2)}
+            rows.append({**place, "distance": float(np.mean(found)), "se": error})
+    return rows
+
+
+def synthetic_slopes(rows: list[dict[str, Any]]) -> dict[str, tuple[float, float]]:
+    """Slope of log distance against log n and its standard error, for each exponent."""
+    found = {}
+    for exponent in dict.fromkeys(row["exponent"] for row in rows):
+        own = [row for row in rows if row["exponent"] == exponent]
+        found[f"{exponent:.2f}"] = _slope(
+            *(np.array([row[key] for row in own]) for key in ("n", "distance", "se"))
+        )
+    return found
+
+
+def _slope(n: np.ndarray, error: np.ndarray, se: np.ndarray) -> tuple[float, float]:
+    x = np.log(n) - np.log(n).mean()
+    weights = x / (x @ x)
+    return float(weights @ np.log(error)), float(np.hypot.reduce(weights * se / error))
+
+
+KERNELS = (1_000, 3_162, 10_000, 31_623, 100_000)
+BUMPS = ((0.35, 0.07), (0.65, 0.1))
+"""Two normal humps, far from the bounds."""
+
+
+def processes(seeds: int, sizes: tuple[int, ...] = KERNELS) -> list[dict[str, Any]]:
+    """Integrated squared error of a kernel estimate, h = .12 n^(-1/5), in the open and released.
+
+    The release adds a Gaussian process: epsilon 1, delta 1e-6.
+    """
+    fine = 2048
+    edges = np.linspace(0, 1, fine + 1)
+    masses = np.mean([np.diff(stats.norm(*bump).cdf(edges)) for bump in BUMPS], axis=0)
+    masses /= masses.sum()
+    rows = []
+    for n in sizes:
+        h = 0.12 * n**-0.2
+        recipe = GaussianProcess(UNIT, epsilon=1.0, delta=1e-6, bandwidth=h)
+        errors: dict[str, list[float]] = {"open": [], "released": []}
+        for seed in range(seeds):
+            values = drawn(masses, n, np.random.default_rng([seed, n, 9]))
+            counts = np.histogram(values, edges)[0]
+            kernel = gaussian_filter1d(counts / n, h * fine, mode="constant", truncate=6)
+            released = on_cells(recipe.simulate(values, seed=seed).curve, edges)
+            for name, found in (("open", kernel), ("released", released)):
+                errors[name].append(float(((found - masses) ** 2).sum() * fine))
+        row: dict[str, Any] = {"n": n, "bandwidth": h}
+        for name, found in errors.items():
+            row[name] = float(np.mean(found))
+            row[f"{name}_se"] = float(np.std(found, ddof=1) / math.sqrt(seeds))
+        rows.append(row)
+    return rows
+
+
+def process_slopes(rows: list[dict[str, Any]]) -> dict[str, tuple[float, float]]:
+    """Slopes of log error against log n, with their standard errors."""
+    n = np.array([row["n"] for row in rows])
+    return {
+        name: _slope(n, *(np.array([row[key] for row in rows]) for key in (name, f"{name}_se")))
+        for name in ("open", "released")
+    }
 
 
 def pictures(result: dict[str, Any], folder: Path) -> None:

@@ -53,3 +53,39 @@ def test_named_tests_exist(name: str) -> None:
 def test_named_studies_exist(page: Path) -> None:
     for study in re.findall(r"make evidence NAME=(\w+)", page.read_text()):
         assert study in STUDIES, f"{page.name}: {study}"
+
+
+VERDICTS = ("reproduced", "in part", "not reproduced", "wrong", "open")
+
+
+def claims() -> list[list[str]]:
+    """The rows of the page about the papers: claim, verdict, what was found, shown by."""
+    lines = (ROOT / "docs" / "papers.md").read_text().splitlines()
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in lines
+        if line.startswith("| ") and not line.startswith("| claim |")
+    ]
+    return [[cell.strip("| ") for cell in row] for row in rows]
+
+
+def test_every_claim_has_one_of_the_verdicts_and_a_command() -> None:
+    page = (ROOT / "docs" / "papers.md").read_text()
+    for verdict in VERDICTS:
+        assert f"- **{verdict}**: " in page, "each is said on the page"
+    rows = claims()
+    assert len(rows) > 90
+    for row in rows:
+        assert len(row) == 4 or (len(row) == 3 and row[1] == "open"), row
+        assert row[1] in VERDICTS, row
+        shown = row[3] if len(row) == 4 else ""
+        assert row[1] == "open" or "`pytest tests/" in shown or "`make evidence NAME=" in shown, row
+        assert row[2], row
+    counts = {verdict: sum(row[1] == verdict for row in rows) for verdict in VERDICTS}
+    summed = "Of {} claims {} are reproduced, {} in part, {} not; {} are wrong and {} open."
+    assert summed.format(len(rows), *counts.values()) in page
+
+
+def test_pages_speak_of_papers_by_their_authors() -> None:
+    for page in PAGES:
+        assert not re.search(r"\b[Pp]aper [FGBHN]\b|^## [FGBHN]:", page.read_text(), re.MULTILINE)

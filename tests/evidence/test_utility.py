@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from evidence.printed import PrintedBernstein
@@ -47,9 +49,12 @@ def test_tight_sensitivity_and_clipping_beat_the_paper(epsilon, figure):
     assert ours < 1.2 * figure
     widths = {0.1: (4, 0.15), 1.0: (10, 0.1), 10.0: (20, 0.07)}
     degree, bandwidth = widths[epsilon]
-    paper = mean(RING, "DPB as in H", epsilon, degree=degree, bandwidth=bandwidth)
+    paper = mean(RING, "DPB as in Husain et al.", epsilon, degree=degree, bandwidth=bandwidth)
     assert paper > 1.8 * ours
-    assert mean(RING, "DPB as in H", epsilon, degree=default_degree(10_000, epsilon, 2)) > paper
+    assert (
+        mean(RING, "DPB as in Husain et al.", epsilon, degree=default_degree(10_000, epsilon, 2))
+        > paper
+    )
 
 
 def test_either_choice_alone_is_not_enough():
@@ -144,6 +149,29 @@ def test_the_score_itself():
     )
 
 
+def test_synthetic_data_sets_are_nearer_at_the_rate_of_the_notes():
+    rows = utility_rates.synthetic(6, (300, 1200, 6000))
+    slopes = utility_rates.synthetic_slopes(rows)
+    slope, error = slopes["0.67"]
+    assert slope + 3 * error < -1 / 3
+    # n^(2/3) is better than a smaller or a larger power, on the whole.
+    powers = list(dict.fromkeys(row["exponent"] for row in rows))
+    logs = [[np.log(row["distance"]) for row in rows if row["exponent"] == p] for p in powers]
+    assert powers[int(np.mean(logs, axis=1).argmin())] == 2 / 3
+
+
+def test_a_gaussian_process_costs_nothing_of_the_rate():
+    slopes = utility_rates.process_slopes(utility_rates.processes(6, (1_000, 10_000, 100_000)))
+    (plain, a), (private, b) = slopes["open"], slopes["released"]
+    assert plain == pytest.approx(-0.8, abs=0.08 + 3 * a)
+    assert private < plain + 3 * np.hypot(a, b)
+
+
+def test_the_page_is_made_of_the_results():
+    result = json.loads((utility.ROOT / "evidence" / "utility" / "results.json").read_text())
+    assert page(result) == (utility.ROOT / "docs" / "utility.md").read_text()
+
+
 def test_thin_run_writes_nothing(monkeypatch, rates, defaults):
     def refused(*_: object) -> None:
         raise AssertionError("a thin run wrote")
@@ -155,6 +183,7 @@ def test_thin_run_writes_nothing(monkeypatch, rates, defaults):
     monkeypatch.setattr("builtins.print", found.append)
     assert utility.main(["--thin"]) == 0
     row = next(each for each in found if "parameters" in each)
+    synthetic, processes = utility_rates.synthetic(2, (300, 600)), utility_rates.processes(2)
     text = page(
         {
             "n": 10_000,
@@ -164,6 +193,10 @@ def test_thin_run_writes_nothing(monkeypatch, rates, defaults):
             "slopes": utility_rates.slopes(rates),
             "clusters": utility_rates.clusters(),
             "point": utility_rates.point_mass((10**3,)),
+            "synthetic": synthetic,
+            "synthetic_slopes": utility_rates.synthetic_slopes(synthetic),
+            "processes": processes,
+            "process_slopes": utility_rates.process_slopes(processes),
         }
     )
     assert f"{row['default']:.3f}" in text

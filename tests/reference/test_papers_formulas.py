@@ -84,6 +84,25 @@ def test_constants_of_the_gamma_paper() -> None:
     assert far == pytest.approx([0.730, 0.730], abs=1e-3)
 
 
+def test_closeness_in_a_sample_goes_to_zero_far_out() -> None:
+    """The empirical M, as printed: shares of the noise's density at values near z.
+
+    That its supremum is attained does not follow: below shape 1 it is infinite at the values.
+    """
+    values = np.random.default_rng(1).laplace(0, 10, 1000)
+    noise, within = TwoSidedGamma(shape=0.8, scale=5.0), 0.75 * values.std()
+
+    def closeness_in_sample(z: float) -> float:
+        heights = noise.pdf(z - values)
+        return float(heights[np.abs(z - values) < within].sum() / heights.sum())
+
+    middle = closeness_in_sample(0.1234)
+    assert 0.2 < middle < 1
+    far = [abs(z) + 1.001 * within for z in (values.min(), values.max())]
+    assert [closeness_in_sample(-far[0]), closeness_in_sample(far[1])] == [0.0, 0.0]
+    assert closeness_in_sample(1e3) == closeness_in_sample(-1e3) == 0.0
+
+
 @pytest.mark.parametrize(
     ("law", "pair", "least", "most"),
     [(stats.uniform(0, 10), (0.95, 1.314), 4.5, 8.5), (stats.norm(), (0.8, 0.548), 0.8, 1.25)],

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
+from confide import Lattice
+from confide.releases import Bernstein
+from confide.sampling import MBDE, Gaussian
 from confide.sampling.boosting import BOUND, thetas
 
 Floats = np.ndarray
@@ -127,3 +131,27 @@ def test_the_limit_is_reached_only_where_the_laws_have_nothing_in_common() -> No
         shares.append(run.gain / (epsilon / 2 * (1 - run.thetas[-1])))
     assert shares[0] < 0.7 < shares[1] < 0.95
     assert shares[2] == pytest.approx(1, abs=1e-6)
+
+
+def test_group_privacy_equates_the_budgets_of_the_contenders() -> None:
+    """k samples cost MBDE k epsilon. DPB protects one record: all k of a data set cost it k times.
+
+    The bound of group privacy is met: k records that all move the farthest change the sums by
+    exactly k times what one can.
+    """
+    recipe = Bernstein(Lattice(low=0, high=1), epsilon=1.0, degree=6)
+    table = recipe.table(1000)
+    one = recipe.sensitivity(1000)
+    for k in (1, 7, 1000):
+        moved = max(
+            int(np.abs(k * table[:, a] - k * table[:, b]).sum())
+            for a in range(0, table.shape[1], 16)
+            for b in (0, table.shape[1] - 1)
+        )
+        every = k * max(
+            int(np.abs(table - table[:, [b]]).sum(axis=0).max()) for b in range(table.shape[1])
+        )
+        assert moved <= every == k * one
+    sampler = MBDE(reference=Gaussian(), epsilon=1.0, learner=LogisticRegression())
+    records = np.random.default_rng(1).normal(size=100)
+    assert sampler.simulate(records, k=7, seed=1).spend.epsilon == 7.0

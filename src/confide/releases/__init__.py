@@ -5,14 +5,14 @@ from __future__ import annotations
 from confide.releases.bernstein import Bernstein
 from confide.releases.choice import Choice
 from confide.releases.gaussian_process import GaussianProcess
-from confide.releases.histogram import Histogram
+from confide.releases.histogram import Histogram, shares
 from confide.releases.holdout import Holdout
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.query import Query
 from confide.releases.register import from_dict, from_settings
 from confide.releases.release import Recipe, Release
 from confide.releases.series import Series
-from confide.releases.several import quantiles, release_all, synthesize
+from confide.releases.several import quantiles, release_all, release_groups, synthesize
 
 __all__ = [
     "Bernstein",
@@ -29,5 +29,7 @@ __all__ = [
     "from_settings",
     "quantiles",
     "release_all",
+    "release_groups",
+    "shares",
     "synthesize",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -114,6 +115,7 @@ def variance_interval(
     return shrinking(variance, spread, scale, risk / 2, 0.25)
 
 
+@lru_cache(maxsize=2**12)
 def share_interval(count: int, n: int, noise: DiscreteLaplace, level: float) -> Interval:
     """Interval of a share from a noisy count, by inverting the law of binomial + noise.
 

@@ -1,0 +1,113 @@
+"""The figures on the page about the papers are those of the studies that its rows name."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "papers.md").read_text()
+
+
+def results(name: str) -> Any:
+    return json.loads((ROOT / "evidence" / name / "results.json").read_text())
+
+
+def row(start: str) -> str:
+    """The row of a claim."""
+    (found,) = [line for line in PAGE.splitlines() if line.startswith(f"| {start}")]
+    return found
+
+
+def short(values: Any, digits: int = 3, between: str = ", ") -> str:
+    """Numbers as the page has them: no zero in front."""
+    return between.join(re.sub(r"^(-?)0\.", r"\1.", f"{value:.{digits}f}") for value in values)
+
+
+@pytest.fixture(scope="module")
+def sampling() -> dict[tuple[str, str, float], dict[str, Any]]:
+    found = results("sampling")
+    rows = [each for part in ("rows", "boxed", "adam", "random") for each in found[part]]
+    return {(each["target"], each["method"], each["epsilon"]): each for each in rows}
+
+
+ALL = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("start", "target", "method", "epsilons"),
+    [
+        ("A_R is limited", "ring", "responded", (1.0, 2.0, 5.0)),
+        ("A_R is limited", "ring", "mbde box adam", (1.0, 2.0, 5.0)),
+        ("A_R is limited", "ring", "default box", (1.0, 2.0, 5.0)),
+        ("A_R is limited", "mix1d", "responded", (1.0, 2.0, 5.0)),
+        ("A_R is limited", "mix1d", "mbde box adam", (1.0, 2.0, 5.0)),
+        ("A_R is limited", "mix1d", "default box", (1.0, 2.0, 5.0)),
+        ("figures 1 and 3", "ring", "mbde", (0.1, 1.0, 2.0, 5.0, 10.0)),
+        ("figures 1 and 3", "ring", "default", (0.1, 1.0, 2.0, 5.0, 10.0)),
+        ("figure 4: the negative", "mix1d", "default", (0.1, 1.0, 2.0, 5.0, 10.0)),
+        ("on the ring MBDE", "ring", "mbde box adam", ALL),
+        ("on the ring MBDE", "ring", "dpb cv", ALL),
+        ("randomly placed", "random1d-5", "mbde", (0.1, 0.5, 1.0, 2.0)),
+        ("randomly placed", "random1d-10", "mbde", (0.1, 0.5, 1.0, 2.0)),
+    ],
+)
+def test_divergences_of_samplers(
+    start: str, target: str, method: str, epsilons: tuple[float, ...], sampling: Any
+) -> None:
+    assert short(sampling[target, method, e]["kl"] for e in epsilons) in row(start)
+
+
+def test_other_figures_of_sampling(sampling: Any) -> None:
+    plateau, beats = row("figure 4, text: on three"), row("figure 4, text: MBDE")
+    for degree in (8, 16, 32, 64):
+        ends = (sampling["mix1d", f"dpb cv {degree}", e]["kl"] for e in (1.0, 10.0))
+        assert f"from {short(ends, between=' to ')}" in plateau
+    ends = [sampling["mix1d", f"dpb cv {degree}", 10.0]["kl"] for degree in (8, 16, 32, 64)]
+    own = [sampling["mix1d", "mbde", e]["kl"] for e in (5.0, 10.0)]
+    assert short(ends) in beats
+    assert f"MBDE {short(own[:1])} at epsilon 5, {short(own[1:])} at 10" in beats
+    assert ends[1] > own[1] > ends[2]
+    counts = ("random2d-1", "random2d-4", "random2d-10")
+    for method in ("mbde", "dpb cv"):
+        for epsilon in (1.0, 2.0, 10.0):
+            values = short(sampling[target, method, epsilon]["kl"] for target in counts)
+            assert values in row("on random Gaussians")
+    turn = row("mode coverage falls")
+    assert short(sampling["mix1d", "mbde adam", e]["printed"] for e in ALL) in turn
+    several = [f"random1d-{count}" for count in (1, 3, 5, 10)]
+    means = [sum(sampling[t, "mbde", e]["printed"] for t in several) / 4 for e in (0.1, 0.5, 1, 2)]
+    assert short(means) in turn
+    factors = results("sampling")["factors"]
+    found = [one["dpb cv"] for one in factors if one["radius"] == 1.5]
+    assert found == [2.0, 20.0, 100.0, None]
+    assert "at epsilon .25, 1, 2 equals DPB at 2, 20, 100" in row("figure 1 and text")
+
+
+def test_figures_of_farokhi() -> None:
+    found = results("farokhi")
+    for key, start, digits in (("LC", "figure 6:", 2), ("Adult", "figure 9:", 3)):
+        rows = found[f"by_epsilon_{key}"]
+        pairs = [
+            short((one["kernel as in the paper"], one["line on z"]), digits, " and ")
+            for one in rows
+        ]
+        assert ", ".join(pairs) in row(start)
+        assert all(one["kernel as in the paper"] < one["line on z"] for one in rows)
+    assert short(one["ours"] for one in found["loans"]) in row("figures 4 and 5: mean squared")
+    assert short(one["ours"] for one in found["printed"]) in row("figures 7 and 8")
+
+
+def test_figures_of_the_notes() -> None:
+    found = results("utility")
+    rows = [one for one in found["synthetic"] if f"{one['exponent']:.2f}" == "0.67"]
+    assert short(one["distance"] for one in rows) in row("section 6.1, the distance")
+    largest = [one["distance"] for one in found["synthetic"] if one["n"] == 6000]
+    assert short(largest) in row("section 6.1, k ~ n^(2/3) is optimal")
+    for name in ("open", "released"):
+        slope, error = found["process_slopes"][name]
+        assert f"{short([slope], 2)} ({short([error], 2)})" in row("section 6.4, the same rate")
