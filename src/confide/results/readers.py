@@ -79,13 +79,18 @@ def of_person(results: Estimates, by: str = "", group: Part = "") -> Spend | Non
     -------
     Spend
         None where it is not known. The questions that cost most count, as many as a person was
-        asked; never more than the person spends towards everybody.
+        asked, and so do those of the largest deltas, which may be others: the bound holds for
+        everybody, whatever they were asked. Never more than a person spends towards everybody.
     """
     survey = results.questionnaire
     found = [one.groups.get(by, {}).get(group) if by else one for one in results.values()]
     known = [one.reader for one in found if one is not None and one.reader is not None]
     if survey is None or not known:
         return None
-    costliest = sorted(known, key=lambda spend: spend.epsilon)[-survey.asks :]
-    total = sum(costliest[1:], start=costliest[0])
+    # The largest of each, which need not be of the same questions.
+    epsilons, deltas = (
+        sorted(each)[-survey.asks :]
+        for each in ([one.epsilon for one in known], [one.delta for one in known])
+    )
+    total = sum(map(Spend, epsilons, deltas), start=Spend(0.0))
     return total if total.epsilon < WORTH * survey.spend.epsilon else survey.spend

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from confide.accounting.spend import odds, rounded_up
+from confide.accounting.spend import Spend, odds, rounded_up
 from confide.displays import number, percent
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Mechanism
@@ -48,8 +48,8 @@ def opening(results: Estimates) -> list[str]:
     if survey is not None and survey.closes is not None:
         found.append(f"The survey was to close on {survey.closes:%-d %B %Y, %H:%M} UTC.")
     found.append(
-        "Nobody's answers are known: noise was added to each on the person's own device, and all "
-        "numbers here are estimates of the whole from noisy reports. Each is given with an "
+        "Nobody's answers are known here: noise was added to each before anything was counted. "
+        "All numbers are estimates of the whole from noisy reports. Each is given with an "
         f"interval, which holds the truth in {level} of such surveys."
     )
     if results.simulated:
@@ -124,7 +124,12 @@ class Cost:
 
     group: str
     fewest: int
-    epsilon: str
+    spend: Spend
+
+    @property
+    def epsilon(self) -> str:
+        """Its epsilon, rounded upwards."""
+        return rounded_up(self.spend.epsilon, 3)
 
 
 def privacy(results: Estimates) -> list[str]:
@@ -134,42 +139,59 @@ def privacy(results: Estimates) -> list[str]:
         return []
     each, spend = survey.asks, survey.spend
     found = [
-        "Each answer was turned into a noisy report on the person's own device, and only reports "
-        f"were sent. {spend.words(answers=each)} That holds for everybody who sees reports, the "
-        "collector among them, whatever else they know and however long they compute. The chances "
-        "of all reports are whole numbers, and the bound is that of their exact ratios."
+        "Each answer was turned into a noisy report, and only reports were counted. "
+        f"{spend.words(answers=each)} That holds for everybody who sees reports and not the "
+        "answers, whatever else they know and however long they compute. Where people answered on "
+        "their own devices only reports left these, and it holds for the collector too. The "
+        "chances of all reports are whole numbers, and the bound is that of their exact ratios."
     ]
     reader = of_person(results)
     if results.weighted:
         found.append(
             "Respondents are weighted. No smaller figure is known for readers of weighted results."
         )
-    elif reader is not None and reader.epsilon < spend.epsilon:
+    if reader is None:
+        return found
+    if reader.epsilon < spend.epsilon:
         found.append(
             "Somebody who sees nothing but these results learns less, since each person is hidden "
             "among all others who were asked the same question in the same group: at most "
             f"epsilon = {rounded_up(reader.epsilon, 3)} about any one person, a factor of "
-            f"{odds(reader.epsilon)} in the odds, but for a probability of "
-            f"{rounded_up(max(reader.delta, 0.0), 2)} (delta). The bound is that of Feldman, "
-            "McMillan and Talwar (2021) for the smallest group that is published, not for the "
-            "whole survey; it is summed over the questions that one person was asked."
+            f"{odds(reader.epsilon)} in the odds, {_but_for(reader)}. {BOUND} for the smallest "
+            "group that is published, not for the whole survey; it is summed over the questions "
+            "that one person was asked."
         )
-    elif reader is not None:
+        return [*found, LIMITS]
+    found.append(
+        "Some groups are so small that somebody who sees nothing but these results may learn about "
+        "a person of them as much as somebody who sees the reports: the figure above holds."
+    )
+    better = [one.spend for one in costs(results) if one.spend.epsilon < spend.epsilon]
+    if better:
+        worst = max(better, key=lambda one: one.delta)
         found.append(
-            "The groups are so small that somebody who sees nothing but these results may learn "
-            "about a person as much as somebody who sees the reports: the figure above holds."
+            "About people of larger groups such a reader learns less, since each is hidden among "
+            "all others who were asked the same question in the same group: the table has an "
+            f"epsilon for each group, which holds {_but_for(worst)}. {BOUND}, summed over the "
+            "questions that one person was asked."
         )
-    if reader is not None:
-        found.append(
-            "The smaller figure does not hold for the collector, for whoever has the file of "
-            "reports, for those who watched a dashboard while people answered, nor for readers who "
-            "see a second set of results of nearly the same people. It counts on the others being "
-            "honest: people who made up their reports, or told what they sent, hide nobody. Here "
-            "the figure of epsilon above holds for everybody."
-            if reader.epsilon < spend.epsilon
-            else "That figure holds for everybody."
-        )
+        found.append(LIMITS)
     return found
+
+
+BOUND = "The bound is that of Feldman, McMillan and Talwar (2021)"
+LIMITS = (
+    "The smaller figure does not hold for the collector, for whoever has the file of reports, for "
+    "those who watched a dashboard while people answered, nor for readers who see a second set of "
+    "results of nearly the same people. It counts on the others being honest: people who made up "
+    "their reports, or told what they sent, hide nobody. Here the figure of epsilon above holds "
+    "for everybody."
+)
+"""Whom no smaller figure than that of everybody protects from."""
+
+
+def _but_for(spend: Spend) -> str:
+    return f"but for a probability of {rounded_up(max(spend.delta, 0.0), 2)} (delta)"
 
 
 def costs(results: Estimates) -> list[Cost]:
@@ -186,7 +208,7 @@ def costs(results: Estimates) -> list[Cost]:
                 every = [one.groups.get(by, {}).get(group) for one in results.values()]
                 fewest = min(one.n for one in every if one is not None)
                 name = f"{by}: {label(group)}" if len(columns) > 1 else label(group)
-                found.append(Cost(name, fewest, rounded_up(spend.epsilon, 3)))
+                found.append(Cost(name, fewest, spend))
     return found
 
 
@@ -315,7 +337,7 @@ def _collected(results: Estimates, survey: Questionnaire, used: set[str]) -> str
     )
     return (
         f"{start} under local differential privacy (Kasiviswanathan et al. 2011): each answer was "
-        f"randomized on the respondent's device before it was sent, {ways}. A respondent spent "
+        f"randomized by itself before anything was counted, {ways}. A respondent spent "
         f"epsilon = {rounded_up(survey.spend.epsilon, 4)} in all."
     )
 

@@ -19,7 +19,7 @@ from confide.errors import InvalidInput
 from confide.estimators import CategoryShares
 from confide.estimators.intervals import Intervals
 from confide.questions import Questionnaire
-from confide.results import Quantity, Results, estimate
+from confide.results import Quantity, Results, estimate, telling
 from confide.results.comparing import each_level
 from confide.results.digits import Format, Percent
 from confide.results.markdown import document as markdown
@@ -126,7 +126,7 @@ def test_the_page_says_what_must_be_known(results: Results) -> None:
     assert "Li et al. 2020" in text
     assert "Warner 1965" in text
     assert "Feldman, McMillan and Talwar (2021)" in text
-    assert "may learn about a person as much as somebody who sees the reports" in text
+    assert "may learn about a person of them as much as somebody who sees the reports" in text
     few = estimate(SURVEY, Summaries({"mood": _summaries()["mood"]}))
     assert "does not hold for the collector" in "".join(parsed(page(few)).text)
 
@@ -194,6 +194,43 @@ def test_a_reader_is_told_for_the_smallest_part(results: Results) -> None:
     assert north.delta <= DELTA * (1 + 1e-9)
     # Three people hide nobody: no more is told than what each spends.
     assert of_person(results) == SURVEY.spend
+
+
+def test_the_delta_of_a_reader_holds_whatever_a_person_was_asked() -> None:
+    """Who is alone has no delta, and those who were asked something else have one."""
+    words = {"categories": ["no", "yes"]}
+    survey = Questionnaire.from_dict(
+        {"ask": 1, "questions": {"a": {**words, "epsilon": 0.1}, "b": {**words, "epsilon": 1.0}}}
+    )
+    counts = {"a": np.array([0, 1]), "b": np.array([20_000, 20_000])}
+    found = estimate(
+        survey, Summaries({name: Counts(survey.mechanisms[name], counts[name]) for name in counts})
+    )
+    alone = shuffled(survey.mechanisms["a"], n=1, delta=DELTA)
+    assert found["a"].reader == alone
+    assert alone.delta == 0
+    assert found["b"].reader == shuffled(survey.mechanisms["b"], n=40_000, delta=DELTA)
+    spend = of_person(found)
+    assert spend is not None
+    assert (spend.epsilon, spend.delta) == (alone.epsilon, DELTA)
+    assert "but for a probability of 0.000001 (delta)" in page(found)
+
+
+def test_a_smaller_epsilon_never_stands_without_its_delta_and_limits(results: Results) -> None:
+    """The epsilons of large groups are in a table even where a small one has the whole epsilon."""
+    assert of_person(results) == SURVEY.spend
+    told = telling.privacy(results)
+    assert min(one.spend.epsilon for one in telling.costs(results)) < SURVEY.spend.epsilon
+    assert any("(delta)" in text for text in told)
+    assert telling.LIMITS in told
+    alone = Questionnaire.from_dict(
+        {"questions": {"smokes": {"categories": ["no", "yes"], "epsilon": 1.0}}}
+    )
+    few = estimate(
+        alone, Summaries({"smokes": Counts(alone.mechanisms["smokes"], np.array([1, 2]))})
+    )
+    assert telling.LIMITS not in telling.privacy(few)
+    assert not any("(delta)" in text for text in telling.privacy(few))
 
 
 def test_a_reader_of_two_columns_sees_their_crossing() -> None:
