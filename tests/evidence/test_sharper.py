@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from evidence.sharper import populations, study
+from evidence.sharper import inside, populations, study
 
 
 def test_the_split_is_the_recorded_one() -> None:
@@ -39,3 +39,8 @@ def test_a_thin_run_is_ahead_of_ems_and_of_what_was() -> None:
     for other in names[1:]:
         times, _ = study.ratio(row, "w1", "default", other)
         assert times < 0.8
+
+
+def test_estimates_are_inside_their_intervals() -> None:
+    found = inside.check(41)
+    assert found == {"fits": 41, "means": 82, "quantiles_and_shares": 12, "outside": 0}

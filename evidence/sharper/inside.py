@@ -1,0 +1,54 @@
+"""Whether printed estimates lie inside their own intervals: thin fits of odd surveys.
+
+Few respondents, few cells and values on the bounds are where an estimate and its interval part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from confide import Laplace, Lattice, SquareWave
+from confide.estimators.adaptive import Adaptive
+from confide.summaries import Counts
+
+MECHANISMS = (
+    SquareWave(Lattice(low=-3, high=5, size=16), epsilon=1.0),
+    Laplace(Lattice(low=1, high=100, size=16, scale="log"), epsilon=0.5),
+    SquareWave(Lattice(low=0, high=9, kind="integer"), epsilon=4.0),
+    SquareWave(Lattice(low=0, high=1, size=16), epsilon=2.0, prefer_not_to_say=True),
+)
+OFTEN = 20
+"""One fit in so many has its quantiles and a share looked at, which take longer."""
+
+
+def check(fits: int, seed: int = 77) -> dict[str, int]:
+    """How many estimates were looked at, and how many of them were outside."""
+    generator = np.random.default_rng(seed)
+    found = {"fits": fits, "means": 0, "quantiles_and_shares": 0, "outside": 0}
+
+    def look(kind: str, value: Any, low: Any, high: Any) -> None:
+        inside = (np.asarray(low) <= value) & (value <= np.asarray(high))
+        found[kind] += int(np.size(inside))
+        found["outside"] += int(np.sum(~inside))
+
+    for fit in range(fits):
+        mechanism = MECHANISMS[fit % len(MECHANISMS)]
+        axis = mechanism.lattice
+        ends = [axis.low, axis.high, round((axis.low + axis.high) / 2)]
+        values = generator.choice(generator.choice(ends, 3), int(generator.integers(1, 400)))
+        seeded = int(generator.integers(2**31))
+        density = Adaptive().fit(Counts.of(mechanism.simulate(values, seed=seeded)))
+        for level in (0.5, 0.95):
+            # As the estimator gives it: the density would widen it to hold the mean.
+            look("means", density.mean(), *density.intervals.mean(level))
+        if fit % OFTEN == 0:
+            for what, at in (("quantile", [0.1, 0.5, 0.9]), ("cdf", [ends[2]])):
+                places = np.array(at)
+                look(
+                    "quantiles_and_shares",
+                    getattr(density, what)(places),
+                    *density.interval(what, places),
+                )
+    return found
