@@ -361,7 +361,20 @@ def test_invitations_that_ask_something_else_than_the_survey(
     asking, visited = serve(ASK), visit()
     every, some = service.token(), asking.token(asked=[0, 1])
     raw = base64.urlsafe_b64decode(some + "=" * (-len(some) % 4))
-    for facts in (b"", b'{"g":["north"],"q":[0]}', b'{"g":["north"],"q":[1,1]}', b'{"q":[0,9]}'):
+    places = (
+        "[0]",
+        "[1,1]",
+        '[0,"0"]',
+        '["0","1"]',
+        "[[0,1]]",
+        "[0,9]",
+        "[0,1,2]",
+        "5",
+        '"01"',
+        "{}",
+    )
+    others = (b"", b'{"q":[0,1]}', b'{"g":null,"q":[0]}', b"[]", b"7")
+    for facts in (*(f'{{"g":["north"],"q":{each}}}'.encode() for each in places), *others):
         token = base64.urlsafe_b64encode(raw[:33] + facts).decode().rstrip("=")
         visited.page.goto("about:blank")
         visited.page.goto(asking.url + "#" + token)

@@ -163,13 +163,16 @@ async function open() {
   const facts = token === null ? {} : factsIn(token);
   // A collector that asks for no invitation any more gets no second report for this one.
   const kept = await Kept.of(survey, token ?? (factsIn(hash) && hash));
-  const { g: groups = [], q: places = survey.questions.keys() } = facts ?? {};
+  const { g = [], q } = facts ?? {};
+  const groups = [g].flat();
   /** @type {T.Scene} */
   const scene = { survey, questions: [], groups, lasting: true };
   const page = new Page(scene, kept, token, offered);
-  // Each question once, and as many as the survey asks of a person.
-  const asked = [...new Set(places)].flatMap((at) => survey.questions[at] ?? []);
-  const right = !survey.ask === !facts?.q && asked.length === (survey.ask ?? survey.questions.length);
+  /** @type {T.Fields[]} */
+  const every = survey.questions;
+  // Each once, as many as a person is asked.
+  const asked = every.filter((_, at) => !q || [q].flat().includes(at));
+  const right = !survey.ask === !q && asked.length === (survey.ask ?? every.length);
   if (token === "") page.stopped = ["uninvited"];
   else if (!facts || !right || (token && groups.length !== survey.groups.length))
     page.stopped = ["torn"];
