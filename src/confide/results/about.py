@@ -78,12 +78,11 @@ class About:
         """A category as people read it."""
         return self.labels.get(category, category)
 
-    def numbers(self, result: Result, *, mean: bool = False) -> Format:
-        """The format of the values of a number; means have their own where values are whole."""
+    def numbers(self, result: Result, name: str) -> Format:
+        """The format of a quantity of a number; whole numbers have means that are not."""
         assert self.scale is not None
-        names = [one for one in result.quantities if (one.name == "mean") == mean]
         span = self.scale.high - self.scale.low
-        return Format.of(names, span, whole=result.kind == INTEGER and not mean)
+        return Format.of([result[name]], span, whole=result.kind == INTEGER and name != "mean")
 
 
 def _scale(result: Result) -> Scale | None:

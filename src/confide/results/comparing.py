@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from confide.curves import CellDensity, Proportions
 from confide.curves.differences import apart, difference
-from confide.estimators import density
 from confide.estimators.intervals import Intervals
 from confide.estimators.shares import CategoryShares
 from confide.lattice import Categories
@@ -44,7 +43,8 @@ class Pair:
             first, second = (_mean(counts, level) for counts in (self.own, self.others))
             low, high = apart(first, second)
             # The difference of the means that are shown; as theirs, the interval holds it.
-            gap = float(self.curve.cells.mean() - density(self.others).cells.mean())
+            center = Intervals(self.others).center()
+            gap = self.curve.mean() - (second[0] if center is None else center)
             return (Quantity("mean", gap, low=min(low, gap), high=max(high, gap)),)
         own, others = (CategoryShares().fit(counts) for counts in (self.own, self.others))
         found = [

@@ -45,7 +45,7 @@ def _parts(results: Estimates) -> Iterator[str]:
             yield escaped(result.reason)
         else:
             yield _table(tables.question(results, name))
-            for text in (telling.middle(result, about), about.capped):
+            for text in (telling.shared(result), telling.middle(result, about), about.capped):
                 if text:
                     yield escaped(text)
         for by in result.groups:

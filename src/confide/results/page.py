@@ -94,7 +94,7 @@ def _question(results: Estimates, name: str, result: Result, number: int) -> Htm
         draw = _bars if result.kind == CATEGORIES else _shape
         table = _table(tables.question(results, name))
         parts.append(el("div", draw(results, result, about), table, class_="body"))
-        for text in (telling.middle(result, about), about.capped):
+        for text in (telling.shared(result), telling.middle(result, about), about.capped):
             if text:
                 parts.append(el("p", text, class_="quiet"))
     for by in result.groups:
@@ -112,7 +112,7 @@ def _shape(results: Estimates, result: Result, about: About) -> Html:
     told = []
     strips = []
     for one in result.quantities:
-        digits = about.numbers(result, mean=one.name == "mean")
+        digits = about.numbers(result, one.name)
         words = f"{tables.capital(one.name)} {digits(one.estimate)}"
         told.append(f"{words}{unit}, {level} interval {digits.range(one)}")
         look = "mean" if one.name == "mean" else "quantile"

@@ -67,8 +67,12 @@ def density(curve: CellDensity, scale: Scale, *, told: str, bars: bool = False) 
     edges = [WIDE * scale.place(edge) for edge in curve.edges[0].tolist()]
     widths = np.maximum(np.diff(edges), 1e-9)
     heights = curve.masses / widths
-    top = max(float(heights.max()), 1e-300)
-    levels = [TALL - (TALL - 6) * height / top for height in heights.tolist()]
+    # The spike of a value that many people share is cut, or nothing else could be seen.
+    flat = np.ones(heights.size, dtype=bool)
+    for atom in curve.facts.get("atoms", ()):
+        flat[np.searchsorted(curve.edges[0], atom, side="right").clip(1, flat.size) - 1] = bars
+    top = max(float(heights[flat].max() if flat.any() else heights.max()), 1e-300)
+    levels = [TALL - (TALL - 6) * min(height / top, 1.0) for height in heights.tolist()]
     parts = [_grid(scale, TALL)]
     if bars and len(levels) <= 120:
         for left, right, level in zip(edges, edges[1:], levels, strict=False):

@@ -55,7 +55,7 @@ def _first(result: Result, about: About) -> tuple[str, str]:
         largest = max(result.quantities, key=lambda one: one.estimate or 0.0)
         name = about.label(largest.name)
         return f"{name}: {share(largest.estimate)}", share.range(largest)
-    told, one = about.numbers(result), result["median"]
+    told, one = about.numbers(result, "median"), result["median"]
     unit = f" {about.unit}" if about.unit else ""
     return f"median {told(one.estimate)}{unit}", told.range(one)
 
@@ -80,7 +80,7 @@ def question(results: Estimates, name: str) -> Table:
         unit = f" ({about.unit})" if about.unit else ""
         head = ("Quantity", f"Estimate{unit}", interval)
         for one in result.quantities:
-            told = about.numbers(result, mean=one.name == "mean")
+            told = about.numbers(result, one.name)
             rows.append((capital(one.name), told(one.estimate), told.range(one)))
     if result.declined is not None:
         share = Percent()
@@ -182,8 +182,8 @@ def _formats(about: About, own: Mapping[Part, Result]) -> tuple[Format, Format]:
     if not known:
         return Format(1.0), Format(1.0)
     mean, value = (
-        min((about.numbers(one, mean=each) for one in known), key=lambda told: told.step)
-        for each in (True, False)
+        min((about.numbers(one, name) for one in known), key=lambda told: told.step)
+        for name in ("mean", "median")
     )
     return mean, value
 

@@ -92,6 +92,18 @@ def middle(result: Result, about: About) -> str:
     return f"The median answer is {value}; its interval runs from {low} to {high}."
 
 
+def shared(result: Result) -> str:
+    """Single values that many people share, which the density holds as atoms; else empty."""
+    facts = {} if result.curve is None else result.curve.facts
+    atoms = zip(facts.get("atoms", ()), facts.get("atom_shares", ()), strict=False)
+    share = Percent()
+    told = [f"{share(part)} at {number(value)}" for value, part in atoms]
+    if not told:
+        return ""
+    listed = ", ".join(told)
+    return f"Some values are shared by many people: {listed}. Their spikes are cut in the picture."
+
+
 def alarm(result: Result) -> str:
     """A warning where reports cannot be what they seem; empty otherwise."""
     if result.plausible:

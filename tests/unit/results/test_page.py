@@ -15,11 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from confide.accounting import shuffled
+from confide.curves import CellDensity
 from confide.errors import InvalidInput
 from confide.estimators import CategoryShares
 from confide.estimators.intervals import Intervals
 from confide.questions import Questionnaire
-from confide.results import Quantity, Results, estimate, telling
+from confide.results import Quantity, Result, Results, estimate, telling
 from confide.results.comparing import each_level
 from confide.results.digits import Format, Percent
 from confide.results.markdown import document as markdown
@@ -308,6 +309,21 @@ def test_each_person_is_asked_one_question() -> None:
     spend = of_person(found)
     assert spend is not None
     assert spend.epsilon == pytest.approx(min(worst, survey.spend.epsilon))
+
+
+def test_a_value_that_many_share_is_told_and_its_spike_is_cut() -> None:
+    masses = np.array([0.4, 0.3, 0.3])
+    edges = np.array([0.0, 0.1, 1.0, 2.0])
+    curve = CellDensity((edges,), masses, facts={"atoms": [0.0], "atom_shares": [0.35]})
+    median = Quantity("median", 0.5, low=0.4, high=0.6)
+    found = Results("0f", 0.95, {"x": Result("x", "number", 900, 20, (median,), curve=curve)})
+    text = page(found)
+    assert "shared by many people: 35.0 % at 0." in text
+    (d,) = re.findall(r'class="area" d="([^"]+)"', text)
+    # The spike is as high as the highest of the others, not ten times as high.
+    levels = [float(level) for level in re.findall(r"V([\d.]+)H", d)]
+    assert levels[0] == levels[1] == 6.0
+    assert levels[2] == pytest.approx(240 - 234 * 0.9, abs=0.1)
 
 
 WHOLE = Questionnaire.from_dict(
