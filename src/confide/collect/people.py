@@ -165,8 +165,9 @@ def invite(
     equally often in every cell of the groups, but for a difference of one.
 
     The file is on disk before the store knows the invitations, and it is the only copy of the
-    links. So it goes only if the store refuses them. If the store fails, or the process is killed,
-    the same call made again admits the links of the file, unless they were admitted before.
+    links. So it goes only if the store refuses the links that this call has made. If the store
+    fails, or the process is killed, the same call made again admits the links of the file, unless
+    they were admitted before.
     """
     check(people, survey, url=url, to=to)
     left = _left(to, people, url) if to.exists() else []
@@ -185,7 +186,9 @@ def invite(
         asked = [invitation.asked for invitation in invitations]
         store.invite([one.hash for one in invitations], invited(groups, asked, survey))
     except InvalidInput:
-        to.unlink(missing_ok=True)
+        # Another store may have admitted the links of a file that was there.
+        if not left:
+            to.unlink(missing_ok=True)
         raise
     except Unavailable as error:
         raise Unavailable(

@@ -112,6 +112,18 @@ def test_a_store_that_fails_leaves_no_links(tmp_path: Path) -> None:
     assert not to.exists()
 
 
+def test_a_store_that_refuses_takes_no_links_away_that_another_has(tmp_path: Path) -> None:
+    kept, signer, to = store(tmp_path, PLAIN), Signer(bytes(32), PLAIN), tmp_path / "links.csv"
+    people = People.nameless(3)
+    invite(people, PLAIN, signer, kept, url=URL, to=to)
+    links = to.read_text()
+    ended = opened(tmp_path / "ended.reports", PLAIN, create=True)
+    ended.close()
+    with pytest.raises(InvalidInput, match="has not ended"):
+        invite(people, PLAIN, signer, ended, url=URL, to=to)
+    assert to.read_text() == links
+
+
 def test_an_address_that_is_not_secure_invites_nobody(tmp_path: Path) -> None:
     kept, signer, to = store(tmp_path, PLAIN), Signer(bytes(32), PLAIN), tmp_path / "links.csv"
     with pytest.raises(InvalidInput, match="https"):
