@@ -350,8 +350,15 @@ def _collected(results: Estimates, survey: Questionnaire, used: set[str]) -> str
     return (
         f"{start} under local differential privacy (Kasiviswanathan et al. 2011): each answer was "
         f"randomized by itself before anything was counted, {ways}. A respondent spent "
-        f"epsilon = {rounded_up(survey.spend.epsilon, 4)} in all."
+        f"{'' if _alike(survey) else 'at most '}epsilon = "
+        f"{rounded_up(survey.spend.epsilon, 4)} in all."
     )
+
+
+def _alike(survey: Questionnaire) -> bool:
+    """Whether everybody spent the same, whichever questions they were asked."""
+    costs = {mechanism.spend.epsilon for mechanism in survey.mechanisms.values()}
+    return survey.ask is None or len(costs) == 1
 
 
 def _made(mechanism: Mechanism, used: set[str]) -> str:

@@ -215,6 +215,7 @@ def test_the_delta_of_a_reader_holds_whatever_a_person_was_asked() -> None:
     assert spend is not None
     assert (spend.epsilon, spend.delta) == (alone.epsilon, DELTA)
     assert "but for a probability of 0.000001 (delta)" in page(found)
+    assert "A respondent spent at most epsilon = 1 in all" in page(found)
 
 
 def test_a_smaller_epsilon_never_stands_without_its_delta_and_limits(results: Results) -> None:
