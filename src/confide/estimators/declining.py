@@ -95,7 +95,8 @@ class Answerers:
         n = effective_numbers(self.counts)
         least, most = chance_ends(total[-1:] / total.sum(), n[-1:], level)
         answer, none = self._chances
-        low, high = cut((least - answer) / (none - answer), (most - answer) / (none - answer))
+        ends = (least - answer) / (none - answer), (most - answer) / (none - answer)
+        low, high = cut(*ends, (0.0, 1.0))
         return float(low[0]), float(high[0])
 
     @cached_property
@@ -150,9 +151,7 @@ class Answerers:
         return cut(low, high, bounds)
 
 
-def cut(
-    low: Floats, high: Floats, bounds: tuple[float, float] = (0.0, 1.0)
-) -> tuple[Floats, Floats]:
+def cut(low: Floats, high: Floats, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
     """Intervals cut to what is possible; one beyond a bound is moved so that it starts there.
 
     Its middle is then the bound, as that of an estimate which is cut to it: nothing at all is left
