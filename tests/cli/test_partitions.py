@@ -77,6 +77,17 @@ def refused(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     return printed.err
 
 
+def test_reports_in_the_place_of_others_cost_epsilon_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = "privatize words.toml values.csv -o reports.parquet"
+    assert not machine(command, capsys)["replaced"]
+    assert "costs epsilon again" in refused(command, capsys)
+    assert run([*command.split(), "--replace"]) == 0
+    assert "cost epsilon again: 8 in all" in " ".join(capsys.readouterr().out.split())
+    assert machine(f"{command} --replace", capsys)["replaced"]
+
+
 def test_from_a_file_to_a_curve(capsys: pytest.CaptureFixture[str]) -> None:
     made = machine("privatize survey.toml values.csv -o reports.parquet --keep site", capsys)
     assert made["n"] == N

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from confide import displays
-from confide.accounting.spend import rounded_up
+from confide.accounting.spend import Spend, rounded_up
 from confide.cli.parsing import harmless
 from confide.files.paths import atomic
 
@@ -33,6 +33,15 @@ def say(*lines: str) -> None:
     console = Console(highlight=False)
     for line in lines:
         console.print(_text(line))
+
+
+def again(spend: Spend) -> str:
+    """What reports cost that took the place of others of the same people."""
+    return (
+        "It replaced an older file. If that held reports of the same people and anybody has seen "
+        "them, the second ones cost epsilon again: "
+        f"{rounded_up((spend + spend).epsilon, 4)} in all."
+    )
 
 
 def link(words: str, address: str) -> None:

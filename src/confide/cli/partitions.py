@@ -72,6 +72,7 @@ def privatize(
     values = expand(given, formats.readable())
     writable(to, LISTS, [*values, path])
     not_replaced(to, replace)
+    replaced = to.exists()
     survey.check_keep(keep)
     sources = [formats.source(each) for each in values]
     kinds = parse.kinds(sources, keep)
@@ -105,6 +106,7 @@ def privatize(
         output.machine(
             {
                 "n": n,
+                "replaced": replaced,
                 "files": len(values),
                 **survey.spend.to_dict(),
                 "fingerprint": survey.fingerprint,
@@ -126,6 +128,8 @@ def privatize(
         ],
         words=3,
     )
+    if replaced:
+        output.say(output.again(survey.spend))
     if keep_order:
         output.say("The rows are in the order of the values, which can give answers away.")
     output.say(survey.spend.words())

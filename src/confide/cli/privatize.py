@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from confide import streams
-from confide.accounting.spend import rounded_up
 from confide.cli import inputs, output, partitions
 from confide.cli.options import JsonOption
 from confide.files import formats
@@ -114,11 +113,7 @@ def privatize(
     if reused:
         output.say(f"{counted(reused, 'report')} of them as the interrupted run had drawn them.")
     if replaced:
-        output.say(
-            "It replaced an older file. If that held reports of the same people and anybody has "
-            "seen them, the second ones cost epsilon again: "
-            f"{rounded_up((spend + spend).epsilon, 4)} in all."
-        )
+        output.say(output.again(spend))
     if keep_order:
         output.say("The rows are in the order of the values, which can give answers away.")
     if not (kind := formats.format_of(to)).stamped:

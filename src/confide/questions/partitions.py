@@ -277,6 +277,9 @@ class PartitionSurvey:
     def privatize(self, table: Any, *, keep: Sequence[str] = (), keep_order: bool = False) -> Any:
         """Private reports of a table's rows, in random order: columns of lists, ``w`` and ``z``.
 
+        A pandas table made of them numbers shuffled rows from n on, so that pandas does not line
+        them up with the rows of another table.
+
         Parameters
         ----------
         table
@@ -287,7 +290,7 @@ class PartitionSurvey:
             Leave the rows in the order of the table, which can give answers away.
         """
         made = self.reports(arrow.table_of(table), keep=keep)
-        return made if keep_order else arrow.mixed(made)
+        return made if keep_order else arrow.unpaired(arrow.mixed(made))
 
     def simulate(self, table: Any, *, seed: int, keep: Sequence[str] = ()) -> Any:
         """The same from a seed, in the order of the table: repeatable, stamped, not private."""

@@ -123,6 +123,8 @@ def test_reports_are_shuffled_with_what_is_kept() -> None:
     made = survey().privatize({**table, "number": np.arange(2000)}, keep=["number"])
     numbers = made["number"].to_pylist()
     assert sorted(numbers) == list(range(2000)) != numbers
+    # No row that pandas would put beside one of the values.
+    assert made.to_pandas().index[0] == 2000
     groups = tables.counts(made, survey().mechanism, by="number")
     assert len(groups) == 2000
     for wrong in (["pay"], ["w"]):
