@@ -640,13 +640,17 @@ def test_costs_have_one_format_and_are_never_below() -> None:
     assert output.costs([0.33333333]) == ["0.3334"]
 
 
+OWN = ("shares", "epsilons", "missing", "facts", "questionnaire")
+"""Keys of JSON objects with words of the survey, or with keys that another page tells of."""
+
+
 def keys_of(fields: dict[str, Any]) -> set[str]:
     """All keys of a JSON object, but those that are the survey's own words."""
     found = set(fields)
     for key, value in fields.items():
         if key == "questions" and isinstance(value, dict):
             found |= {inner for part in value.values() for inner in keys_of(part)}
-        elif isinstance(value, dict) and key not in ("shares", "epsilons", "missing", "facts"):
+        elif isinstance(value, dict) and key not in OWN:
             found |= keys_of(value)
     return found
 
@@ -683,6 +687,7 @@ def test_the_page_names_every_verb_and_key(
         "plan": [
             "plan --n 500 --epsilon 1 --low 0 --high 9 --bounds --target w1=2 --surveys 4 --size 9"
         ],
+        "results": ["results survey.toml reports.parquet -o results.md"],
         "audit": ["audit survey.toml --n 1000"],
         "demo": ["demo --n 2000"],
     }

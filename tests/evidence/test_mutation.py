@@ -155,7 +155,7 @@ FIXED = (
     ("odds", "epsilon < 14 -> (epsilon >= 14)"),
     ("_sum_up", "a + b -> (a - b)"),
     ("checked_epsilon", "raise InvalidInput("),
-    ("Spend.words", "self.epsilon >= WEAK_EPSILON -> (self.epsilon < WEAK_EPSILON)"),
+    ("Spend.weak", "self.epsilon >= WEAK_EPSILON -> (self.epsilon < WEAK_EPSILON)"),
 )
 """Changes of the accounting that its own tests must notice."""
 

@@ -396,7 +396,8 @@ class CellDensity(Density):
         total = self.masses
         for axis in range(self.masses.ndim):
             total = np.cumsum(total, axis=axis)
-        return np.pad(total, [(1, 0)] * self.masses.ndim)
+        # Rounding must not take a share above one.
+        return np.pad(np.minimum(total, 1.0), [(1, 0)] * self.masses.ndim)
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
         """P(value <= x), linear between the edges; of whole numbers a step at each."""

@@ -273,7 +273,7 @@ def test_fieller_is_the_inverse_of_a_test(counts: Counts) -> None:
 
 
 def test_intervals_beyond_a_bound_keep_their_reach() -> None:
-    low, high = cut(np.array([-0.3, -0.2, 1.1, 0.4]), np.array([-0.1, 0.1, 1.3, 0.6]))
+    low, high = cut(np.array([-0.3, -0.2, 1.1, 0.4]), np.array([-0.1, 0.1, 1.3, 0.6]), (0.0, 1.0))
     np.testing.assert_allclose(low, [0, 0, 0.9, 0.4])
     np.testing.assert_allclose(high, [0.1, 0.1, 1, 0.6])
     # Everybody says no: no share is certain, whatever the noise did.
