@@ -281,9 +281,7 @@ def test_whole_numbers(service: Service, visit: Callable[..., Visit]) -> None:
     for typed in ("3.5", "1.234"):
         page.fill("#q2", typed)
         page.click("form button.main")
-        expect(page.locator("#q2-error")).to_have_text(
-            "Please enter a whole number, such as 1,234."
-        )
+        expect(page.locator("#q2-error")).to_have_text("Please enter a whole number, such as 60.")
     page.fill("#q2", "1,234")
     expect(page.locator("#q2-card .echo")).to_have_text("Read as 1,234\u00a0days")
     page.click("form button.main")
@@ -341,7 +339,7 @@ def test_the_questions_that_the_invitation_assigns(
     form = page.locator("form")
     expect(form).to_contain_text("your 2 reports together")
     expect(form).to_contain_text("(epsilon 1.5)")
-    expect(form).to_contain_text("Which 2 of the 3 questions you are asked.")
+    expect(form).to_contain_text("Which questions you are asked: 2 of 3, chosen by chance.")
     page.fill("#q1", "7")
     page.get_by_label("Every day").check()
     page.click("form button.main")

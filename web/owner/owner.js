@@ -166,7 +166,7 @@ function pulse(state, latest) {
   by("pulse").textContent = !latest.number ? "The first estimate is being made"
     : newer > 0 ? `Estimated from ${whole(latest.reports)} reports, ${whole(newer)} newer on their way`
       : `Estimated from all ${whole(latest.reports)} reports`;
-  by("caution").textContent = latest.fault || (final ? "" : "Results change until the survey closes. Fix the end beforehand: stopping when a result looks good makes the intervals miss more often than they say."
+  by("caution").textContent = latest.fault || (final ? "" : state.closed ? "The survey has ended. The final estimate is being made." : "Results change until the survey closes. Fix the end beforehand: stopping when a result looks good makes the intervals miss more often than they say."
     + (latest.quick && latest.number ? " While reports come in, intervals are made quickly and may be wider than they will be in the end." : ""));
 }
 

@@ -75,7 +75,7 @@ export class Question {
     const wrong = (/** @type {string} */ key, values = {}) => ({ wrong: say(`wrong_${key}`, values) });
     if (this.skipped && this.offer) return { answer: this.missing };
     if (categories) return categories.includes(typed) ? { answer: typed } : wrong("choice");
-    const example = number(this.whole ? 1234 : 1234.5);
+    const example = number(this.whole ? this.bounds.high : 1234.5);
     const found = parseNumber(typed, language, navigator.language);
     if ("reason" in found) return wrong(found.reason, { example });
     const { value, both = [] } = found;

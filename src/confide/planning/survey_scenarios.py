@@ -236,6 +236,8 @@ def wanted(scenario: SurveyScenario, name: str, target: float) -> Wanted:
         raise InvalidInput(
             "a target as QUESTION.QUANTITY, or QUESTION.QUANTITY.COLUMN for a difference",
             repr(name),
-            _checks.nearest(name, known),
+            "A difference takes groups: --by COLUMN=GROUPS, in Python by={COLUMN: GROUPS}."
+            if not scenario.by and name.rpartition(".")[0] in known
+            else _checks.nearest(name, known),
         )
     return known[name]

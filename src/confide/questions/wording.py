@@ -111,8 +111,8 @@ def _labels(given: str, value: Any, categories: Sequence[str]) -> tuple[str, ...
     words = isinstance(value, list | tuple) and all(isinstance(one, str) and one for one in value)
     if not words or len(value) != len(categories) or len(set(value)) != len(value):
         raise InvalidInput(
-            f"one label for each of the {len(categories)} categories in {given!r}, "
-            "all of them different",
-            f"{len(value)} labels" if words else _checks.shown(value),
+            f"one label for each of the {len(categories)} categories, all of them different, "
+            f"as {given!r}",
+            f"{len(value)}: {_checks.shown(value)}" if words else _checks.shown(value),
         )
     return tuple(value)

@@ -11,7 +11,7 @@ from confide.results.values import Estimates
 
 SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&])")
 """Letters that mean something to a reader of Markdown."""
-FIRST = re.compile(r"^(?=[-+=:])|^(\d+)(?=[.)])")
+FIRST = re.compile(r"^(?=[-+=:])|^(\d+)(?=[.)](?:\s|$))")
 """What makes a list, a rule or a heading at the start of a line."""
 
 

@@ -246,17 +246,23 @@ def _costs(results: Estimates) -> Html:
 
 def _table(table: tables.Table) -> Html:
     """A table that scrolls by itself where it is wider than the page."""
-    head = el("tr", *(el("th", text, scope="col") for text in table.head))
+    head = el("tr", *(el("th", *_held(text), scope="col") for text in table.head))
     rows = [
         el(
             "tr",
             el("th", first, scope="row", dir="auto"),
-            *(el("td", text) for text in others),
+            *(el("td", *_held(text)) for text in others),
         )
         for first, *others in table.rows
     ]
     inner = el("table", el("thead", head), el("tbody", *rows))
     return el("div", inner, class_="table", tabindex="0", role="region", aria_label="Table")
+
+
+def _held(text: str) -> tuple[str | Html, ...]:
+    """Text in which a line may break before an interval in parentheses, but not inside it."""
+    before, opening, interval = text.rpartition(" (")
+    return (f"{before} ", el("span", f"({interval}", class_="held")) if opening else (text,)
 
 
 def _foot(results: Estimates) -> Html:
