@@ -364,6 +364,8 @@ def with_declined(axis: Lattice | Categories, values: Any) -> Indices:
         values = np.where(declined, stand_in, values.data)
     elif nulls := getattr(values, "isna", getattr(values, "is_null", None)):
         declined = np.asarray(nulls(), dtype=bool)
+        if declined.ndim != 1:
+            raise InvalidInput("one column of answers", f"a table of shape {declined.shape}")
         listed = ("to_list", "to_pylist", "tolist")
         values = next(getattr(values, name) for name in listed if hasattr(values, name))()
     elif isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1:

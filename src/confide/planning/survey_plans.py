@@ -426,7 +426,10 @@ def _about(row: Expected | Detectable) -> str:
 
 
 def _size(error: float, share: bool) -> str:
-    return f"{100 * error:.2g} percentage points" if share else number(float(f"{error:.2g}"))
+    if not share:
+        return number(float(f"{error:.2g}"))
+    points = f"{100 * error:.2g}"
+    return f"{points} percentage point{'' if points == '1' else 's'}"
 
 
 def _worst(own: Sequence[Detectable]) -> list[Detectable]:

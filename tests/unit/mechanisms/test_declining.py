@@ -233,6 +233,8 @@ def test_refusals() -> None:
     with pytest.raises(InvalidInput, match="'declined'"):
         RandomizedResponse(["yes", "declined"], epsilon=1.0, prefer_not_to_say=True)
     RandomizedResponse(["yes", "declined"], epsilon=1.0)
+    with pytest.raises(InvalidInput, match="one column of answers"):
+        WAVE.privatize(pytest.importorskip("pandas").DataFrame({"a": [1.0, None]}))
     with pytest.raises(Unsupported, match="prefer_not_to_say"):
         Joint({"a": WAVE, "b": SquareWave(WAVE.lattice, epsilon=1.0)})
 
