@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg
 
 from confide._types import Floats
 from confide.estimators.log_density import SHARE, SPREAD, Mode, Problem, mode
@@ -124,7 +123,7 @@ def promise(problem: Problem, fit: Mode, law: Floats) -> tuple[Floats, Floats]:
     away = law - fit.fitted[:, None]
     scaled = away / fit.fitted[:, None]
     shared = n * fit.slope.T @ scaled
-    whitened = linalg.solve_triangular(fit.root, shared, lower=True, check_finite=False)
+    whitened = np.linalg.solve(fit.root, shared)
     own = n * np.einsum("ij,ij->j", away, scaled)
     information = np.maximum(own - np.einsum("ij,ij->j", whitened, whitened), 1e-9 * own + 1e-12)
     share = np.maximum(score, 0.0) / information

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg import lapack
 
 from confide._types import Floats
 from confide.estimators.em import LEAST, one_thread
@@ -108,7 +107,7 @@ class Mode:
     slope
         Derivative of ``fitted`` by ``theta``.
     root
-        Lower Cholesky factor of the posterior precision.
+        Lower triangular root of the posterior precision.
     likelihood, evidence
         Logarithms.
     """
@@ -162,8 +161,7 @@ def mode(problem: Problem, order: int, tau: float, start: Floats | None = None) 
         for _ in range(TRIES):
             damped = precision.copy()
             damped[diagonal] *= 1 + damping
-            root, _ = lapack.dpotrf(damped, lower=True)
-            step, _ = lapack.dpotrs(root, gradient, lower=True)
+            step = np.linalg.solve(damped, gradient)
             trial = at(theta + step)
             gained = trial[0] - float((theta + step) @ (theta + step)) / 2 - value
             if gained >= -SLACK:
@@ -176,11 +174,12 @@ def mode(problem: Problem, order: int, tau: float, start: Floats | None = None) 
         if gained < GAIN and damping == 0:
             break
         damping = damping / 4 if damping > 1e-3 else 0.0
-    # The precision is that of the last step but one, which differs by next to nothing.
-    root, _ = lapack.dpotrf(precision, lower=True, clean=True)
+    # The precision is that of the last step but one, which differs by next to nothing. This way to
+    # its root needs no square of it, so that rounding cannot make it indefinite.
+    root = np.linalg.qr(np.vstack([half, np.eye(theta.size)])).R.T
     weight, middle, spread = ORDERS[order]
     prior = weight - ((math.log(tau) - middle) / spread) ** 2 / 2
-    evidence = value - float(np.log(np.diag(root)).sum()) + prior
+    evidence = value - float(np.log(np.abs(np.diag(root))).sum()) + prior
     return Mode(order, tau, theta, smooth, shares, fitted, jacobian, root, likelihood, evidence)
 
 
