@@ -198,6 +198,7 @@ class Adaptive:
     [0.0]
     """
 
+    @one_thread
     def fit(self, counts: Counts) -> CellDensity:
         """Estimate the density of the values behind the reports.
 

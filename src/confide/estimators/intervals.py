@@ -16,6 +16,7 @@ from confide._types import Floats
 from confide.curves import forms
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.declining import Answerers
+from confide.estimators.em import one_thread
 from confide.estimators.profile import MOST_BINS, NODES, Profile, bins_for
 from confide.lattice import INTEGER, Lattice
 from confide.mechanisms import Channel
@@ -401,6 +402,7 @@ class Intervals:
             raise InvalidInput("numbers x", "nan")
         return self._each("pdf", places, _checks.level(level))
 
+    @one_thread
     def _each(self, what: str, at: Floats, level: float) -> tuple[Any, Any]:
         """Ends for each place, computing only those that were not kept from before."""
         kept = self._kept
