@@ -27,6 +27,7 @@ from confide.estimators import Deconvolution
 from confide.foreign import Spectrum
 from confide.foreign.noise_laws import Gaussian, Laplace, Noise, TwoSidedGamma
 from confide.gamma.designer import GammaDesign, Pair, optimal_gamma
+from confide.gamma.exact import Reference, exact_error
 from confide.gamma.price import ExpectedError, expected_error, gamma_delta
 from confide.gamma.protection import (
     Feasible,
@@ -62,6 +63,18 @@ EXACT = {  # at shape 1, and at the published shape
 TABLE = {  # S_e, L_e, O_e and the last column, as printed
     "N(0,1)": (4.455999e-5, 2.517e-4, 2.136e-4, 1.225137),
     "U(0,10)": (3.466508e-5, 1.798e-4, 1.622e-4, 1.137586),
+}
+HUMPS = "two humps"
+REFERENCES = {
+    "Exp(1)": Reference(lambda t: 1 / (1 + t * t), roughness=0.5, sd=1.0),
+    "N(0,1)": Reference.normal(sd=1.0),
+    "Laplace(10)": Reference(lambda t: (1 + 100 * t * t) ** -2, roughness=0.025, sd=200**0.5),
+    "U(0,10)": Reference(lambda t: np.sinc(5 * t / np.pi) ** 2, roughness=0.1, sd=10 / 12**0.5),
+    HUMPS: Reference(  # half N(-2, .6), half N(2, .6), which the paper does not have
+        lambda t: np.cos(2 * t) ** 2 * np.exp(-((0.6 * t) ** 2)),
+        roughness=(1 + math.exp(-4 / 0.36)) / (4 * 0.6 * math.sqrt(math.pi)),
+        sd=4.36**0.5,
+    ),
 }
 SHAPES = tuple(round(0.05 * k, 2) for k in range(20, 3, -1))
 CRITERIA = ("full error, 36", "variance integral, 36", "full error, 11520")
@@ -217,6 +230,77 @@ def quantiles(name: str, size: int = 100_000) -> np.ndarray:
     return result
 
 
+def sample(name: str, seed: int) -> np.ndarray:
+    """N values of a population with a known characteristic function."""
+    if name != HUMPS:
+        result: np.ndarray = POPULATIONS[name].rvs(N, random_state=seed)
+        return result
+    generator = np.random.default_rng([3, seed])
+    return generator.choice([-2.0, 2.0], N) + generator.normal(0, 0.6, N)
+
+
+def exact(seeds: int, sizes: Iterable[int] = (1000, 100_000)) -> dict[str, Any]:
+    """The shape by the asymptotic error and by the exact one: for populations, and for samples."""
+    known = []
+    for name in POPULATIONS:
+        reference, scale, start = REFERENCES[name], cell_scale(quantiles(name)), 1.0
+        laws = []
+        for shape in SHAPES:
+            start = scale(shape, start)
+            if not start < 1e3 * reference.sd:
+                break
+            laws.append(TwoSidedGamma(shape=shape, scale=start))
+        for n in sizes:
+            limits = [expected_error(law, n=n, sd=reference.sd) for law in laws]
+            errors = [exact_error(law, n=n, reference=reference) for law in laws]
+            taken = min(range(len(laws)), key=lambda at: limits[at].error)
+            best = min(range(len(laws)), key=lambda at: errors[at].error)
+            wide = exact_error(
+                laws[taken], n=n, reference=reference, bandwidth=limits[taken].bandwidth
+            )
+            known.append(
+                {
+                    "population": name,
+                    "n": n,
+                    "shapes": [laws[taken].shape, laws[best].shape],
+                    "bandwidths": [limits[taken].bandwidth, errors[best].bandwidth],
+                    "limit": limits[taken].error,
+                    "errors": [wide.error, errors[taken].error, errors[best].error],
+                }
+            )
+    return {"known": known, "samples": [_designs(name, seeds) for name in REFERENCES]}
+
+
+def _designs(name: str, seeds: int) -> dict[str, Any]:
+    """What designs from samples cost by the population's exact error, with and without a floor."""
+    row: dict[str, Any] = {"population": name, "seeds": seeds}
+    costs: dict[str, list[list[float]]] = {}
+    for criterion in ("aimse", "mise"):
+        shapes, costs[criterion] = [], []
+        for seed in range(seeds):
+            x = sample(name, seed)
+            free = optimal_gamma(x, floor=0.0, replicates=0, criterion=criterion)
+            held = optimal_gamma(x, replicates=0, criterion=criterion)
+            shapes.append([free.shape, held.shape])
+            costs[criterion].append(
+                [
+                    exact_error(
+                        design.noise, n=N, reference=REFERENCES[name], bandwidth=design.bandwidth
+                    ).error
+                    for design in (free, held)
+                ]
+            )
+        found = np.array(shapes)
+        row[criterion] = {
+            "shapes": np.stack([found.mean(axis=0), found.std(axis=0, ddof=1)], axis=1).tolist(),
+            "errors": np.mean(costs[criterion], axis=0).tolist(),
+        }
+    ratios = np.array(costs["aimse"]) / np.array(costs["mise"])
+    spread = ratios.std(axis=0, ddof=1) / math.sqrt(seeds)
+    row["ratios"] = np.stack([ratios.mean(axis=0), spread], axis=1).tolist()
+    return row
+
+
 def checks(n: int) -> dict[str, Any]:
     """Everything that has one right answer."""
     normal, generator = stats.norm(), np.random.default_rng(1)
@@ -300,6 +384,7 @@ def main(arguments: list[str] | None = None) -> int:
     warnings.simplefilter("ignore", ConfideWarning)
     results: dict[str, Any] = {"checks": checks(10**6)}
     results["optima"] = optima(options.seeds)
+    results["exact"] = exact(options.seeds // 2)
     results["table"] = [errors(name, options.draws) for name in TABLE]
     results["missed"] = missed(results)
     samples = {name: law.rvs(N, random_state=0) for name, law in POPULATIONS.items()}

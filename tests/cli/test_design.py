@@ -49,6 +49,11 @@ class TestGamma:
         laplace = machine(f"{GAMMA} --shape 1.0 --bounds 0 100", capsys)
         assert laplace["epsilon"] == pytest.approx(100 / laplace["scale"])
 
+    def test_criterion(self, capsys):
+        limit, exact = (machine(f"{GAMMA} --criterion {one}", capsys) for one in ("aimse", "mise"))
+        assert (limit["criterion"], exact["criterion"]) == ("aimse", "mise")
+        assert exact["error"] != limit["error"]
+
     def test_parquet_is_the_same(self, capsys):
         numbers = np.loadtxt("values.csv", delimiter=",", skiprows=1)
         pq.write_table(pa.table({"x": numbers[:, 0]}), "values.parquet")
@@ -69,6 +74,7 @@ class TestGamma:
             ("gamma values.csv --column y", "column 'y'"),
             ("gamma missing.csv", "missing.csv"),
             (f"{GAMMA} --shape 0.5", "shape >= 0.8"),
+            (f"{GAMMA} --criterion mse", "a known criterion"),
             ("gamma values.csv --column x --protection 4", "protection below"),
             (f"{GAMMA} --plot values.csv", "ends in"),
             (f"{GAMMA} --plot a.png --curves a.png", "two files"),

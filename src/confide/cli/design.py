@@ -52,6 +52,9 @@ def gamma(
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="What values are clipped to; else their range."),
     ] = None,
+    criterion: Annotated[
+        str, typer.Option(help="The error that is least: aimse, or mise, which is exact.")
+    ] = "aimse",
     plot: PlotOption = None,
     curves: Annotated[
         Path | None,
@@ -76,6 +79,7 @@ def gamma(
         near_cap=near_cap,
         delta_cap=delta_cap,
         bounds=bounds,
+        criterion=criterion,
     )
     title = f"{name}, mu = {found.mu:g}, certainty {found.certainty:g}"
     if plot is not None:

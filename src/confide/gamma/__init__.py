@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from confide.gamma.designer import CurvesDisplay, GammaDesign, Pair, PairsDisplay, optimal_gamma
+from confide.gamma.exact import Reference, exact_error
 from confide.gamma.price import ExpectedError, expected_error, gamma_delta, gamma_epsilon
 from confide.gamma.protection import (
     closeness,
@@ -22,9 +23,11 @@ __all__ = [
     "GammaDesign",
     "Pair",
     "PairsDisplay",
+    "Reference",
     "closeness",
     "criterion_scale",
     "empirical_protection",
+    "exact_error",
     "expected_error",
     "gamma_delta",
     "gamma_epsilon",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -31,8 +31,9 @@ from confide.displays import (
 )
 from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import Deconvolution
-from confide.foreign.noise_laws import TwoSidedGamma
+from confide.foreign.noise_laws import Noise, TwoSidedGamma
 from confide.foreign.spectrum import Spectrum
+from confide.gamma.exact import Reference, exact_error
 from confide.gamma.price import ExpectedError, expected_error, gamma_delta, gamma_epsilon
 from confide.gamma.protection import Feasible, expected_matches, widest
 from confide.gamma.surface import FEWEST, Surface
@@ -119,6 +120,10 @@ class CurvesDisplay:
         return f"<CurvesDisplay of {', '.join(self.curves)}>"
 
 
+CRITERIA = {
+    "aimse": "by its limit for many normal values",
+    "mise": "exact for as many values distributed like these, smoothed",
+}
 NEAR = 0.01
 """Noise below so many standard deviations of the values hardly changes one."""
 
@@ -132,9 +137,9 @@ class Pair:
     shape, scale
         Of the noise; the scale in the units of the values.
     error
-        AIMSE at its best bandwidth.
+        AIMSE or MISE at its best bandwidth.
     variance
-        The part of the error that is noise.
+        The part of the error that is variance.
     """
 
     shape: float
@@ -168,7 +173,7 @@ class GammaDesign:
     delta_at
         Pairs of an epsilon and its delta, in the continuum.
     bandwidth, error
-        Best bandwidth of a deconvoluted density, and its AIMSE.
+        Best bandwidth of a deconvoluted density, and its error by the criterion.
     laplace
         The pair of shape 1.
     near
@@ -180,6 +185,8 @@ class GammaDesign:
         ``"cap"``, ``"feasibility"`` or ``"given"``.
     eligible
         Pairs for the picture.
+    criterion
+        What the errors are: ``"aimse"`` or ``"mise"``.
     """
 
     shape: float
@@ -204,6 +211,7 @@ class GammaDesign:
     floor: float
     bounded_by: str
     eligible: tuple[Pair, ...]
+    criterion: str = "aimse"
 
     @property
     def noise(self) -> TwoSidedGamma:
@@ -303,8 +311,8 @@ class GammaDesign:
                 f"{self.gain:.3g} times that"
             )
         return (
-            f"The expected squared error of a density is {self.error:.3g} (bandwidth "
-            f"{self.bandwidth:.3g}){against}. {why} Below shape "
+            f"The expected squared error of a density, {CRITERIA[self.criterion]}, is "
+            f"{self.error:.3g} (bandwidth {self.bandwidth:.3g}){against}. {why} Below shape "
             f"{self.smallest_feasible_shape:.3g} no scale protects these values."
         )
 
@@ -338,6 +346,7 @@ class GammaDesign:
             "laplace_reidentification": self.laplace_reidentification,
             "floor": self.floor,
             "bounded_by": self.bounded_by,
+            "criterion": self.criterion,
             "eligible": [[pair.shape, pair.scale, pair.error] for pair in self.eligible],
             "eligible_variances": [pair.variance for pair in self.eligible],
             "words": list(self.words()),
@@ -359,6 +368,8 @@ class GammaDesign:
             }
             for name in ("gain", "words"):
                 del given[name]
+            # Documents from before there was a choice have no criterion.
+            _checks.one_of(tuple(CRITERIA), criterion=given.get("criterion", "aimse"))
             return cls(**given)
         except (TypeError, KeyError, ValueError, IndexError):
             raise InvalidInput("a design, as its to_dict gives it", "another document") from None
@@ -429,8 +440,7 @@ class Search:
 
     feasible: Feasible
     smallest: float
-    n: int
-    sd: float
+    error: Callable[[Noise], ExpectedError]
 
     @cached_property
     def _known(self) -> dict[float, Pair]:
@@ -449,7 +459,7 @@ class Search:
                     "Ask for less protection or a higher certainty.",
                 )
             noise = TwoSidedGamma(shape=shape, scale=scale)
-            found = expected_error(noise, n=self.n, sd=self.sd)
+            found = self.error(noise)
             self._known[shape] = Pair(shape, scale, found.error, found.variance)
         return self._known[shape]
 
@@ -552,6 +562,7 @@ def optimal_gamma(
     near_cap: float | None = None,
     delta_cap: tuple[float, float] | None = None,
     bounds: tuple[float, float] | None = None,
+    criterion: str = "aimse",
     resolution: int = 64,
     replicates: int = 40,
     seed: int = 0,
@@ -583,6 +594,9 @@ def optimal_gamma(
         bounds, in the continuum.
     bounds
         What values are clipped to, for epsilon and delta; the observed range without.
+    criterion
+        The error that is least: ``"aimse"``, its limit for many normal values, as in the paper, or
+        ``"mise"``, exact for as many values distributed like these (`Reference.of`).
     resolution
         Cells in a protected distance: the noised value is taken to be known to one cell.
     replicates
@@ -598,6 +612,10 @@ def optimal_gamma(
     (0.8, 0.54)
     >>> print(design.epsilon)
     None
+    >>> humps = np.concatenate([values[:500] - 4, values[500:] + 4])
+    >>> exact = optimal_gamma(humps, criterion="mise")
+    >>> exact.bandwidth < 0.6 * optimal_gamma(humps).bandwidth
+    True
     """
     x = _checks.vector(values=values)
     protection = _checks.positive(protection=protection)
@@ -605,6 +623,7 @@ def optimal_gamma(
     resolution = _checks.integer(4, 1024, resolution=resolution)
     replicates = _checks.integer(0, 10_000, replicates=replicates)
     floor = _checks.within(0, 1, floor=floor)
+    criterion = _checks.one_of(tuple(CRITERIA), criterion=criterion)
     surface = Surface.of(x, width=protection / resolution)
     extent = surface.extent
     if bounds is not None:
@@ -622,7 +641,8 @@ def optimal_gamma(
     smallest = feasible.smallest_shape()
     if math.isnan(smallest):
         _infeasible(x, feasible, protection, certainty)
-    search = Search(feasible, smallest, surface.n, surface.sd)
+    error = _error_of(criterion, surface)
+    search = Search(feasible, smallest, error)
     gaps = np.diff(np.sort(x))
     if shape is None:
         caps = Caps(near_cap, delta_cap, surface.sd, extent)
@@ -637,7 +657,7 @@ def optimal_gamma(
     pair = search.pair(chosen)
     noise = TwoSidedGamma(shape=pair.shape, scale=pair.scale)
     laplace = search.pair(1.0)
-    found: ExpectedError = expected_error(noise, n=surface.n, sd=surface.sd)
+    found = error(noise)
     design = GammaDesign(
         shape=pair.shape,
         scale=pair.scale,
@@ -663,10 +683,18 @@ def optimal_gamma(
         floor=floor,
         bounded_by=bounded,
         eligible=tuple(search.grid()),
+        criterion=criterion,
     )
     if design.shape < FLOOR:
         warnings.warn(design.small_noise(), ConfideWarning, stacklevel=2)
     return design
+
+
+def _error_of(criterion: str, surface: Surface) -> Callable[[Noise], ExpectedError]:
+    """What a noise costs, by the criterion."""
+    if criterion == "mise":
+        return partial(exact_error, n=surface.n, reference=Reference.on(surface))
+    return partial(expected_error, n=surface.n, sd=surface.sd)
 
 
 def _given(shape: float, floor: float, smallest: float, search: Search, gaps: Floats) -> float:
