@@ -57,7 +57,9 @@ def figures(
     ax.set(xlabel="z", ylabel="P(|value - z| > 1)")
     ax.legend(frameon=False)
     save(figure, 1)
-    designs = {name: optimal_gamma(x, replicates=0) for name, x in samples.items()}
+    designs = {
+        name: optimal_gamma(x, replicates=0, criterion="aimse") for name, x in samples.items()
+    }
     for number in (2, 3):
         figure, grid = plt.subplots(2, 2, figsize=(8.4, 6.0), layout="constrained")
         for ax, (name, design) in zip(grid.ravel(), designs.items(), strict=True):

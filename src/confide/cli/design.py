@@ -53,8 +53,8 @@ def gamma(
         typer.Option(metavar="LOW HIGH", help="What values are clipped to; else their range."),
     ] = None,
     criterion: Annotated[
-        str, typer.Option(help="The error that is least: aimse, or mise, which is exact.")
-    ] = "aimse",
+        str, typer.Option(help="The error that is least: mise, which is exact, or aimse.")
+    ] = "mise",
     plot: PlotOption = None,
     curves: Annotated[
         Path | None,

@@ -291,7 +291,7 @@ class TestDesigner:
         assert other.scale == pytest.approx(3e4 * one.scale, rel=1e-5)
 
     def test_following_the_paper(self):
-        found = optimal_gamma(NORMAL, replicates=0)
+        found = optimal_gamma(NORMAL, replicates=0, criterion="aimse")
         best = printed_pair(found)
         assert best.shape * 20 == pytest.approx(round(best.shape * 20))
         assert best.variance <= min(pair.variance for pair in found.eligible)
