@@ -64,13 +64,14 @@ TABLE = {  # S_e, L_e, O_e and the last column, as printed
     "N(0,1)": (4.455999e-5, 2.517e-4, 2.136e-4, 1.225137),
     "U(0,10)": (3.466508e-5, 1.798e-4, 1.622e-4, 1.137586),
 }
-HUMPS = "two humps"
+HUMPS, SKEWED = "two humps", "Gamma(3)"  # which the paper does not have
 REFERENCES = {
     "Exp(1)": Reference(lambda t: 1 / (1 + t * t), roughness=0.5, sd=1.0),
     "N(0,1)": Reference.normal(sd=1.0),
     "Laplace(10)": Reference(lambda t: (1 + 100 * t * t) ** -2, roughness=0.025, sd=200**0.5),
     "U(0,10)": Reference(lambda t: np.sinc(5 * t / np.pi) ** 2, roughness=0.1, sd=10 / 12**0.5),
-    HUMPS: Reference(  # half N(-2, .6), half N(2, .6), which the paper does not have
+    SKEWED: Reference(lambda t: (1 + t * t) ** -3, roughness=0.1875, sd=3**0.5),
+    HUMPS: Reference(
         lambda t: np.cos(2 * t) ** 2 * np.exp(-((0.6 * t) ** 2)),
         roughness=(1 + math.exp(-4 / 0.36)) / (4 * 0.6 * math.sqrt(math.pi)),
         sd=4.36**0.5,
@@ -230,13 +231,15 @@ def quantiles(name: str, size: int = 100_000) -> np.ndarray:
     return result
 
 
-def sample(name: str, seed: int) -> np.ndarray:
-    """N values of a population with a known characteristic function."""
-    if name != HUMPS:
-        result: np.ndarray = POPULATIONS[name].rvs(N, random_state=seed)
+def sample(name: str, n: int, seed: int) -> np.ndarray:
+    """Values of a population with a known characteristic function."""
+    if name in POPULATIONS:
+        result: np.ndarray = POPULATIONS[name].rvs(n, random_state=seed)
         return result
     generator = np.random.default_rng([3, seed])
-    return generator.choice([-2.0, 2.0], N) + generator.normal(0, 0.6, N)
+    if name == SKEWED:
+        return generator.gamma(3.0, size=n)
+    return generator.choice([-2.0, 2.0], n) + generator.normal(0, 0.6, n)
 
 
 def exact(seeds: int, sizes: Iterable[int] = (1000, 100_000)) -> dict[str, Any]:
@@ -268,24 +271,25 @@ def exact(seeds: int, sizes: Iterable[int] = (1000, 100_000)) -> dict[str, Any]:
                     "errors": [wide.error, errors[taken].error, errors[best].error],
                 }
             )
-    return {"known": known, "samples": [_designs(name, seeds) for name in REFERENCES]}
+    samples = [designs(name, seeds, n) for name in REFERENCES for n in (100, N)]
+    return {"known": known, "samples": samples}
 
 
-def _designs(name: str, seeds: int) -> dict[str, Any]:
+def designs(name: str, seeds: int, n: int) -> dict[str, Any]:
     """What designs from samples cost by the population's exact error, with and without a floor."""
-    row: dict[str, Any] = {"population": name, "seeds": seeds}
+    row: dict[str, Any] = {"population": name, "seeds": seeds, "n": n}
     costs: dict[str, list[list[float]]] = {}
     for criterion in ("aimse", "mise"):
         shapes, costs[criterion] = [], []
         for seed in range(seeds):
-            x = sample(name, seed)
+            x = sample(name, n, seed)
             free = optimal_gamma(x, floor=0.0, replicates=0, criterion=criterion)
             held = optimal_gamma(x, replicates=0, criterion=criterion)
             shapes.append([free.shape, held.shape])
             costs[criterion].append(
                 [
                     exact_error(
-                        design.noise, n=N, reference=REFERENCES[name], bandwidth=design.bandwidth
+                        design.noise, n=n, reference=REFERENCES[name], bandwidth=design.bandwidth
                     ).error
                     for design in (free, held)
                 ]

@@ -63,6 +63,24 @@ def test_table_does_not_repeat():
     assert 1 / (6000 * math.sqrt(math.pi)) == pytest.approx(9.403e-5, rel=1e-4)
 
 
+def test_exact_error_takes_smaller_shapes_unless_values_are_normal():
+    found = ghatak.exact(2, sizes=(1000,))
+    for row in found["known"]:
+        limit, exact = row["shapes"]
+        assert exact <= limit
+        assert row["errors"] == sorted(row["errors"], reverse=True)
+        if row["population"] == "N(0,1)":
+            assert row["errors"][0] < 1.02 * row["errors"][2]
+        else:
+            assert exact < limit
+            assert row["errors"][0] > 1.15 * row["errors"][2]
+    for row in found["samples"]:
+        # Never much worse than by the limit, and better where many values are not normal.
+        assert min(mean for mean, _ in row["ratios"]) > 0.93
+        if row["n"] == ghatak.N and row["population"] != "N(0,1)":
+            assert min(mean for mean, _ in row["ratios"]) > 1.03
+
+
 def test_page_is_made_from_the_results():
     results = json.loads((ghatak.ROOT / "evidence" / "ghatak" / "results.json").read_text())
     assert results["missed"] == ghatak.missed(results) == []
