@@ -167,12 +167,13 @@ def _exact(found: dict[str, Any]) -> str:
         lines.append(f"| {row['population']} | {row['n']:,} | {shapes} | {errors} |")
     seeds = found["samples"][0]["seeds"]
     lines += [
-        f"\nDesigns from {seeds} samples by `optimal_gamma`, which knows no population: by default, "
-        '`criterion="mise"`, it takes the exact error for the distribution of the values, smoothed. '
+        f"\nDesigns from {seeds} samples by `optimal_gamma`, which knows no population: by "
+        'default, `criterion="mise"`, it takes the exact error for the distribution of the values, '
+        "smoothed. "
         "Shapes are mean ± standard deviation. The ratio is the population's exact error with the "
         "noise and bandwidth of `aimse` over that with those of `mise`, mean ± standard error: "
-        "above 1, `mise` is better. Gamma(3) and two humps, N(-2, .6²) and N(2, .6²), are not in the "
-        "paper.\n",
+        "above 1, `mise` is better. Gamma(3) and two humps, N(-2, .6²) and N(2, .6²), are not in "
+        "the paper.\n",
         "| values | n | floor | shape by aimse | shape by mise | ratio |",
         "|---|---|---|---|---|---|",
     ]

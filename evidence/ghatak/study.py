@@ -242,8 +242,8 @@ def sample(name: str, n: int, seed: int) -> np.ndarray:
     return generator.choice([-2.0, 2.0], n) + generator.normal(0, 0.6, n)
 
 
-def exact(seeds: int, sizes: Iterable[int] = (1000, 100_000)) -> dict[str, Any]:
-    """The shape by the asymptotic error and by the exact one: for populations, and for samples."""
+def exact_shapes(sizes: Iterable[int] = (1000, 100_000)) -> list[dict[str, Any]]:
+    """The shape for a population by the asymptotic error and by the exact one."""
     known = []
     for name in POPULATIONS:
         reference, scale, start = REFERENCES[name], cell_scale(quantiles(name)), 1.0
@@ -271,8 +271,7 @@ def exact(seeds: int, sizes: Iterable[int] = (1000, 100_000)) -> dict[str, Any]:
                     "errors": [wide.error, errors[taken].error, errors[best].error],
                 }
             )
-    samples = [designs(name, seeds, n) for name in REFERENCES for n in (100, N)]
-    return {"known": known, "samples": samples}
+    return known
 
 
 def designs(name: str, seeds: int, n: int) -> dict[str, Any]:
@@ -303,6 +302,12 @@ def designs(name: str, seeds: int, n: int) -> dict[str, Any]:
     spread = ratios.std(axis=0, ddof=1) / math.sqrt(seeds)
     row["ratios"] = np.stack([ratios.mean(axis=0), spread], axis=1).tolist()
     return row
+
+
+def exact(seeds: int) -> dict[str, Any]:
+    """Both criteria beside each other, for populations and for samples."""
+    samples = [designs(name, seeds, n) for name in REFERENCES for n in (100, N)]
+    return {"known": exact_shapes(), "samples": samples}
 
 
 def checks(n: int) -> dict[str, Any]:
