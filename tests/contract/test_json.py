@@ -223,6 +223,20 @@ RELEASES: dict[str, Callable[[], Release]] = {
     "bernstein": lambda: releases.Bernstein(AXIS, epsilon=1.0).simulate(X, seed=1),
     "kolmogorov": lambda: releases.KolmogorovSmirnov(AXIS, epsilon=1.0).simulate(X, seed=1),
     "process": lambda: releases.GaussianProcess(AXIS, epsilon=1.0, delta=1e-6).simulate(X, seed=1),
+    "means": lambda: releases.Means({"x": AXIS}, epsilon=1.0).simulate({"x": X}, seed=1),
+    "statistic": lambda: releases.Statistic(
+        "mean", np.mean, AXIS, sensitivity=9, low=0, high=9, epsilon=1.0
+    ).simulate(X, seed=1),
+    "selection": lambda: releases.Selection(
+        "nearest",
+        lambda x, word: -abs(np.mean(x) - len(word)),
+        ["a", "bb"],
+        AXIS,
+        sensitivity=9,
+        low=-9,
+        high=0,
+        epsilon=1.0,
+    ).simulate(X, seed=1),
     "choice": lambda: releases.Choice(
         [releases.Histogram(AXIS, epsilon=0.5, cells=cells) for cells in (4, 8)], epsilon=1.0
     ).simulate(X, seed=1),

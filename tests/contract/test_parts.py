@@ -29,6 +29,7 @@ from confide.releases import (
     GaussianProcess,
     Histogram,
     KolmogorovSmirnov,
+    Means,
     Query,
     Series,
 )
@@ -62,6 +63,8 @@ RECIPES: list[Any] = [
     Bernstein(UNIT, epsilon=1.0),
     GaussianProcess(UNIT, epsilon=1.0, delta=1e-6),
     KolmogorovSmirnov(UNIT, epsilon=1.0, size=4, points=4),
+    Means(BOTH, epsilon=1.0),
+    Means(BOTH, epsilon=1.0, delta=1e-6),
     Choice([Histogram(UNIT, epsilon=0.8, cells=cells) for cells in (2, 4)], epsilon=1.0),
 ]
 SAMPLERS: list[Any] = [

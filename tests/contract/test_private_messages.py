@@ -276,6 +276,24 @@ PATHS: dict[str, Path_] = {
     "bernstein": plain(releases.Bernstein(LATTICE, epsilon=1.0).release),
     "gaussian process": plain(releases.GaussianProcess(LATTICE, epsilon=1.0, delta=1e-6).release),
     "kolmogorov-smirnov": plain(releases.KolmogorovSmirnov(LATTICE, epsilon=1.0).release),
+    "means": (pairs, releases.Means(BOX, epsilon=1.0).release),
+    "statistic": plain(
+        releases.Statistic(
+            "sum", lambda x: x.sum() / x.size, LATTICE, sensitivity=1e9, low=0, high=1, epsilon=1.0
+        ).release
+    ),
+    "selection": plain(
+        releases.Selection(
+            "sum",
+            lambda x, _: x.sum(),
+            ["a", "b"],
+            LATTICE,
+            sensitivity=1e9,
+            low=0,
+            high=1,
+            epsilon=1.0,
+        ).release
+    ),
     "choice": plain(
         releases.Choice(
             [releases.Histogram(LATTICE, epsilon=0.5, cells=cells) for cells in (2, 4)],

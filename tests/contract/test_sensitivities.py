@@ -29,8 +29,10 @@ from confide.releases import (
     Histogram,
     Holdout,
     KolmogorovSmirnov,
+    Means,
     Query,
     Series,
+    Statistic,
     choice,
     holdout,
     ranks,
@@ -62,7 +64,7 @@ def caught(monkeypatch: pytest.MonkeyPatch) -> Noises:
 
 def released(recipe: Recipe, rows: tuple[Any, ...], seed: int = 0) -> list[int]:
     """What is released of a data set, from its raw values on."""
-    lattice = getattr(recipe, "lattice", None)
+    lattice = getattr(recipe, "lattice", getattr(recipe, "columns", None))
     values: Any = list(rows)
     if isinstance(lattice, dict):
         values = dict(zip(lattice, np.array(rows).T, strict=True))
@@ -139,6 +141,16 @@ LAPLACE: dict[str, tuple[Recipe, list[Any], float]] = {
     "histogram, three columns": (
         Histogram({"a": SMALL, "b": LOG, "c": FINE}, epsilon=EPSILON, cells=2),
         [(0.0, 1.0, 0.0), (1.0, 50.0, 20.0), (0.0, 50.0, 0.0)], 1.0,
+    ),
+    "means": (
+        Means({"a": SMALL, "b": LOG}, epsilon=EPSILON), rows([-1.0, 0.5, 1.0], [0.5, 100.0]), 1.0,
+    ),
+    "statistic": (
+        Statistic(
+            "sum above a half", lambda x: x[x > 0.5].sum(), SMALL,
+            sensitivity=11 / 12, low=0, high=9, epsilon=EPSILON,
+        ),
+        SMALL.centers.tolist(), 0.99,
     ),
     "series": (Series(SMALL, epsilon=EPSILON, terms=3), SMALL.centers.tolist(), 1.0),
     "series, default terms": (Series(SMALL, epsilon=EPSILON), SMALL.centers.tolist(), 1.0),

@@ -27,13 +27,14 @@ MODULES = [
     *(f"releases/{name}.py" for name in (
         "release", "query", "ranks", "histogram", "series", "bernstein",
         "gaussian_process", "kolmogorov_smirnov", "choice", "sequences", "holdout", "bounded",
+        "means", "statements", "statistic", "selection",
     )),
     *(f"sampling/{name}.py" for name in (
         "sampler", "mollification", "mollifier", "mbde", "naive",
     )),
 ]  # fmt: skip
 DRAWING = {
-    "draw", "_draw", "_run", "added", "sums", "noises", "choice.exponents",
+    "draw", "_draw", "_run", "added", "sums", "noises", "choice.exponents", "selection.exponents",
     "gaussian_process.spread",
 }  # fmt: skip
 """What draws, what noise it draws, and what works on indices before that."""
@@ -47,6 +48,8 @@ PUBLIC = {
             "series",
             "gaussian_process",
             "kolmogorov_smirnov",
+            "means",
+            "statements",
         )
     },
     "protocol.several": "a single answer as a list of one, before the index",
@@ -58,6 +61,9 @@ PUBLIC = {
     "categories.law": "made of public parameters",
     "choice.apart": "the noise of a difference of scores, which is none",
     "gaussian_process.noise": "a public parameter, certified by integers",
+    "means.noise": "a public parameter, certified by integers",
+    "statistic.noise": "a public parameter, certified by integers",
+    "selection.integer_sensitivity": "made of what the user states, in fractions",
     "square_wave.law": "made of public parameters",
     "partition.law": "made of public parameters",
     "partition.values": "the law, for estimators: nothing is drawn from it",
@@ -75,6 +81,7 @@ PUBLIC = {
     "mbde.chances": "clipped to public integer bounds, whatever the floats were",
     "mbde.locate": "points of public numbers",
     "release.words": "for people",
+    "statements.words": "for people",
     "kolmogorov_smirnov.shape": "public sizes",
 }
 """What is made of public parameters alone, or cannot change a law, and why it may use floats."""

@@ -12,7 +12,13 @@ from confide.accounting import Spend
 from confide.accounting.spend import exact as written
 from confide.audits.findings import Finding
 from confide.audits.neighbors import FEW
-from confide.audits.release_laws import choice_tried, holdout_loss, quantile_tried, sequences_tried
+from confide.audits.release_laws import (
+    choice_tried,
+    holdout_loss,
+    quantile_tried,
+    selection_tried,
+    sequences_tried,
+)
 from confide.audits.trials import BITS, Trial, sums_tried, within
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure, log_ceiling, logs_ceiling
@@ -34,6 +40,7 @@ from confide.releases.choice import Choice
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.query import Query
 from confide.releases.release import Additive, Recipe
+from confide.releases.selection import Selection
 from confide.sampling.sampler import Sampler
 
 BRUTE = 12_000
@@ -223,6 +230,8 @@ def tried(recipe: Recipe, n: int) -> Trial:
         return sums_tried(recipe, n)
     if isinstance(recipe, KolmogorovSmirnov):
         return sequences_tried(recipe, n)
+    if isinstance(recipe, Selection):
+        return selection_tried(recipe, n)
     if isinstance(recipe, Choice):
         released = Trial()
         for candidate in recipe.candidates:

@@ -26,6 +26,8 @@ SPOTS = 16
 """Spots that every choice is tried at, at most."""
 RECORDS = 2**23
 """Records in all these data sets of many records together, at most."""
+MOST_CROSSED = 6
+"""Columns whose spots are all crossed with each other, at most."""
 NUMBERS = 2**22
 """Numbers that all these data sets of one size are made into, at most."""
 
@@ -36,7 +38,19 @@ def spots(recipe: Recipe, n: int, most: int) -> Spots:
     for cells in recipe.lattices(n).values():
         some = np.linspace(0, cells.size - 1, min(cells.size, most)).astype(np.int64)
         columns.append(cells.position(some))
+    if len(columns) > MOST_CROSSED:
+        return _together(columns, most)
     return np.array(list(product(*columns or [[0.0, 1.0]])))
+
+
+def _together(columns: list[Any], most: int) -> Spots:
+    """Of many columns: all from end to end together, and every other one the other way around."""
+    longest = max(map(len, columns))
+    picked = [each[np.linspace(0, len(each) - 1, longest).astype(np.int64)] for each in columns]
+    table = np.array(picked).T
+    crossed = np.array([each[:: -1 if at % 2 else 1] for at, each in enumerate(picked)]).T
+    # Of two rows the ends are worth more than what lies between.
+    return np.concatenate([table, crossed[[0, -1]]]) if most > 2 else table[[0, -1]]
 
 
 def near_spots(recipe: Choice, n: int) -> Spots:

@@ -19,6 +19,7 @@ from confide.audits.neighbors import (
     Data,
     Spots,
     all_families,
+    few_spots,
     like_families,
     near_spots,
     ready,
@@ -28,7 +29,7 @@ from confide.audits.neighbors import (
 from confide.audits.tapes import Silence
 from confide.audits.trials import AGAIN, BITS, MANY, Trial, enough, sizes, within
 from confide.errors import InvalidInput
-from confide.exact.enclosures import log_ceiling, logs_ceiling
+from confide.exact.enclosures import float_ceiling, log_ceiling, logs_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy
 from confide.exact.integer_noise import ONE
 from confide.exact.inversion import weighted
@@ -36,6 +37,7 @@ from confide.releases.choice import Choice, exponential
 from confide.releases.holdout import UNIT, Holdout
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.query import Query
+from confide.releases.selection import Selection
 from confide.releases.sequences import Layers
 
 FEW_HELD = 3
@@ -251,6 +253,51 @@ def _chosen(recipe: Choice, places: Spots, n: int) -> bool:
         if recipe.draw(prepared, other) != expected:
             return False
     return True
+
+
+def selection_tried(recipe: Selection, n: int) -> Trial:
+    """The choice among words: what a record does to the ratio of any two weights.
+
+    Parameters
+    ----------
+    recipe
+        The selection.
+    n
+        Number of records.
+    """
+    found = Trial()
+    for size in sizes(n, least=recipe.least):
+        places = few_spots(recipe, size)
+
+        def exponents(data: Data, places: Spots = places) -> list[Fraction]:
+            found: list[Fraction] = ready(recipe, places, data)
+            return found
+
+        look, worst, sets = remembered(exponents), Fraction(0), 0
+        few = size <= FEW
+        families = (
+            all_families(len(places), size)
+            if few
+            else like_families(len(places), list(range(len(places))), size)
+        )
+        for family in families:
+            for one, other in combinations([look(data) for data in family], 2):
+                moved = [a - b for a, b in zip(one, other, strict=True)]
+                worst = max(worst, max(moved) - min(moved))
+            sets += len(family)
+        prepared = ready(recipe, places, np.arange(size) % len(places))
+        holds = worst <= written(recipe.epsilon) and _selected(recipe, prepared)
+        found += Trial(float_ceiling(worst), 0.0, holds, (size,), sets)
+    return found
+
+
+def _selected(recipe: Selection, prepared: Any) -> bool:
+    """Whether outcomes are drawn by the weights that are stated."""
+    one, other = SeededEntropy(0), SeededEntropy(0)
+    return all(
+        recipe.draw(prepared, other) == [int(exponential(prepared).draw(one, 1)[0])]
+        for _ in range(AGAIN)
+    )
 
 
 def _coarsest(recipe: Choice) -> Choice:

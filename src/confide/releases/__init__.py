@@ -8,23 +8,32 @@ from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.histogram import Histogram, shares
 from confide.releases.holdout import Holdout
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
+from confide.releases.means import Means
 from confide.releases.query import Query
 from confide.releases.register import from_dict, from_settings
 from confide.releases.release import Recipe, Release
+from confide.releases.selection import Selection
 from confide.releases.series import Series
 from confide.releases.several import quantiles, release_all, release_groups, synthesize
+from confide.releases.statements import Check, check
+from confide.releases.statistic import Statistic
 
 __all__ = [
     "Bernstein",
+    "Check",
     "Choice",
     "GaussianProcess",
     "Histogram",
     "Holdout",
     "KolmogorovSmirnov",
+    "Means",
     "Query",
     "Recipe",
     "Release",
+    "Selection",
     "Series",
+    "Statistic",
+    "check",
     "from_dict",
     "from_settings",
     "quantiles",

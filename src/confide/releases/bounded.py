@@ -41,10 +41,10 @@ class Columned(Recipe):
         """The inverse of `made_of`."""
         fields = {key: value for key, value in made.items() if key != "columns"}
         make: Callable[..., Self] = cls
-        return make(lattice=_columns(made["columns"]), **fields)
+        return make(lattice=read_columns(made["columns"]), **fields)
 
 
-def _columns(given: Any) -> Bounds:
+def read_columns(given: Any) -> Bounds:
     """The inverse of `described`."""
     found: dict[str, Lattice] = {}
     for each in given if isinstance(given, list) else [None]:

@@ -15,6 +15,7 @@ from confide.releases.choice import Choice
 from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.histogram import Histogram
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
+from confide.releases.means import Means
 from confide.releases.query import COUNT, Query
 from confide.releases.release import BOUNDS, Recipe
 from confide.releases.series import Series
@@ -29,9 +30,11 @@ KINDS: dict[str, type[Recipe]] = {
         Bernstein,
         KolmogorovSmirnov,
         Choice,
+        Means,
     )
 }
-"""Every kind of release, by name; one of one's own is added by setting an item."""
+"""Every kind of release that JSON can name; one of one's own is added by setting an item. A
+`Statistic` and a `Selection` hold a function of their user's, which JSON cannot hold."""
 
 COMMON = ("column", "low", "high", "scale", "epsilon")
 """Settings of all kinds that have bounds: names, public bounds and scale of columns, and cost."""

@@ -69,7 +69,11 @@ class Release:
     answer
         The number asked for, with its interval; for a `Query`.
     curve
-        The density; for the other releases.
+        The density; for the releases of densities.
+    answers
+        Numbers by name, each with its interval; where several were asked for.
+    chosen
+        The word that was chosen; for a `Selection`.
     simulated
         Whether the noise came from a seed. Such a release is for study and not private.
     """
@@ -81,6 +85,8 @@ class Release:
     _: KW_ONLY
     answer: Mapping[str, float] | None = None
     curve: Density | None = None
+    answers: Mapping[str, Mapping[str, float]] | None = None
+    chosen: str | None = None
     simulated: bool = False
 
     def __repr__(self) -> str:
@@ -90,6 +96,8 @@ class Release:
         if self.spend.delta:
             cost += f", delta={self.spend.delta:g}"
         found = f": {short(float(self.answer['value']))}" if self.answer is not None else ""
+        if self.chosen is not None:
+            found = f": {self.chosen}"
         return f"<Release {name}, {cost}{', simulated' * self.simulated}{found}>"
 
     def _repr_html_(self) -> str:
@@ -97,17 +105,30 @@ class Release:
         return card("" if self.curve is None else self.curve._picture(), repr(self))
 
     def to_frame(self) -> Any:
-        """The answer with its interval, or the curve's mean and quartiles, as a table of pandas."""
-        if self.answer is None:
-            assert self.curve is not None
+        """Answers with intervals, the choice, or a curve's mean and quartiles, for pandas."""
+        if self.curve is not None:
             return self.curve.to_frame()
-        ends = {"estimate": self.answer["value"], **{key: self.answer[key] for key in ANSWER[1:3]}}
-        return frame([{"quantity": self.spec.get("what"), **ends}])
+        if self.chosen is not None:
+            return frame([{"quantity": self.spec.get("what"), "chosen": self.chosen}])
+        several = self.answers
+        if several is None:
+            assert self.answer is not None
+            several = {self.spec.get("what", ""): self.answer}
+        return frame(
+            [{"quantity": name, "estimate": each["value"], "low": each["low"], "high": each["high"]}
+             for name, each in several.items()]
+        )  # fmt: skip
 
     def words(self) -> str:
         """What a person in the data may fear from this release."""
         if self.simulated:
             return "Simulated from a seed, for study: not private, never to be published."
+        if "stated" in self.facts:
+            return f"{self._bound()} {self.facts['stated']}"
+        return self._bound()
+
+    def _bound(self) -> str:
+        """What the spend means."""
         epsilon, delta = self.spend.epsilon, self.spend.delta
         power = min(1.0, math.nextafter(0.05 * math.exp(epsilon) + delta, 1.0))
         text = (
@@ -143,6 +164,10 @@ class Release:
             result["answer"] = dict(self.answer)
         if self.curve is not None:
             result["curve"] = self.curve.to_dict()
+        if self.answers is not None:
+            result["answers"] = {name: dict(each) for name, each in self.answers.items()}
+        if self.chosen is not None:
+            result["chosen"] = self.chosen
         return result
 
     @classmethod
@@ -153,19 +178,26 @@ class Release:
             cost, simulated = fields["spend"], fields["simulated"]
             spend = Spend(float(cost["epsilon"]), float(cost["delta"]), str(cost["note"]))
             answer, curve = fields.get("answer"), fields.get("curve")
-            known = None if answer is None else {name: float(answer[name]) for name in ANSWER}
+            several, chosen = fields.get("answers"), fields.get("chosen")
+            known = None if answer is None else _answer(answer)
+            many = None if several is None else {name: _answer(several[name]) for name in several}
             _respell(spec, "release")
             _respell(facts, "method")
         except (TypeError, KeyError, ValueError, AttributeError):
             raise InvalidInput("a release, as its to_dict gives it", "another document") from None
         _checks.integer(1, n=spec.get("n"))
         whole = isinstance(noisy, list) and all(type(number) is int for number in noisy)
-        if not whole or type(simulated) is not bool or (answer is None) == (curve is None):
+        found = [each for each in (answer, curve, several, chosen) if each is not None]
+        word = chosen is None or isinstance(chosen, str)
+        if not whole or type(simulated) is not bool or len(found) != 1 or not word:
             raise InvalidInput("a release, as its to_dict gives it", "another document")
         drawn = None if curve is None else CellDensity.from_dict(curve)
         if drawn is not None:
             _respell(drawn.facts, "method")
-        return cls(spec, tuple(noisy), spend, facts, answer=known, curve=drawn, simulated=simulated)
+        return cls(
+            spec, tuple(noisy), spend, facts,
+            answer=known, curve=drawn, answers=many, chosen=chosen, simulated=simulated,
+        )  # fmt: skip
 
 
 class Recipe(Private):
@@ -214,6 +246,9 @@ class Recipe(Private):
     def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
         """Answer or curve, and facts, from what was released alone."""
 
+    def vet(self, n: int) -> None:
+        """Refuse, before anything is charged, what made-up data show to be wrong."""
+
     def _advice(self, n: int) -> str:
         """What about the public parameters may not be as it was meant, or nothing."""
         return ""
@@ -258,6 +293,7 @@ class Recipe(Private):
             raise InvalidInput(f"a loss of at most {self.epsilon:g}", "more")
         if not self.slack(len(indices)) <= self.delta:
             raise InvalidInput(f"a delta of at most {self.delta:g}", "more")
+        self.vet(len(indices))
         if ledger is None and (key, group) != (None, None):
             raise InvalidInput(
                 "a ledger with a key or a group",
@@ -323,8 +359,15 @@ class Recipe(Private):
             {**self._facts(spec["n"]), **found["facts"]},
             answer=found.get("answer"),
             curve=found.get("curve"),
+            answers=found.get("answers"),
+            chosen=found.get("chosen"),
             simulated=simulated,
         )
+
+
+def _answer(fields: Any) -> dict[str, float]:
+    """A number with its interval, from JSON."""
+    return {name: float(fields[name]) for name in ANSWER}
 
 
 def _respell(fields: Any, key: str) -> Any:
