@@ -27,7 +27,7 @@ class Selection(Stated):
     Parameters
     ----------
     what
-        A name for the score, which JSON shows beside a fingerprint of its source. JSON cannot
+        A name for the score, which JSON shows beside a fingerprint of its code. JSON cannot
         hold the function itself, so a recipe of this kind cannot be read back.
     function
         The score: takes the values, one row a record (a flat array for a single column), and an

@@ -7,10 +7,10 @@ of whoever wrote it: small data sets that are made up can refute it, and none ca
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import inspect
 import math
-import textwrap
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +36,9 @@ FEW = 4
 """All data sets of up to so many records are tried, at as many places or fewer."""
 MIXED = 8
 """Of more records the others lie at one place, or at the two ends: eighths of them at each."""
+
+PLAIN = (bool, int, float, str, bytes, type(None))
+"""Types of the values in a function's closure that its fingerprint covers."""
 
 Values = npt.NDArray[np.float64]
 Answers = list[Fraction]
@@ -144,7 +147,7 @@ class Stated(Recipe):
 
     @property
     def code(self) -> str:
-        """A short fingerprint of the function's source; not of what else it uses."""
+        """A short fingerprint of the function's code; not of what else it uses."""
         return fingerprint(self.function)
 
     def made_of(self) -> dict[str, Any]:
@@ -257,25 +260,47 @@ class Stated(Recipe):
 
 
 def fingerprint(function: Callable[..., Any]) -> str:
-    """A short name of a function's source, or of its compiled code where there is no source.
+    """A short name of a function's compiled code, its defaults and plain values that it holds.
 
-    What the function calls, and what it remembers, is not part of it.
+    What the function calls, and what else it remembers, is not part of it. Another version of
+    Python may compile the same source to other code.
 
     Examples
     --------
-    >>> fingerprint(math.fsum) == fingerprint(math.fsum)
-    True
+    >>> def twice(x): return 2 * x
+    >>> def thrice(x): return 3 * x
+    >>> fingerprint(twice) == fingerprint(twice), fingerprint(twice) == fingerprint(thrice)
+    (True, False)
     """
-    try:
-        text = textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError):
-        code = getattr(function, "__code__", None)
-        inside = (code.co_code.hex(), code.co_names, code.co_varnames) if code else ()
-        constants = [c for c in code.co_consts if not inspect.iscode(c)] if code else []
-        kind = type(function)
-        name = getattr(function, "__qualname__", kind.__qualname__)
-        text = repr((getattr(function, "__module__", kind.__module__), name, inside, constants))
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hashlib.sha256(_described(function).encode()).hexdigest()[:32]
+
+
+def _described(function: Any) -> str:
+    if isinstance(function, functools.partial):
+        keywords = sorted(function.keywords.items())
+        return f"{_described(function.func)} {function.args!r} {keywords!r}"
+    code = getattr(function, "__code__", None)
+    if code is None:
+        own = getattr(function, "__qualname__", None)
+        if own is None:
+            # An object that can be called: what its class does, not what it remembers.
+            return f"{type(function).__qualname__} {_described(type(function).__call__)}"
+        return f"{getattr(function, '__module__', '')}.{own}"
+    held = [cell.cell_contents for cell in function.__closure__ or ()]
+    plain = [each for each in held if isinstance(each, PLAIN)]
+    defaults = (function.__defaults__, function.__kwdefaults__)
+    return f"{_compiled(code)} {plain!r} {defaults!r}"
+
+
+def _compiled(code: Any) -> str:
+    if isinstance(code, frozenset):
+        # Sets have no order of their own.
+        return repr(sorted(map(_compiled, code)))
+    if isinstance(code, tuple):
+        return repr([_compiled(each) for each in code])
+    if not inspect.iscode(code):
+        return repr(code)
+    return f"{code.co_code.hex()} {code.co_names} {_compiled(code.co_consts)}"
 
 
 def check(recipe: Stated, *, n: int = 3) -> Check:

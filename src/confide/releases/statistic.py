@@ -35,7 +35,7 @@ class Statistic(Stated, Additive):
     Parameters
     ----------
     what
-        A name for the function, which JSON shows beside a fingerprint of its source. JSON cannot
+        A name for the function, which JSON shows beside a fingerprint of its code. JSON cannot
         hold the function itself, so a recipe of this kind cannot be read back.
     function
         Takes the values, one row a record (a flat array for a single column), and gives a number,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
+import os
+import subprocess
+import sys
 import traceback
 from dataclasses import replace
 from decimal import Decimal, localcontext
@@ -20,6 +24,7 @@ from confide.errors import InvalidInput, Mismatch, Unsupported
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.integer_noise import certified_delta, gaussian, laplace
 from confide.releases import Query, Release, Selection, Statistic, check, statistic
+from confide.releases.statements import fingerprint
 
 UNIT = Lattice(low=0, high=1, size=16)
 BOTH = {"a": UNIT, "b": UNIT}
@@ -287,6 +292,41 @@ def test_another_function_under_the_same_key_is_refused(tmp_path: Any) -> None:
         other.release(data, ledger, "mean")
     assert half(epsilon=0.5).release(data, ledger, "half").chosen in ("lower", "upper")
     assert ledger.left.epsilon == pytest.approx(0.0)
+
+
+def test_fingerprints_tell_functions_apart() -> None:
+    def above(limit: float) -> Any:
+        return lambda x: (x > limit).sum()
+
+    class Power:
+        def __call__(self, x: Any) -> Any:
+            return x.sum()
+
+    several = [
+        above(0.1), above(0.2), lambda x, k=1: k * x.sum(), lambda x, k=2: k * x.sum(),
+        functools.partial(np.quantile, q=0.1), functools.partial(np.quantile, q=0.2), np.mean,
+        math.fsum, Power(), lambda x: sum(1 for each in x if each in {1, 2}),
+        lambda x: sum(1 for each in x if each in {1, 3}), lambda x: [each + 1 for each in x],
+        lambda x: [each + 2 for each in x], lambda x: x.min(), lambda x: x.max(),
+    ]  # fmt: skip
+    assert len({fingerprint(each) for each in several}) == len(several)
+    assert fingerprint(above(0.1)) == fingerprint(above(0.1))
+    assert fingerprint(Power()) == fingerprint(Power())
+
+
+def test_a_fingerprint_is_the_same_in_another_process() -> None:
+    line = (
+        "from confide.releases.statements import fingerprint\n"
+        "print(fingerprint(lambda x: [y in {'a', 'b', 'c', 'd'} for y in x]))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", line], env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True, capture_output=True, text=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(found) == 1
 
 
 def test_a_release_says_whose_the_statement_is() -> None:
