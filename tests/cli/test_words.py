@@ -28,7 +28,7 @@ RAW = (
     "first, read reports with the survey that made them, and do not rely on an estimate from "
     "these.\n"
 )
-FRONT = ["privatize", "summarize", "density", "audit", "plan", "plan", "release"]
+FRONT = ["privatize", "summarize", "density", "results", "audit", "plan", "plan", "release"]
 COUNT = "A count is of a column of 0 and 1: write 1 for those to count, such as yes, else 0.\n"
 
 
