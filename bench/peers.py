@@ -45,19 +45,25 @@ class Peer:
         return f"{self.name} {self.version}"
 
 
+def environment(name: str, *needs: str) -> Path:
+    """The interpreter of an environment with what is named, made on first use."""
+    home = HOME / name
+    python = home / "bin" / "python"
+    if not (home / "ready").exists():
+        print(f"making an environment for {name} ...", file=sys.stderr)
+        venv.create(home, with_pip=True, clear=True)
+        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*install, *needs], check=True, capture_output=True)
+        (home / "ready").touch()
+    return python
+
+
 @cache
 def run(name: str) -> Peer:
     """Run a peer's script; its environment is made on first use."""
-    home = HOME / name
-    python = home / "bin" / "python"
     script = SCRIPTS / FILES.get(name, f"run_{name.lower().replace('-', '_')}.py")
     try:
-        if not (home / "ready").exists():
-            print(f"making an environment for {name} ...", file=sys.stderr)
-            venv.create(home, with_pip=True, clear=True)
-            install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            subprocess.run([*install, name, *NEEDS[name]], check=True, capture_output=True)
-            (home / "ready").touch()
+        python = environment(name, name, *NEEDS[name])
         result = subprocess.run([python, script], check=True, capture_output=True, text=True)
     except subprocess.CalledProcessError as error:
         told = error.stderr if isinstance(error.stderr, str) else error.stderr.decode()

@@ -19,6 +19,7 @@ STUDIES = (
     "releases",
     "utility",
     "sampling",
+    "dpgan",
     "ghatak",
     "planner",
     "audits",

@@ -27,11 +27,11 @@ from confide.sampling.mbde import MBDE
 DPI = 90
 
 
-def draw(result: dict[str, Any], images: Path) -> None:
+def draw(result: dict[str, Any], gan: dict[str, Any], images: Path) -> None:
     """All pictures, into a folder."""
-    _save(ring_maps(), images / "sampling_ring.png")
-    _save(line_curves(), images / "sampling_mix1d.png")
-    _save(metrics(result), images / "sampling_metrics.png")
+    _save(ring_maps(gan), images / "sampling_ring.png")
+    _save(line_curves(gan), images / "sampling_mix1d.png")
+    _save(metrics(result, gan), images / "sampling_metrics.png")
     _save(random_curves(result), images / "sampling_random.png")
     _save(fleet_curves(result), images / "sampling_fleet.png")
 
@@ -54,7 +54,16 @@ def _learned(target: Mixture, epsilon: float) -> dict[str, Any]:
     }
 
 
-def ring_maps() -> Any:
+def _generated(gan: dict[str, Any], target: Mixture) -> np.ndarray:
+    """Density of DPGAN's draws at epsilon 10 at the points of the judge of the box."""
+    counts = np.array([line.split() for line in gan["pictures"][target.name]["counts"]], float)
+    counts = counts if target.dim == 2 else counts.ravel()
+    for axis in range(target.dim):
+        counts = np.repeat(counts, target.boxed.points // counts.shape[axis], axis=axis)
+    return counts / counts.sum() / target.boxed.volume
+
+
+def ring_maps(gan: dict[str, Any]) -> Any:
     """Maps of target, reference, and what was learned (figures 1 and 3 of the paper)."""
     target = ring()
     judge = target.boxed
@@ -67,24 +76,30 @@ def ring_maps() -> Any:
         best = int(bernstein(target, 10.0, 10_000, 0, kind=kind)["degree"])
         logs = released(target, 10.0, 10_000, 0, kind=kind, degree=best)
         heights[f"{label}, epsilon = 10"] = np.exp(logs).reshape(shape)
+    heights["DPGAN, epsilon = 10"] = _generated(gan, target)
     display = LearnedDisplay(tuple(judge.edges), heights).plot()
     return display.ax_.figure
 
 
-def line_curves() -> Any:
-    """Curves on one axis, DPB's too."""
+def line_curves(gan: dict[str, Any]) -> Any:
+    """Curves on one axis, DPB's and DPGAN's too."""
     target = mix1d()
     judge = target.judge
     laws = {"target": target.log_pdf, "reference": target.reference.log_density}
     for epsilon in (1.0, 5.0):
         laws |= _learned(target, epsilon)
     heights = {name: np.exp(law(judge.table)) for name, law in laws.items()}
-    rivals = bernsteins(target, 1.0, 10_000, 0, kind="dpb cv")
-    best = int(min(rivals, key=lambda one: one["kl"])["degree"])
+    releases = bernsteins(target, 1.0, 10_000, 0, kind="dpb cv")
+    best = int(min(releases, key=lambda one: one["kl"])["degree"])
     logs = released(target, 1.0, 10_000, 0, kind="dpb cv", degree=best)
-    heights["DPB, cross-validated, epsilon = 1"] = np.interp(
-        judge.table[:, 0], target.boxed.table[:, 0], np.exp(logs), left=0, right=0
-    )
+    rivals = {
+        "DPB, cross-validated, epsilon = 1": np.exp(logs),
+        "DPGAN, epsilon = 10": _generated(gan, target),
+    }
+    for name, height in rivals.items():
+        heights[name] = np.interp(
+            judge.table[:, 0], target.boxed.table[:, 0], height, left=0, right=0
+        )
     return LearnedDisplay(tuple(judge.edges), heights).plot().ax_.figure
 
 
@@ -99,7 +114,7 @@ def _metric(rows: list[dict], names: list[str], what: str, ax: Any) -> None:
     MetricDisplay(EPSILONS, values, spreads, words[what]).plot(ax)
 
 
-def metrics(result: dict[str, Any]) -> Any:
+def metrics(result: dict[str, Any], gan: dict[str, Any]) -> Any:
     """KL and coverage against epsilon (figure 4)."""
     figure = new_axes(9.0, 7.0).figure
     figure.clf()
@@ -110,6 +125,10 @@ def metrics(result: dict[str, Any]) -> Any:
         rows = [row for row in both if row["target"] == target]
         for ax, what in zip(axes[line], ("nll", "coverage"), strict=True):
             _metric(rows, names, what, ax)
+            own = [r for r in gan["rows"] if (r["target"], r["method"]) == (target, "dpgan")]
+            points = ([r[key] for r in own] for key in ("epsilon", what, f"{what}_sd"))
+            ax.errorbar(*points, fmt="s--", color="k", ms=3, capsize=2, label="DPGAN, best steps")
+            ax.legend(frameon=False, fontsize=8)
             ax.set_title(target)
     return figure
 

@@ -88,6 +88,17 @@ def test_other_figures_of_sampling(sampling: Any) -> None:
     assert "at epsilon .25, 1, 2 equals DPB at 2, 20, 100" in row("figure 1 and text")
 
 
+def test_figures_of_dpgan(sampling: Any) -> None:
+    found, own = results("dpgan"), row("figure 1, DPGAN")
+    epsilons = (1.0, 2.0, 5.0, 10.0)
+    rows = [*found["rows"], *found["wgan"]]
+    known = {(one["target"], one["method"], one["epsilon"]): one for one in rows} | sampling
+    for method in ("dpgan", "dpb cv", "mbde box adam"):
+        assert short(known["ring", method, epsilon]["kl"] for epsilon in epsilons) in own
+    assert short(known["ring", "dpgan wgan", epsilon]["kl"] for epsilon in (1.0, 10.0)) in own
+    assert short(known["mix1d", "dpgan", epsilon]["kl"] for epsilon in epsilons) in own
+
+
 def test_figures_of_farokhi() -> None:
     found = results("farokhi")
     for key, start, digits in (("LC", "figure 6:", 2), ("Adult", "figure 9:", 3)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from confide.sampling.references import Reference
 from confide.sampling.sampler import Samples
 
 STYLES = {"target": (TRUTH, "-"), "reference": (NAIVE, "--")}
-COLORS = (ESTIMATE, "#b23a48", "#6a994e", "#7b5ea7", "#888888")
+COLORS = (ESTIMATE, "#b23a48", "#6a994e", "#7b5ea7", "#888888", "#d17b0f")
 WIDTH = 3.2
 POINTS = {1: 400, 2: 80}
 """Cells along each axis of a picture of samples, by the number of axes."""
@@ -48,7 +49,7 @@ class LearnedDisplay:
             self._maps(self.ax_)
             return self
         self.ax_ = ax = new_axes() if ax is None else ax
-        colors = iter(COLORS)
+        colors = cycle(COLORS)
         for name, height in self.heights.items():
             color, line = STYLES.get(name) or (next(colors), "-")
             centers = (self.edges[0][1:] + self.edges[0][:-1]) / 2
