@@ -54,7 +54,7 @@ def _learned(target: Mixture, epsilon: float) -> dict[str, Any]:
     }
 
 
-def _generated(gan: dict[str, Any], target: Mixture) -> np.ndarray:
+def generated(gan: dict[str, Any], target: Mixture) -> np.ndarray:
     """Density of DPGAN's draws at epsilon 10 at the points of the judge of the box."""
     counts = np.array([line.split() for line in gan["pictures"][target.name]["counts"]], float)
     counts = counts if target.dim == 2 else counts.ravel()
@@ -76,7 +76,7 @@ def ring_maps(gan: dict[str, Any]) -> Any:
         best = int(bernstein(target, 10.0, 10_000, 0, kind=kind)["degree"])
         logs = released(target, 10.0, 10_000, 0, kind=kind, degree=best)
         heights[f"{label}, epsilon = 10"] = np.exp(logs).reshape(shape)
-    heights["DPGAN, epsilon = 10"] = _generated(gan, target)
+    heights["DPGAN, epsilon = 10"] = generated(gan, target)
     display = LearnedDisplay(tuple(judge.edges), heights).plot()
     return display.ax_.figure
 
@@ -94,7 +94,7 @@ def line_curves(gan: dict[str, Any]) -> Any:
     logs = released(target, 1.0, 10_000, 0, kind="dpb cv", degree=best)
     rivals = {
         "DPB, cross-validated, epsilon = 1": np.exp(logs),
-        "DPGAN, epsilon = 10": _generated(gan, target),
+        "DPGAN, epsilon = 10": generated(gan, target),
     }
     for name, height in rivals.items():
         heights[name] = np.interp(

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from evidence.sampling.page import bare
+from evidence.sampling.targets import mix1d, ring
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "papers.md").read_text()
@@ -97,6 +99,8 @@ def test_figures_of_dpgan(sampling: Any) -> None:
         assert short(known["ring", method, epsilon]["kl"] for epsilon in epsilons) in own
     assert short(known["ring", "dpgan wgan", epsilon]["kl"] for epsilon in (1.0, 10.0)) in own
     assert short(known["mix1d", "dpgan", epsilon]["kl"] for epsilon in epsilons) in own
+    assert f"without it {short([bare(found, ring())])} at 10" in own
+    assert f"without the kernel {short([bare(found, mix1d())])} at 10" in own
 
 
 def test_figures_of_farokhi() -> None:
