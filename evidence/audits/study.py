@@ -40,8 +40,11 @@ from confide.releases import (
     Histogram,
     Holdout,
     KolmogorovSmirnov,
+    Means,
     Query,
+    Selection,
     Series,
+    Statistic,
 )
 from confide.sampling import FiniteMollifier, Gaussian, Mollifier
 from confide.sampling.mbde import MBDE
@@ -72,7 +75,11 @@ def subjects() -> list[Case]:
         "SquareWave": wave,
         "SquareWave, 1024 cells": SquareWave(Lattice(low=0, high=1, size=1024), epsilon=0.5),
         "TwoSidedGamma": TwoSidedGamma(SMALL, shape=0.8, scale=70.0),
+        "SquareWave, may be declined": SquareWave(SMALL, epsilon=1.0, prefer_not_to_say=True),
         "RandomizedResponse": RandomizedResponse(["no", "yes", "perhaps"], epsilon=1.0),
+        "RandomizedResponse, may be declined": RandomizedResponse(
+            ["no", "yes"], epsilon=1.0, prefer_not_to_say=True
+        ),
         "ForcedResponse": ForcedResponse(["no", "yes"], truth=0.5),
         "Joint": Joint({"a": wave, "b": RandomizedResponse(["no", "yes"], epsilon=1.0)}),
     }
@@ -95,13 +102,20 @@ def subjects() -> list[Case]:
         "GaussianProcess": GaussianProcess(UNIT, epsilon=1.0, delta=1e-6),
         "KolmogorovSmirnov": KolmogorovSmirnov(UNIT, epsilon=1.0),
         "Choice": Choice(histograms, epsilon=1.0),
+        "Means": Means({"a": UNIT, "b": SMALL}, epsilon=1.0),
+        "Statistic": Statistic(
+            "a mean", np.mean, UNIT, sensitivity=1, divided_by_n=True, low=0, high=1, epsilon=1.0
+        ),
+        "Selection": Selection(
+            "records in a half", _in_half, HALVES, UNIT, sensitivity=1, low=0, high=1e9, epsilon=1.0
+        ),
     }
     # A release takes milliseconds, where a report takes microseconds.
     runs = {"GaussianProcess": 100, "Query mean": 300, "Query variance": 300, "Query sum": 600}
     runs |= dict.fromkeys(("Query quantile", "Series", "Bernstein", "Choice"), 800)
-    runs["KolmogorovSmirnov"] = 1000
+    runs |= {"KolmogorovSmirnov": 1000, "Means": 300, "Statistic": 100, "Selection": 100}
     columns = tuple({"a": data, "b": [50.0] * len(data)} for data in DATA)
-    sets = {"Query count": COUNTED, "Histogram, two columns": columns}
+    sets = {"Query count": COUNTED, "Histogram, two columns": columns, "Means": columns}
     answers = Categories(("no", "yes", "perhaps"))
     said = [({"said": ["no"] * 9}, {"said": ["yes"] * 5})]
     points = [(np.zeros(20), np.full(20, 2.0))]
@@ -161,6 +175,13 @@ def asked(fresh: list[float]) -> tuple[float, int]:
 
 def holdout(fresh: list[float]) -> Holdout:
     return Holdout(np.zeros(20), fresh, epsilon=1.0, overfits=1)
+
+
+HALVES = ("lower", "upper")
+
+
+def _in_half(records: Any, half: str) -> Any:
+    return np.sum((records > 0.5) == (half == HALVES[1]))
 
 
 def _itself(records: Any) -> Any:

@@ -17,6 +17,7 @@ from confide.curves import CellDensity, Density, WaveDensity
 from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import bandwidths, division, inverting
 from confide.estimators.bands import CellBand, WaveBand
+from confide.estimators.intervals import unbiased_means
 from confide.foreign.spectrum import Spectrum
 from confide.summaries import Counts
 from confide.summaries.counts import expected
@@ -142,6 +143,7 @@ class Deconvolution:
             names=tuple(counts.mechanism.axes),
             facts=self._facts(counts.facts, h),
             intervals=band,
+            means=unbiased_means(counts),
         )
 
     def _fit_spectrum(self, spectrum: Spectrum) -> Density:
