@@ -54,8 +54,9 @@ class Results(Estimates):
         readable(path)
         if path.suffix != ".json":
             raise InvalidInput("results in a file that ends in .json", named(path))
+        fields = load_json(path.read_bytes(), named(path))
         try:
-            return cls.from_dict(load_json(path.read_bytes(), named(path)))
+            return cls.from_dict(fields)
         except InvalidInput as error:
-            where = "" if named(path) in error.expected else f" in {named(path)}"
-            raise type(error)(f"{error.expected}{where}", error.got, error.advice) from None
+            expected = f"{error.expected} in {named(path)}"
+            raise type(error)(expected, error.got, error.advice) from None
