@@ -285,7 +285,10 @@ def table(kind: str, results: dict[str, Any]) -> str:
     return _markdown(("mutant" if caught else "subject", *LAYERS, *ends), lines)
 
 
-def _number(value: float | None) -> str:
+def _number(value: float | str | None) -> str:
+    """A number; what has no finite one says so in words."""
+    if isinstance(value, str):
+        return value
     return "" if value is None else f"{value:.3g}"
 
 
