@@ -397,11 +397,11 @@ that of the mean of y over the cell, noise and sampling together; it does not ho
 between that mean and m at a single x.
 
 From files the same goes without any Python, with categories among the features and labels of any
-number ([the command line](command-line.md#a-relation-regress-partition-classify-partition)):
+number ([the command line](command-line.md#a-partition-regress-partition-classify-partition)):
 
 ```
-confide privatize relation.toml values.csv -o vectors.parquet
-confide regress --partition relation.toml vectors.parquet
+confide privatize partition.toml values.csv -o vectors.parquet
+confide regress --partition partition.toml vectors.parquet
 ```
 
 With more than two labels each has a bit vector of its own: an axis of cells for the label, all of

@@ -574,7 +574,7 @@ def test_commands(command: str, folder: Path, capsys: pytest.CaptureFixture[str]
 
 
 PAIR = "survey.toml pairs.parquet"
-RELATIONS = {
+PARTITIONS = {
     "no-files": ("regress --x pay --y rate", "Expected reports"),
     "no-response": (f"regress {PAIR} --x pay", "Expected y, the response"),
     "no-covariate": (f"regress {PAIR} --y rate", "--x to name one"),
@@ -636,7 +636,7 @@ RELATIONS = {
 }
 
 
-@pytest.mark.parametrize(("command", "words"), RELATIONS.values(), ids=RELATIONS)
+@pytest.mark.parametrize(("command", "words"), PARTITIONS.values(), ids=PARTITIONS)
 def test_relations(
     command: str, words: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

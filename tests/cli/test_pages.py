@@ -49,9 +49,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
     (folder / "values.csv").write_text("\n".join([names, *rows]) + "\n")
-    survey, relation = blocks(ROOT / "docs" / "command-line.md", "toml")
+    survey, partition = blocks(ROOT / "docs" / "command-line.md", "toml")
     (folder / "survey.toml").write_text(survey)
-    (folder / "relation.toml").write_text(relation)
+    (folder / "partition.toml").write_text(partition)
     for name, numbers in (("z", "z"), ("records", "x,y"), ("x", "x")):
         table = generator.normal(5, 1, (300, numbers.count(",") + 1)).round(3)
         lines = [numbers, *(",".join(map(str, row)) for row in table.tolist())]

@@ -1,4 +1,4 @@
-"""A survey of a relation on the command line, from a file to a fitted curve."""
+"""A partition survey on the command line, from a file to a fitted curve."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ import pytest
 
 import confide as cf
 from confide.cli.app import run
-from confide.estimators import PartitionRegression, relation
+from confide.estimators import PartitionRegression, partition_curve
 from confide.questions import PartitionSurvey
 
 N = 20_000
@@ -107,7 +107,7 @@ def test_from_a_file_to_a_curve(capsys: pytest.CaptureFixture[str]) -> None:
     survey = PartitionSurvey.read("survey.toml")
     sums = cf.CellSums.from_dict(json.loads(Path("sums.json").read_text()))
     assert sums.mechanism.spend.epsilon == found["epsilon"] == made["epsilon"]
-    curve = relation(survey, sums)
+    curve = partition_curve(survey, sums)
     where = survey.cells.centers
     assert [row["y"] for row in found["table"]] == curve.predict(where).tolist()
     own = PartitionRegression().fit(sums)

@@ -1,4 +1,4 @@
-"""The verbs for a survey of a relation: features and response in one vector report."""
+"""The verbs for a partition survey: features and response in one vector report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST = 2**31
 
 
 def survey_of(files: Files) -> tuple[PartitionSurvey, Path, list[Path]] | None:
-    """The survey of a relation among some files, its path, and the others; None if there is none.
+    """The partition survey among some files, its path, and the others; None if there is none.
 
     What ends in .toml and has a table [partition] is one.
     """
@@ -47,11 +47,11 @@ def survey_of(files: Files) -> tuple[PartitionSurvey, Path, list[Path]] | None:
 
 
 def needed(files: Files) -> tuple[PartitionSurvey, list[Path]]:
-    """The survey of a relation, for a command that was asked for one."""
+    """The partition survey, for a command that was asked for one."""
     found = survey_of(files)
     if found is None:
         raise InvalidInput(
-            f"a survey of a relation, a .toml file with a table [{TABLE}], to go with --partition",
+            f"a partition survey, a .toml file with a table [{TABLE}], to go with --partition",
             "none",
         )
     return found[0], found[2]
@@ -216,9 +216,9 @@ def sums_of(survey: PartitionSurvey, files: Files) -> CellSums:
 def estimate(
     files: Files, *, classes: bool, level: float, plot: Path | None, as_json: bool
 ) -> None:
-    """Fit and tell a relation, cell by cell."""
+    """Fit and tell a partition survey, cell by cell."""
     # Imported here: privatize and summarize do without scipy.
-    from confide.estimators import relation
+    from confide.estimators import partition_curve
 
     level = _checks.level(level)
     plottable(plot, list(files))
@@ -230,7 +230,7 @@ def estimate(
         raise InvalidInput("a response that is a number to regress", "labels in the survey",
                            "Take confide classify.")  # fmt: skip
     sums = sums_of(survey, rest)
-    curve = relation(survey, sums)
+    curve = partition_curve(survey, sums)
     rows = cells_of(survey, curve, level)
     if plot is not None:
         _draw(survey, curve, sums, level, plot)

@@ -65,9 +65,9 @@ def privatize(
     as_json: JsonOption = False,
 ) -> None:
     """Turn values into private reports, in random order, with randomness of the system's own."""
-    if (relation := partitions.survey_of(files)) is not None:
+    if (partition := partitions.survey_of(files)) is not None:
         partitions.privatize(
-            *relation,
+            *partition,
             to,
             keep=list(dict.fromkeys(keep or ())),
             keep_order=keep_order,

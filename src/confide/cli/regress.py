@@ -45,7 +45,7 @@ GUESS = (
 
 
 @dataclass(frozen=True)
-class Relation:
+class Fitted:
     """A response given a private answer.
 
     Parameters
@@ -391,7 +391,7 @@ class _Request:
     plot: Path | None
     as_json: bool
 
-    def fit(self, files: list[Path], wanted: dict[str, Any], *, classes: bool) -> Relation:
+    def fit(self, files: list[Path], wanted: dict[str, Any], *, classes: bool) -> Fitted:
         level = _checks.level(self.level)
         if self.points is not None:
             _checks.integer(2, MAX_POINTS, points=self.points)
@@ -402,9 +402,9 @@ class _Request:
             found = pair(rest, survey=survey, classes=classes, progress=tell, **wanted)
         if isinstance(found.axis, Categories):
             self._fits_categories()
-        return Relation(found, found.fit(estimator), self.method, level, classes)
+        return Fitted(found, found.fit(estimator), self.method, level, classes)
 
-    def tell(self, fitted: Relation) -> None:
+    def tell(self, fitted: Fitted) -> None:
         if self.plot is not None:
             fitted.draw(self.plot)
         if self.as_json:

@@ -59,11 +59,11 @@ def summarize(
     as_json: JsonOption = False,
 ) -> None:
     """Count reports: all that an estimate needs, in a file that no longer grows with them."""
-    if (relation := partitions.survey_of(files)) is not None:
+    if (partition := partitions.survey_of(files)) is not None:
         refused = {"question": question, "weights": weights, "response": response, "by": by}
         for name in (name for name, value in refused.items() if value is not None):
             raise InvalidInput(f"no --{name} with the vector reports of a partition", "one")
-        partitions.summarize(*relation, to, simulated=simulated, as_json=as_json)
+        partitions.summarize(*partition, to, simulated=simulated, as_json=as_json)
         return
     survey, path, rest = inputs.split(files)
     job = Job.open(

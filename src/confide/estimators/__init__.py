@@ -7,6 +7,7 @@ from confide.estimators.deconvolution import Deconvolution
 from confide.estimators.kernel import KernelRegression
 from confide.estimators.likelihood import Likelihood
 from confide.estimators.linear import LinearRegression, LogisticRegression
+from confide.estimators.partition_curves import partition_curve
 from confide.estimators.partition_regression import (
     PartitionClassification,
     PartitionRegression,
@@ -14,7 +15,6 @@ from confide.estimators.partition_regression import (
     truncation,
 )
 from confide.estimators.ratio import RatioRegression
-from confide.estimators.relations import relation
 from confide.estimators.shares import CategoryShares
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "PartitionRegression",
     "RatioRegression",
     "density",
-    "relation",
+    "partition_curve",
     "suggest_cells",
     "truncation",
 ]

@@ -1,4 +1,4 @@
-"""A survey of one relation: private features and their response, reported as one vector."""
+"""A partition survey: private features and their response, reported as one vector."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from confide.reports.files import to_arrow
 from confide.reports.stamps import Stamp
 
 TABLE = "partition"
-"""The table of a survey file that makes it a survey of a relation."""
+"""The table of a survey file that makes it a partition survey."""
 KEYS = ("epsilon", "response", "low", "high", "labels", "levels", "split", "missing", "features")
 REFUSE, OUTSIDE = "refuse", "outside"
 """What a missing answer means: an error, or a report of noise alone."""
@@ -363,7 +363,7 @@ class PartitionSurvey:
             raise InvalidInput(
                 f"either [{TABLE}] or [questions] in a survey", "both", "Write two survey files."
             )
-        _checks.known_keys(fields, ("title", TABLE), "a survey of a relation")
+        _checks.known_keys(fields, ("title", TABLE), "a partition survey")
         inner = fields[TABLE]
         _checks.known_keys(inner, KEYS, f"[{TABLE}]")
         for key in ("epsilon", "response", "features"):

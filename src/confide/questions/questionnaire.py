@@ -325,7 +325,7 @@ class Questionnaire:
         if "partition" in fields:
             raise InvalidInput(
                 "a survey with [questions.NAME]",
-                "one of a relation, with [partition]",
+                "a partition survey, with [partition]",
                 "privatize, summarize, regress and classify take it; Python: cf.PartitionSurvey.",
             )
         worded = [key for key in fields if isinstance(key, str) and base(key)[0] in TEXTS]

@@ -1,4 +1,4 @@
-"""Surveys of a relation: their files, their reports, and the curves in their own units."""
+"""Partition surveys: their files, their reports, and the curves in their own units."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import confide as cf
 from confide import tables
 from confide.curves import CellRegression, Classification, ClassShares
 from confide.errors import InvalidInput, Mismatch
-from confide.estimators import PartitionRegression, relation
+from confide.estimators import PartitionRegression, partition_curve
 from confide.questions import Feature, PartitionSurvey
 
 N = 60_000
@@ -76,7 +76,7 @@ def test_a_file_says_the_same_as_python(tmp_path: Path) -> None:
 def test_figures_are_those_of_the_mechanism_used_directly() -> None:
     asked, table = survey(), people()
     sums = tables.counts(asked.simulate(table, seed=3), asked.mechanism)
-    curve = relation(asked, sums)
+    curve = partition_curve(asked, sums)
     assert isinstance(curve, CellRegression)
     points = np.column_stack([table["age"], np.where(table["region"] == "south", 1.5, 0.5)])
     made = asked.mechanism.simulate(points, table["pay"] - 50_000, seed=3)
@@ -96,14 +96,14 @@ def test_figures_are_those_of_the_mechanism_used_directly() -> None:
 def test_two_labels_and_several() -> None:
     table = people()
     two = survey(response="owns", labels=("no", "yes"))
-    rule = relation(two, tables.counts(two.simulate(table, seed=1), two.mechanism))
+    rule = partition_curve(two, tables.counts(two.simulate(table, seed=1), two.mechanism))
     assert isinstance(rule, Classification)
     assert rule.predict([[25.0, 0.5], [75.0, 1.5]]).tolist() == ["no", "yes"]
     assert rule.score.names == ("age", "region")
     three = survey(response="mode", labels=("bus", "car", "foot"))
     assert three.mechanism.counting
     assert three.mechanism.cells.shape == (4, 2, 3)
-    found = relation(three, tables.counts(three.simulate(table, seed=1), three.mechanism))
+    found = partition_curve(three, tables.counts(three.simulate(table, seed=1), three.mechanism))
     assert isinstance(found, ClassShares)
     assert found.predict([[25.0, 0.5], [75.0, 1.5]]).tolist() == ["bus", "foot"]
     shares = found.probability(three.cells.centers)
@@ -185,7 +185,7 @@ def test_files_with_other_keys_are_refused() -> None:
     ):
         with pytest.raises(InvalidInput, match=words):
             PartitionSurvey.from_dict(wrong)
-    with pytest.raises(InvalidInput, match="one of a relation"):
+    with pytest.raises(InvalidInput, match="a partition survey"):
         cf.Survey.from_dict(fields)
 
 
@@ -200,4 +200,4 @@ def test_sums_of_another_survey_are_refused() -> None:
     asked = survey()
     sums = tables.counts(asked.simulate(people(), seed=1), asked.mechanism)
     with pytest.raises(Mismatch):
-        relation(survey(epsilon=3.0), sums)
+        partition_curve(survey(epsilon=3.0), sums)

@@ -1,4 +1,4 @@
-"""What a survey of a relation says: its curve in the units and words of the survey."""
+"""The curve of a partition survey, in the units and words of the survey."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from confide.questions.partitions import PartitionSurvey
 from confide.summaries.cell_sums import CellSums
 
 
-def relation(
+def partition_curve(
     survey: PartitionSurvey, sums: CellSums
 ) -> CellRegression | Classification | ClassShares:
     """The mean response or the most likely label, cell by cell, from the sums of the reports.
@@ -37,7 +37,7 @@ def relation(
     ...                          epsilon=4.0, low=0, high=100_000)
     >>> age = np.random.default_rng(1).uniform(18, 80, 50_000)
     >>> made = survey.simulate({"age": age, "pay": 1_000 * age}, seed=1)
-    >>> curve = relation(survey, tables.counts(made, survey.mechanism))
+    >>> curve = partition_curve(survey, tables.counts(made, survey.mechanism))
     >>> bool(abs(curve.predict(60.0) - 57_000) < 15_000)
     True
     """
