@@ -59,7 +59,7 @@ said otherwise.
   them confide takes, and only has to stay below what is allowed.
 """
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "evidence" / "benchmarks.md"
 PICTURE = ROOT / "docs" / "images" / "benchmarks.png"
 RESULTS = ROOT / "bench" / "results.json"
 PACKAGES = ("numpy", "scipy", "pyarrow", "duckdb")
@@ -139,7 +139,7 @@ def standing(rows: list[Row]) -> str:
 
 def page(record: Record) -> str:
     parts = [PREFACE, standing([row for rows in record.rows.values() for row in rows])]
-    parts.append("![Ratios to peers, and to limits](images/benchmarks.png)")
+    parts.append("![Ratios to peers, and to limits](../images/benchmarks.png)")
     for name, (title, _) in BENCHMARKS.items():
         if name in record.rows:
             parts.append(f"## {title}\n\n{tables(record.rows[name])}")

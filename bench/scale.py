@@ -1,4 +1,4 @@
-"""What large surveys cost, computed from rates that are measured here: docs/scale.md."""
+"""What large surveys cost, computed from rates that are measured here: docs/evidence/scale.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from confide.estimators.likelihood import MOST_CELLS
 from confide.summaries import Groups
 from confide.survey import Survey
 
-PAGE = Path(__file__).parent.parent / "docs" / "scale.md"
+PAGE = Path(__file__).parent.parent / "docs" / "evidence" / "scale.md"
 N = 2 * 10**7
 GROUPS, COUNTIES = 10_000, 100
 DAY, YEAR, BILLION = 10**6, 365, 10**9

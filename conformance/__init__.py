@@ -1,1 +1,1 @@
-"""Test vectors for devices in other languages: docs/porting.md says how to use them."""
+"""Test vectors for devices in other languages: docs/tutorials/porting.md says how to use them."""

@@ -244,7 +244,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.thin:
         for path, text in (
             (ROOT / "evidence" / "accuracy" / "results.json", json.dumps(results, indent=1)),
-            (ROOT / "docs" / "accuracy.md", page),
+            (ROOT / "docs" / "evidence" / "accuracy.md", page),
         ):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text + "\n", encoding="utf-8")

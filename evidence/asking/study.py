@@ -209,5 +209,5 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.thin:
         own = Path(__file__).with_name("results.json")
         own.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        (ROOT / "docs" / "asking.md").write_text(text + "\n", encoding="utf-8")
+        (ROOT / "docs" / "evidence" / "asking.md").write_text(text + "\n", encoding="utf-8")
     return 1 if any(found["verdict"] == "missed" for found in results["compared"]) else 0

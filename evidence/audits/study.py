@@ -2,7 +2,7 @@
 
 python -m evidence audits [--seeds 200] [--thin]
 
-Writes evidence/audits/results.json and the tables of docs/audits.md.
+Writes evidence/audits/results.json and the tables of docs/how-to/audits.md.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from confide.sampling.mbde import MBDE
 from confide.sampling.naive import NaiveSampler
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "audits.md"
+PAGE = ROOT / "docs" / "how-to" / "audits.md"
 RESULT = ROOT / "evidence" / "audits" / "results.json"
 SMALL = Lattice(low=0, high=100, size=33)
 UNIT = Lattice(low=0, high=1, size=64)

@@ -308,7 +308,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.thin:
         for path, text in (
             (ROOT / "evidence" / "coverage" / "results.json", json.dumps(results, indent=1)),
-            (ROOT / "docs" / "coverage.md", page(results)),
+            (ROOT / "docs" / "evidence" / "coverage.md", page(results)),
         ):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text + "\n", encoding="utf-8")

@@ -302,7 +302,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.thin:
         for path, text in (
             (ROOT / "evidence" / "declining" / "results.json", json.dumps(results, indent=1)),
-            (ROOT / "docs" / "declining.md", page(results)),
+            (ROOT / "docs" / "evidence" / "declining.md", page(results)),
         ):
             path.write_text(text + "\n", encoding="utf-8")
     verdicts = [one["verdict"] for row in (*rows, *found) for one in row["quantities"]]

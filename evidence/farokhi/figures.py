@@ -28,7 +28,7 @@ def axes(rows: int, columns: int) -> tuple[Any, Any]:
 def save(figure: Any, name: str) -> str:
     IMAGES.mkdir(parents=True, exist_ok=True)
     figure.savefig(IMAGES / f"{name}.png", dpi=110)
-    return f"![{name}](images/{name}.png)"
+    return f"![{name}](../images/{name}.png)"
 
 
 def curves_figure(design: Design, name: str) -> str:

@@ -420,7 +420,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(page)
     for path, text in (
         (target, json.dumps(results, indent=1)),
-        (ROOT / "docs" / "farokhi.md", page),
+        (ROOT / "docs" / "evidence" / "farokhi.md", page),
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n", encoding="utf-8")

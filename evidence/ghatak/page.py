@@ -75,7 +75,7 @@ def figures(
 
 def page(results: dict[str, Any]) -> str:
     """Everything in order."""
-    pictures = {k: f"![ghatak_{k}](images/ghatak_{k}.png)" for k in "123"}
+    pictures = {k: f"![ghatak_{k}](../images/ghatak_{k}.png)" for k in "123"}
     parts = [PREFACE, "## Figure 1", pictures["1"], _figure_1(results["checks"])]
     parts += ["## Figure 2 and the best pairs, n = 1,000", pictures["2"], _optima(results)]
     parts += ["## The exact error", _exact(results["exact"])]

@@ -402,7 +402,7 @@ def main(arguments: list[str] | None = None) -> int:
     print(text)
     for path, content in (
         (ROOT / "evidence" / "ghatak" / "results.json", json.dumps(results, indent=1)),
-        (ROOT / "docs" / "ghatak.md", text),
+        (ROOT / "docs" / "evidence" / "ghatak.md", text),
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content + "\n", encoding="utf-8")

@@ -8,9 +8,9 @@ survives that meets all tests. What survives those is either explained in
 `evidence/mutation/notes.py` or a fault of the tests.
 
 It can be stopped and started again: what was found so far is in the folder. Writes
-evidence/mutation/results.json and the tables of docs/mutation.md. Ready-made tools were looked at:
-mutmut does not draw a sample and cosmic-ray runs one test command, in a new process, for every
-change, which takes minutes where this takes seconds.
+evidence/mutation/results.json and the tables of docs/evidence/mutation.md.
+Ready-made tools were looked at: mutmut does not draw a sample and cosmic-ray runs one test
+command, in a new process, for every change, which takes minutes where this takes seconds.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from evidence.mutation.runs import (
 from evidence.mutation.sites import Site, sites
 from evidence.mutation.worker import SLOW
 
-PAGE = ROOT / "docs" / "mutation.md"
+PAGE = ROOT / "docs" / "evidence" / "mutation.md"
 RESULT = ROOT / "evidence" / "mutation" / "results.json"
 SEED, COUNT = 13, 320
 CRITICAL = (

@@ -396,8 +396,8 @@ bound, `cf.estimators.truncation(n, scale=...)` gives one that grows slowly with
 that of the mean of y over the cell, noise and sampling together; it does not hold the difference
 between that mean and m at a single x.
 
-From files the same goes without any Python, with categories among the features and labels of any
-number ([the command line](command-line.md#a-partition-regress-partition-classify-partition)):
+The [commands](../reference/command-line.md#a-partition-regress-partition-classify-partition) do this
+for files, with categories among the features and any number of labels:
 
 ```
 confide privatize partition.toml values.csv -o vectors.parquet
@@ -408,7 +408,7 @@ With more than two labels each has a bit vector of its own: an axis of cells for
 epsilon on whether a respondent is in a cell (`Partition(..., counting=True)`), and the label with
 the largest share wins.
 
-![Error against n](images/partition.png)
+![Error against n](../images/partition.png)
 """
 
 
@@ -486,7 +486,7 @@ def main(argv: list[str]) -> int:
     if not options.thin:
         target = ROOT / "evidence" / "partition" / "results.json"
         target.write_text(json.dumps(result, indent=1) + "\n")
-        (ROOT / "docs" / "partition.md").write_text(page(result))
+        (ROOT / "docs" / "evidence" / "partition.md").write_text(page(result))
         picture(result, ROOT / "docs" / "images" / "partition.png")
     worst = [
         row["slope"] + 1 / (row["d"] + 1) for row in result["slopes"] if row["method"] == "ours"

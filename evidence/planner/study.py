@@ -268,9 +268,9 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
 PREFACE = """# Does the planner keep its word?
 
 Written by `make evidence NAME=planner`, which also writes `evidence/planner/results.json` with the
-standard errors. Four populations that are none of the [planner](planning.md)'s own, two numbers of
-respondents, two epsilons: predicted errors beside the mean of {surveys} surveys that were held,
-every value drawn and every report made one by one.
+standard errors. Four populations that are none of the [planner](../how-to/planning.md)'s own, two
+numbers of respondents, two epsilons: predicted errors beside the mean of {surveys} surveys that
+were held, every value drawn and every report made one by one.
 
 The last two columns are for a planner that is told a wrong guess: one of its own populations, not
 too unlike. How far off that is, is the price of the guess.
@@ -331,7 +331,7 @@ def page(
         "hours are, depend on shares that a pilot of 1,000 does not know well: this one has 17 % "
         "where there are 20 %, and the planner overstates them.",
         "",
-        "![Predicted and measured](images/planner.png)",
+        "![Predicted and measured](../images/planner.png)",
     ]
     if others:
         lines += whole_surveys.section(others)
@@ -358,7 +358,7 @@ def main(argv: list[str] | None = None) -> int:
     if not options.thin:
         result = {"surveys": held, "rows": rows, "whole": others}
         target.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-        (ROOT / "docs" / "planner-check.md").write_text(text, encoding="utf-8")
+        (ROOT / "docs" / "evidence" / "planner-check.md").write_text(text, encoding="utf-8")
         images = ROOT / "docs" / "images"
         whole_surveys.picture(images / "plan-survey.png")
         if not options.whole:

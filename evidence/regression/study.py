@@ -266,7 +266,7 @@ def page(results: dict[str, Any]) -> str:
                 table(rows, ("method",), "epsilon", digits),
             ]
     if (ROOT / "docs" / "images" / "regression.png").exists():
-        parts.append("![Interest rate given a private FICO score](images/regression.png)")
+        parts.append("![Interest rate given a private FICO score](../images/regression.png)")
     parts += [
         "## Both private\n\nMean squared error of the curve .5 + .3 sin(2 pi x) when x and y, "
         "which scatters by .1, are both reported and share the budget. A constant would have .045. "
@@ -321,7 +321,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.thin:
         for path, content in (
             (ROOT / "evidence" / "regression" / "results.json", json.dumps(results, indent=1)),
-            (ROOT / "docs" / "regression.md", text),
+            (ROOT / "docs" / "evidence" / "regression.md", text),
         ):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(content + "\n", encoding="utf-8")

@@ -118,7 +118,7 @@ def main(argv: list[str] | None = None) -> int:
     if args.only != "queries":
         result["cells"] = [cells(n, epsilon, 2 * args.releases) for n, epsilon in CASES]
     target.write_text(json.dumps(result, indent=1) + "\n")
-    (HERE.parents[1] / "docs" / "release-coverage.md").write_text(page(result))
+    (HERE.parents[1] / "docs" / "evidence" / "release-coverage.md").write_text(page(result))
     return 0
 
 

@@ -309,9 +309,9 @@ def page(result: dict[str, Any], gan: dict[str, Any]) -> str:
         table(result, "ring", "kl"),
         "Three Gaussians on a line, 1/3 (N(.3, .01) + N(.5, .1) + N(.7, .1)), variances.",
         table(result, "mix1d", "kl"),
-        "![Ring](images/sampling_ring.png)",
-        "![Three Gaussians](images/sampling_mix1d.png)",
-        "![NLL and mode coverage](images/sampling_metrics.png)",
+        "![Ring](../images/sampling_ring.png)",
+        "![Three Gaussians](../images/sampling_mix1d.png)",
+        "![NLL and mode coverage](../images/sampling_metrics.png)",
         prose(
             "The negative log likelihood in the picture is KL plus the entropy of P, {ring:.3f} "
             "for the ring and {mix1d:.3f} for three Gaussians.",
@@ -322,7 +322,7 @@ def page(result: dict[str, Any], gan: dict[str, Any]) -> str:
             "1,000 records, MBDE by Adam; spreads are over targets too."
         ),
         *random_tables(result),
-        "![Random Gaussians](images/sampling_random.png)",
+        "![Random Gaussians](../images/sampling_random.png)",
         "## Mode coverage",
         prose(COVERAGE),
         table(result, "ring", "coverage"),
@@ -364,7 +364,7 @@ def page(result: dict[str, Any], gan: dict[str, Any]) -> str:
             undone=undone,
             **{key: fleet[key] for key in FLEET_KEYS},
         ),
-        "![A fleet](images/sampling_fleet.png)",
+        "![A fleet](../images/sampling_fleet.png)",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -484,5 +484,5 @@ def random_tables(result: dict[str, Any]) -> list[str]:
 def write(result: dict[str, Any], docs: Path) -> None:
     """The page and its pictures."""
     gan = json.loads(GAN_RESULTS.read_text())
-    (docs / "sampling.md").write_text(page(result, gan))
+    (docs / "evidence" / "sampling.md").write_text(page(result, gan))
     sampling_pictures.draw(result, gan, docs / "images")

@@ -31,7 +31,7 @@ from evidence.sharper.populations import STREAMS, Population, split
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).with_name("results.json")
-PAGE = ROOT / "docs" / "sharper.md"
+PAGE = ROOT / "docs" / "evidence" / "sharper.md"
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 SIZES = (10**3, 10**4, 10**5, 10**6)
 EDGES = np.linspace(0, 1, 257)

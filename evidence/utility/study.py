@@ -247,6 +247,6 @@ def main(argv: list[str] | None = None) -> int:
     result["synthetic_slopes"] = utility_rates.synthetic_slopes(result["synthetic"])
     result["process_slopes"] = utility_rates.process_slopes(result["processes"])
     target.write_text(json.dumps(result, indent=1) + "\n")
-    (ROOT / "docs" / "utility.md").write_text(page(result))
+    (ROOT / "docs" / "evidence" / "utility.md").write_text(page(result))
     utility_rates.pictures(result, ROOT / "docs" / "images")
     return int(any(utility_rates.off(row) for row in result["slopes"]))

@@ -228,7 +228,7 @@ def portable_log(numbers: Floats) -> Floats:
     """The logarithm of numbers >= 1, to three units in the last digit, the same on every machine.
 
     It takes nothing but sums, products and quotients of floats, which IEEE 754 defines to the last
-    bit, so that a device in another language finds the same cell: docs/porting.md.
+    bit, so that a device in another language finds the same cell: docs/tutorials/porting.md.
 
     Examples
     --------

@@ -658,7 +658,9 @@ def keys_of(fields: dict[str, Any]) -> set[str]:
 def test_the_page_names_every_verb_and_key(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (Path(confide.__file__).parents[2] / "docs" / "command-line.md").read_text()
+    page = (
+        Path(confide.__file__).parents[2] / "docs" / "reference" / "command-line.md"
+    ).read_text()
     parts = {part.split("\n", 1)[0]: part for part in page.split("\n## ")[1:]}
     density = "density reports.parquet --question"
     commands = {

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 
 def page_survey() -> str:
     """The survey of the how-to page."""
-    text = (ROOT / "docs" / "collect.md").read_text()
+    text = (ROOT / "docs" / "how-to" / "collect.md").read_text()
     found = re.search(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[1]

@@ -13,7 +13,7 @@ import pytest
 from confide.cli.app import run
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "command-line.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "reference" / "command-line.md"]
 N = 3000
 
 
@@ -49,7 +49,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     rows = [",".join(map(str, row)) for row in zip(*columns, strict=True)]
     (folder / "values.csv").write_text("\n".join([names, *rows]) + "\n")
-    survey, partition = blocks(ROOT / "docs" / "command-line.md", "toml")
+    survey, partition = blocks(ROOT / "docs" / "reference" / "command-line.md", "toml")
     (folder / "survey.toml").write_text(survey)
     (folder / "partition.toml").write_text(partition)
     for name, numbers in (("z", "z"), ("records", "x,y"), ("x", "x")):

@@ -1,7 +1,7 @@
 """Boundaries, refusals and fine print of the code that privacy rests on.
 
-The mutation study (docs/mutation.md) found each of these untested: the smallest change of the code
-that the test before did not notice.
+The mutation study (docs/evidence/mutation.md) found each of these untested: the smallest
+change of the code that the test before did not notice.
 """
 
 from __future__ import annotations

@@ -9,14 +9,19 @@ import pytest
 from evidence.__main__ import STUDIES
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
 
 
 def blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=name)
 def test_code_runs(page: Path) -> None:
     names: dict[str, object] = {}
     for block in blocks(page):
@@ -24,35 +29,33 @@ def test_code_runs(page: Path) -> None:
     assert "cf" in names
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+        assert (page.parent / target).exists(), f"{name(page)} links to {target}"
 
 
 def test_make_commands_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for page in PAGES:
         for target in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(), re.MULTILINE):
-            assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{page.name}: make {target}"
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), f"{name(page)}: make {target}"
 
 
-@pytest.mark.parametrize("name", ["papers.md", "proofs.md"])
-def test_named_tests_exist(name: str) -> None:
-    named = re.findall(
-        r"(tests/[\w/]+\.py)(?:::(\w+)| -k (\w+))?", (ROOT / "docs" / name).read_text()
-    )
+@pytest.mark.parametrize("path", ["evidence/papers.md", "explanation/proofs.md"])
+def test_named_tests_exist(path: str) -> None:
+    named = re.findall(r"(tests/[\w/]+\.py)(?:::(\w+)| -k (\w+))?", (DOCS / path).read_text())
     assert len(named) > 20
     for file, test, word in named:
         known = re.findall(r"^ *def (test_\w+)", (ROOT / file).read_text(), re.MULTILINE)
-        assert not test or test in known, f"{name}: {file}::{test}"
-        assert any(word in one for one in known), f"{name}: {file} -k {word}"
+        assert not test or test in known, f"{path}: {file}::{test}"
+        assert any(word in one for one in known), f"{path}: {file} -k {word}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_named_studies_exist(page: Path) -> None:
     for study in re.findall(r"make evidence NAME=(\w+)", page.read_text()):
-        assert study in STUDIES, f"{page.name}: {study}"
+        assert study in STUDIES, f"{name(page)}: {study}"
 
 
 VERDICTS = ("reproduced", "in part", "not reproduced", "wrong", "open")
@@ -60,7 +63,7 @@ VERDICTS = ("reproduced", "in part", "not reproduced", "wrong", "open")
 
 def claims() -> list[list[str]]:
     """The rows of the page about the papers: claim, verdict, what was found, shown by."""
-    lines = (ROOT / "docs" / "papers.md").read_text().splitlines()
+    lines = (DOCS / "evidence" / "papers.md").read_text().splitlines()
     rows = [
         [cell.strip() for cell in line.strip("|").split(" | ")]
         for line in lines
@@ -70,7 +73,7 @@ def claims() -> list[list[str]]:
 
 
 def test_every_claim_has_one_of_the_verdicts_and_a_command() -> None:
-    page = (ROOT / "docs" / "papers.md").read_text()
+    page = (DOCS / "evidence" / "papers.md").read_text()
     for verdict in VERDICTS:
         assert f"- **{verdict}**: " in page, "each is said on the page"
     rows = claims()

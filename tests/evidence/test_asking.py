@@ -33,7 +33,9 @@ def test_the_mean_of_a_group_with_weights_is_covered() -> None:
 
 def test_the_record_and_the_page_say_the_same() -> None:
     results = json.loads(Path(study.__file__).with_name("results.json").read_text())
-    assert (study.ROOT / "docs" / "asking.md").read_text() == study.page(results) + "\n"
+    assert (study.ROOT / "docs" / "evidence" / "asking.md").read_text() == study.page(
+        results
+    ) + "\n"
     assert [each["verdict"] for each in results["compared"]] == ["reached"] * 3
     assert all(each["surveys"] >= 20 for each in results["compared"])
 

@@ -58,4 +58,4 @@ def test_the_record_holds():
     assert study.COVERAGE[0] <= min(found) <= max(found) <= study.COVERAGE[1]
     sets = [one["coverage"] for row in results["quantiles"] for one in row["quantities"]]
     assert min(sets) >= study.LEAST
-    assert study.page(results) + "\n" == (study.ROOT / "docs/declining.md").read_text()
+    assert study.page(results) + "\n" == (study.ROOT / "docs/evidence/declining.md").read_text()

@@ -42,7 +42,7 @@ def test_it_is_judged_as_the_others_are():
 
 
 def test_the_page_has_all_measures_with_standard_errors():
-    page = (dpgan.ROOT / "docs" / "sampling.md").read_text()
+    page = (dpgan.ROOT / "docs" / "evidence" / "sampling.md").read_text()
     for target in ("ring", "mix1d"):
         row = ROWS[target, "dpgan", 10.0]
         for what, words in sampling_page.MEASURES.items():

@@ -84,5 +84,5 @@ def test_designs_by_the_exact_error_are_better(name, least):
 def test_page_is_made_from_the_results():
     results = json.loads((ghatak.ROOT / "evidence" / "ghatak" / "results.json").read_text())
     assert results["missed"] == ghatak.missed(results) == []
-    page = (ghatak.ROOT / "docs" / "ghatak.md").read_text()
+    page = (ghatak.ROOT / "docs" / "evidence" / "ghatak.md").read_text()
     assert page == ghatak.page(results) + "\n"

@@ -12,7 +12,7 @@ from evidence.sampling.page import bare
 from evidence.sampling.targets import mix1d, ring
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "papers.md").read_text()
+PAGE = (ROOT / "docs" / "evidence" / "papers.md").read_text()
 
 
 def results(name: str) -> Any:

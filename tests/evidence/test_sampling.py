@@ -102,7 +102,7 @@ def test_a_worse_sampler_is_told(line):
 
 def test_the_page_is_made_of_the_results():
     result = json.loads((sampling.ROOT / "evidence" / "sampling" / "results.json").read_text())
-    page = (sampling.ROOT / "docs" / "sampling.md").read_text()
+    page = (sampling.ROOT / "docs" / "evidence" / "sampling.md").read_text()
     gan = json.loads(sampling_page.GAN_RESULTS.read_text())
     assert sampling_page.page(result, gan) == page
     # Each word is told where it is first used, before any table.

@@ -169,7 +169,7 @@ def test_a_gaussian_process_costs_nothing_of_the_rate():
 
 def test_the_page_is_made_of_the_results():
     result = json.loads((utility.ROOT / "evidence" / "utility" / "results.json").read_text())
-    assert page(result) == (utility.ROOT / "docs" / "utility.md").read_text()
+    assert page(result) == (utility.ROOT / "docs" / "evidence" / "utility.md").read_text()
 
 
 def test_thin_run_writes_nothing(monkeypatch, rates, defaults):

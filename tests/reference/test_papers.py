@@ -1,4 +1,4 @@
-"""Claims of the papers about densities, checked by exact formulas. See docs/papers.md."""
+"""Claims of the papers about densities, checked by exact formulas. See docs/evidence/papers.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas and figures of the papers that no study of ours is needed for. See docs/papers.md."""
+"""Formulas and figures of the papers that need no study. See docs/evidence/papers.md."""
 
 from __future__ import annotations
 

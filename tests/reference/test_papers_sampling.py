@@ -1,4 +1,4 @@
-"""Theorems of the paper on private sampling, on finite domains. See docs/papers.md."""
+"""Theorems of the paper on private sampling, on finite domains. See docs/evidence/papers.md."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_log_cells_have_equal_ratios() -> None:
 
 
 def plain_log(number: float) -> float:
-    """The steps of docs/porting.md, one number at a time."""
+    """The steps of docs/tutorials/porting.md, one number at a time."""
     exponent = 0
     while number >= SQRT2:
         number /= 2

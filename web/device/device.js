@@ -1,5 +1,5 @@
 /** confide's device: an answer becomes a private report, in integers from its index on. The same
- * bytes give the same report as in Python: docs/words.md is the protocol.
+ * bytes give the same report as in Python: words.md is the protocol.
  * @import { Entropy, Kind, Law, Mechanism, Ratio, Spec } from "./types.d.ts"
  */
 

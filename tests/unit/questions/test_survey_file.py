@@ -10,7 +10,7 @@ import confide as cf
 from confide.mechanisms import KINDS
 from confide.questions import question, questionnaire
 
-PAGE = (Path(__file__).parents[3] / "docs" / "survey-file.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "survey-file.md").read_text()
 
 
 def keys(section: str) -> set[str]:

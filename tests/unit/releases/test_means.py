@@ -80,7 +80,7 @@ def test_answers_are_near_and_intervals_hold_them() -> None:
 def test_gaussian_noise_grows_with_the_root_of_the_columns() -> None:
     many = {f"x{at}": AGE for at in range(400)}
     plain, process = (Means(many, epsilon=1.0, delta=delta) for delta in (0.0, 1e-6))
-    assert 6.2 < plain.noise.sd / process.noise.sd < 6.3  # as docs/releases.md has it
+    assert 6.2 < plain.noise.sd / process.noise.sd < 6.3  # as docs/how-to/releases.md has it
     # Laplace noise is what as many queries at a part of epsilon have.
     alone = Query("mean", AGE, epsilon=1.0 / 400, spread=0).noises(10)[0]
     assert plain.noise.sd == pytest.approx(alone.sd, rel=1e-6)
