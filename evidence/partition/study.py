@@ -396,8 +396,8 @@ bound, `cf.estimators.truncation(n, scale=...)` gives one that grows slowly with
 that of the mean of y over the cell, noise and sampling together; it does not hold the difference
 between that mean and m at a single x.
 
-The [commands](../reference/command-line.md#a-partition-regress-partition-classify-partition) do this
-for files, with categories among the features and any number of labels:
+The [commands](../reference/command-line.md#a-partition-regress-partition-classify-partition) do
+this for files, with categories among the features and any number of labels:
 
 ```
 confide privatize partition.toml values.csv -o vectors.parquet
