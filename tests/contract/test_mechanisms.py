@@ -21,7 +21,9 @@ from confide.mechanisms import (
     Joint,
     Laplace,
     Mechanism,
+    PairResponse,
     RandomizedResponse,
+    Side,
     SquareWave,
     TwoSidedGamma,
 )
@@ -69,6 +71,7 @@ def others(epsilon: float, size: int) -> list[Mechanism]:
                 "c": Laplace(Lattice(low=0, high=1, size=3), epsilon=epsilon),
             }
         ),
+        PairResponse({"a": Side(small, (1,)), "b": Side(response.categories)}, epsilon=epsilon),
     ]
 
 
@@ -200,6 +203,7 @@ def test_draws_fit_the_law(mechanism: Mechanism, bits: int) -> None:
     # Eight-bit words leave about a third of the draws undecided: the refinement does the work.
     parts = mechanism.mechanisms.values() if isinstance(mechanism, Joint) else [mechanism]
     for part in parts:
+        part = part.response if isinstance(part, PairResponse) else part  # noqa: PLW2901
         small = type(part.sampler)(part.sampler.enclosure, bits)
         object.__setattr__(part, "sampler", small)
     law, n = mechanism.law, 60_000

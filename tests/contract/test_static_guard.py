@@ -23,6 +23,7 @@ MODULES = [
     )),
     *(f"mechanisms/{name}.py" for name in (
         "protocol", "laplace", "square_wave", "two_sided_gamma", "categories", "joint", "partition",
+        "pair_response",
     )),
     *(f"releases/{name}.py" for name in (
         "release", "query", "ranks", "histogram", "series", "bernstein",
@@ -59,6 +60,7 @@ PUBLIC = {
     "mollification._bounds": "public bounds, cut to the band by integers in the last line",
     "mollifier.band": "made of public parameters",
     "categories.law": "made of public parameters",
+    "pair_response.response": "made of public parameters",
     "choice.apart": "the noise of a difference of scores, which is none",
     "gaussian_process.noise": "a public parameter, certified by integers",
     "means.noise": "a public parameter, certified by integers",
@@ -132,6 +134,7 @@ def test_the_walk_comes_everywhere() -> None:
         "inversion._count", "entropy.words", "inversion.weighted", "enclosures.exp_enclosure",
         "integer_noise.laplace_sampler", "protocol._run", "laplace.draw",
         "square_wave.draw", "two_sided_gamma.draw", "categories.draw", "joint.draw",
+        "pair_response.draw", "pair_response.outcomes",
         "partition._noisy", "partition._spread", "mollification.draw", "mollifier.draw",
         "integer_noise._geometric", "integer_noise._digit", "integer_noise._power",
         "integer_noise._propose", "integer_noise._survive",

@@ -12,12 +12,12 @@ from scipy.special import bdtr, bdtrc, chdtrc, chdtri, ndtr
 from confide import _checks
 from confide._types import Floats
 from confide.audits.findings import Finding, checked_alpha
-from confide.audits.grids import inputs_of, pmf_of
+from confide.audits.grids import inputs_of, places_of, pmf_of
 from confide.audits.subjects import Runs, value_at
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.exact.integer_noise import ONE, DiscreteGaussian, DiscreteLaplace
-from confide.mechanisms import Mechanism, Partition
+from confide.mechanisms import Mechanism, PairResponse, Partition
 from confide.mechanisms.partition import BITS as LEVEL
 from confide.releases.release import Recipe
 from confide.sampling.mollification import TOTAL
@@ -125,6 +125,12 @@ def _tables(subject: Any, n: int, seed: int | None) -> Iterator[tuple[npt.NDArra
 
 def _mechanism(subject: Mechanism, n: int, runs: Runs) -> Iterator[tuple[npt.NDArray[Any], Floats]]:
     law = subject.law
+    places: list[tuple[int, ...]]
+    if isinstance(subject, PairResponse):
+        for at in places_of(subject):
+            place = tuple(int(each) for each in np.unravel_index(at, law.inputs))
+            yield _counted(runs(value_at(subject, place), n), pmf_of(subject, (at,)))
+        return
     if len(law.inputs) > 1:
         places = [tuple(size // 2 for size in law.inputs), tuple(0 for _ in law.inputs)]
     else:

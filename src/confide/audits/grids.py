@@ -21,7 +21,7 @@ from confide.exact.entropy import Entropy, SeededEntropy, Words
 from confide.exact.integer_noise import HALF, ONE, DiscreteGaussian, DiscreteLaplace
 from confide.exact.inversion import FEW as FEW_DRAWS
 from confide.exact.inversion import Inversion, Part
-from confide.mechanisms import Mechanism, Partition
+from confide.mechanisms import Mechanism, PairResponse, Partition
 from confide.mechanisms.laws import Law, Product
 from confide.mechanisms.partition import BITS as LEVEL
 from confide.releases.choice import Choice, exponential
@@ -222,8 +222,14 @@ def grid(subject: Any, *, n: int = 2**17, indices: Sequence[int] | None = None) 
 
 def deviation(mechanism: Mechanism, index: int, n: int) -> float:
     """Largest |count - n pmf| of the real draw code fed with the grid."""
-    reports = mechanism.draw(np.full(n, index, dtype=np.int32), Grid())
+    reports = mechanism.draw(_indices(mechanism, index, n), Grid())
     return apart(reports, pmf_of(mechanism, (index,)))
+
+
+def _indices(mechanism: Mechanism, index: int, n: int) -> Any:
+    """The same input n times, as the draw code takes it; inputs are numbered row by row."""
+    place = np.array(np.unravel_index(index, mechanism.law.inputs), dtype=np.int32)
+    return np.repeat(place[None], n, axis=0) if place.size > 1 else np.full(n, place[0])
 
 
 def pmf_of(stated: Mechanism | Law, place: tuple[int, ...]) -> Floats:
@@ -282,7 +288,7 @@ class Digits(Entropy):
 def few_at_a_time(mechanism: Mechanism, index: int, n: int) -> float:
     """The same deviation in draws so small that they take the path of a respondent's device."""
     reports = [
-        mechanism.draw(np.full(min(FEW_DRAWS, n), index, dtype=np.int32), Grid(n, start))
+        mechanism.draw(_indices(mechanism, index, min(FEW_DRAWS, n)), Grid(n, start))
         for start in range(0, n, FEW_DRAWS)
     ]
     return apart(np.concatenate(reports)[:n], pmf_of(mechanism, (index,)))
@@ -317,11 +323,11 @@ def _gaps(
         if isinstance(subject, Mechanism):
             yield from _together(subject, n)
     elif isinstance(subject, Mechanism):
-        size = subject.law.inputs[0]
-        for at in inputs_of(size) if indices is None else indices:
+        some = places_of(subject)
+        for at in some if indices is None else indices:
             yield f"input {at}", deviation(subject, at, n)
         if n > FEW_DRAWS:
-            yield "few at a time", few_at_a_time(subject, size // 2, n)
+            yield "few at a time", few_at_a_time(subject, some[len(some) // 2], n)
         yield from part_gaps(subject.parts(), n)
     elif isinstance(subject, Recipe):
         yield from gaps(subject, n)
@@ -363,6 +369,25 @@ def _refuses(subject: Banded) -> bool:
     except InvalidInput:
         return True
     return False
+
+
+def places_of(mechanism: Mechanism) -> list[int]:
+    """Inputs worth running; those of a pair of questions lie around every cut, row by row."""
+    if not isinstance(mechanism, PairResponse):
+        return inputs_of(mechanism.law.inputs[0])
+    sides = mechanism.sides.values()
+    around = [
+        sorted({at for cut in side.starts[1:] for at in (cut - 1, cut)} | {len(side.classes) - 1})
+        for side in sides
+    ]
+    rows, columns = np.meshgrid(*around, indexing="ij")
+    places = np.ravel_multi_index((rows.ravel(), columns.ravel()), mechanism.law.inputs)
+    return [int(place) for place in inputs_within(places.tolist())]
+
+
+def inputs_within(places: list[int]) -> list[int]:
+    """All of a few places; else some of them, evenly spread."""
+    return places if len(places) <= FEW else places[:: len(places) // FEW]
 
 
 def inputs_of(size: int) -> list[int]:

@@ -9,11 +9,11 @@ import numpy as np
 
 from confide import _checks
 from confide.audits.findings import Finding
-from confide.audits.subjects import inside
+from confide.audits.subjects import below, inside, same
 from confide.errors import ConfideError, InvalidInput
 from confide.exact.entropy import SystemEntropy
 from confide.lattice import INTEGER, Categories, Lattice
-from confide.mechanisms import Mechanism, Partition
+from confide.mechanisms import Mechanism, PairResponse, Partition
 from confide.mechanisms.protocol import Private
 from confide.releases.release import Recipe
 from confide.sampling.mollifier import FiniteMollifier
@@ -203,7 +203,9 @@ def _maps(subject: Any) -> Iterator[Entry]:
             yield entry._replace(name=f"{name} {entry.name}".strip())
     if subject.inner:
         return
-    if isinstance(subject, Mechanism):
+    if isinstance(subject, PairResponse):
+        yield from _sides(subject)
+    elif isinstance(subject, Mechanism):
         axis = subject.axes[""]
         yield Entry("", subject.index, axis, _fixed(axis), declines=subject.prefer_not_to_say)
     elif isinstance(subject, FiniteMollifier):
@@ -212,6 +214,27 @@ def _maps(subject: Any) -> Iterator[Entry]:
             yield Entry(name, lambda values: subject.index({name: values}), axis, _fixed(axis))
     elif isinstance(subject, Recipe):
         yield from _recipe(subject)
+
+
+def _sides(subject: PairResponse) -> Iterator[Entry]:
+    """The map of either answer, beside a fixed one of the other."""
+    for at, (name, side) in enumerate(subject.sides.items()):
+        (other,) = (each for each in subject.sides if each != name)
+        yield Entry(
+            name,
+            _beside(subject, name, at, {other: below(subject.sides[other])}),
+            side.axis,
+            _fixed(side.axis),
+            declines=side.prefer_not_to_say,
+        )
+
+
+def _beside(subject: PairResponse, name: str, at: int, fixed: Mapping[str, Any]) -> Map:
+    def run(values: Any) -> Any:
+        others = {key: same(value, _length(values)) for key, value in fixed.items()}
+        return subject.index({**others, name: values})[:, at]
+
+    return run
 
 
 def _recipe(subject: Recipe) -> Iterator[Entry]:

@@ -177,12 +177,21 @@ class _Questions(_Mechanism):
         return self.survey.spend.epsilon
 
     def pairs(self) -> Pairs:
-        return joined(self.parts)
+        """All answers change, one does, and of two that are related either does."""
+        middle, found = self.middle(), list(joined(self._asked))
+        for part in self.parts.values():
+            if not part.single:
+                found += [({**middle, **one}, {**middle, **two}) for one, two in pairs_of(part)]
+        return found
+
+    @property
+    def _asked(self) -> dict[str, Mechanism]:
+        return {name: question.mechanism for name, question in self.survey.questions.items()}
 
     def rows(self, value: Any, n: int, seed: int | None = None) -> Outputs:
         pyarrow = arrow.arrow()
         table = pyarrow.table(
-            {name: pyarrow.array(column(part, value[name], n)) for name, part in self.parts.items()}
+            {name: pyarrow.array(column(one, value[name], n)) for name, one in self._asked.items()}
         )
         if seed is None:
             reports = self.survey.privatize(table, keep_order=True)
@@ -194,8 +203,16 @@ class _Questions(_Mechanism):
 
     def middle(self) -> Any:
         return {
-            name: value_at(part, [part.axes[""].size // 2]) for name, part in self.parts.items()
+            name: value_at(part, [part.axes[""].size // 2]) for name, part in self._asked.items()
         }
+
+
+def _middle(mechanism: Mechanism) -> int:
+    """The input in the middle of every axis; inputs are numbered row by row."""
+    at = 0
+    for axis, size in zip(mechanism.axes.values(), mechanism.law.inputs, strict=True):
+        at = at * size + axis.size // 2
+    return at
 
 
 def _independent(reports: Outputs, one: Mechanism, other: Mechanism) -> float:
@@ -203,7 +220,7 @@ def _independent(reports: Outputs, one: Mechanism, other: Mechanism) -> float:
     places: list[Outputs] = []
     masses: list[Floats] = []
     for column_, mechanism in zip(reports.T, (one, other), strict=True):
-        pmf = pmf_of(mechanism, (mechanism.axes[""].size // 2,))
+        pmf = pmf_of(mechanism, (_middle(mechanism),))
         group = np.minimum((np.cumsum(pmf) - pmf / 2) * GROUPS, GROUPS - 1).astype(np.int64)
         places.append(group[np.clip(column_, 0, pmf.size - 1)])
         mass = np.bincount(group, weights=pmf, minlength=GROUPS)

@@ -30,6 +30,7 @@ from confide.mechanisms.laws import (
     Clamped,
     Declinable,
     Geometric,
+    Grouped,
     Law,
     Product,
     largest_ratio,
@@ -188,7 +189,7 @@ def _short(law: Law) -> Fraction:
     own = type(law) in (Band, Declinable)
     if own and isinstance(law, Band | Declinable) and min(law.near, law.far) > 0:
         return Fraction(max(law.near, law.far), min(law.near, law.far))
-    return law.ratio() if type(law) in (Clamped, Geometric) else _every_pair(law)
+    return law.ratio() if type(law) in (Clamped, Geometric, Grouped) else _every_pair(law)
 
 
 UNTRIED = (

@@ -14,7 +14,7 @@ from confide.audits.neighbors import spots, values_of
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.lattice import INTEGER, Categories, Lattice
-from confide.mechanisms import Mechanism, Partition
+from confide.mechanisms import Mechanism, PairResponse, Partition, Side
 from confide.mechanisms.protocol import Private
 from confide.releases.release import Recipe
 
@@ -191,8 +191,11 @@ def hash_of(seed: int, at: int) -> int:
 
 def column(mechanism: Mechanism, value: Any, n: int) -> Any:
     """The same answer n times, as the mechanism takes it."""
-    if mechanism.inner:
-        return {name: column(part, value[name], n) for name, part in mechanism.marginals.items()}
+    return same(value, n) if mechanism.single else {k: same(v, n) for k, v in value.items()}
+
+
+def same(value: Any, n: int) -> Any:
+    """One answer n times."""
     if value is None or isinstance(value, str):
         return [value] * n
     return np.full(n, value, dtype=np.float64)
@@ -205,8 +208,8 @@ def value_at(mechanism: Mechanism, place: Sequence[int]) -> Any:
         if at == axis.size:
             values[name] = None
         else:
-            values[name] = axis.labels[at] if isinstance(axis, Categories) else inside(axis, at)
-    return values if mechanism.inner else values[""]
+            values[name] = _answer(axis, at)
+    return values[""] if mechanism.single else values
 
 
 def inside(lattice: Lattice, at: int) -> float:
@@ -226,6 +229,8 @@ def pairs_of(subject: Any) -> Pairs:
             ((inside, subject.limit), (inside, -subject.limit)),
         ]
     if isinstance(subject, Mechanism):
+        if isinstance(subject, PairResponse):
+            return _one_or_both(subject)
         return joined(subject.marginals) if subject.inner else _pairs(subject)
     if isinstance(subject, Recipe):
         return _data_sets(subject)
@@ -276,6 +281,36 @@ def joined(parts: Mapping[str, Mechanism]) -> Pairs:
     below, middle = pairs[NEIGHBOURS]
     changed = next(iter(parts))
     return [*pairs, (middle, {**middle, changed: below[changed]})]
+
+
+def _one_or_both(mechanism: PairResponse) -> Pairs:
+    """Pairs of two answers each: one of them crosses the first cut, either does, or both do."""
+    low, high = (
+        {name: at(side) for name, side in mechanism.sides.items()} for at in (below, above)
+    )
+    one, other = mechanism.sides
+    pairs = [(low, {**low, one: high[one]}), (high, {**high, other: low[other]}), (low, high)]
+    if mechanism.declines:
+        declined = {
+            name: None if side.prefer_not_to_say else low[name]
+            for name, side in mechanism.sides.items()
+        }
+        pairs += [(low, declined), ({**low, one: high[one]}, declined)]
+    return pairs
+
+
+def below(side: Side) -> Any:
+    """An answer just below the first cut."""
+    return _answer(side.axis, side.starts[1] - 1)
+
+
+def above(side: Side) -> Any:
+    """An answer just above the first cut."""
+    return _answer(side.axis, side.starts[1])
+
+
+def _answer(axis: Lattice | Categories, at: int) -> Any:
+    return axis.labels[at] if isinstance(axis, Categories) else inside(axis, at)
 
 
 def _pairs(mechanism: Mechanism) -> list[tuple[Any, Any]]:

@@ -6,6 +6,7 @@ from confide.exact.inversion import Part
 from confide.mechanisms.categories import Categorical, ForcedResponse, RandomizedResponse
 from confide.mechanisms.joint import Joint
 from confide.mechanisms.laplace import Laplace
+from confide.mechanisms.pair_response import PairResponse, Side
 from confide.mechanisms.partition import Partition
 from confide.mechanisms.protocol import Channel, Mechanism, Numeric, Private, Reports
 from confide.mechanisms.register import KINDS, MAX_CELLS, MAX_TABLES, from_dict, numeric
@@ -23,11 +24,13 @@ __all__ = [
     "Laplace",
     "Mechanism",
     "Numeric",
+    "PairResponse",
     "Part",
     "Partition",
     "Private",
     "RandomizedResponse",
     "Reports",
+    "Side",
     "SquareWave",
     "TwoSidedGamma",
     "from_dict",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from confide._types import Floats
+from confide._types import Floats, Integers
 from confide.errors import Unsupported
 from confide.exact.enclosures import exp_floor
 from confide.exact.integer_noise import laplace_table, laplace_weights
@@ -464,6 +464,90 @@ class Product(Law):
     def ratio(self) -> Fraction:
         """Ratios of independent parts multiply."""
         return math.prod((law.ratio() for law in self.laws), start=Fraction(1))
+
+
+@dataclass(frozen=True)
+class Grouped(Law):
+    """Randomized response on a public function of two indices.
+
+    Each index is put into a class of its axis, both classes together decide an outcome, and the
+    report is the outcome with weight ``near``, every other outcome with weight ``far``.
+
+    Parameters
+    ----------
+    classes
+        For each of the two axes the class of every index.
+    outcomes
+        The outcome for each class of the first axis (a row) and of the second (a column).
+    response
+        Randomized response on the outcomes.
+
+    Examples
+    --------
+    >>> law = Grouped(((0, 0, 1), (0, 1)), ((0, 1), (1, 0)), Band(2, 0, 3, 1))
+    >>> law.inputs, law.weights(0), law.weights(1)
+    ((3, 2), [3, 1], [1, 3])
+    """
+
+    classes: tuple[tuple[int, ...], tuple[int, ...]]
+    outcomes: tuple[tuple[int, ...], ...]
+    response: Band
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Shape of the indices."""
+        return tuple(len(axis) for axis in self.classes)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Shape of the reports."""
+        return self.response.outputs
+
+    @cached_property
+    def _tables(self) -> tuple[Integers, Integers, Integers]:
+        first, second = (np.array(axis) for axis in self.classes)
+        return first, second, np.array(self.outcomes)
+
+    @cached_property
+    def gathering(self) -> tuple[Floats, Floats, Floats]:
+        """What adds masses of indices up to masses of classes, and those to masses of outcomes."""
+        first, second, outcomes = self._tables
+        rows, columns = outcomes.shape
+        return (
+            np.eye(rows)[first],
+            np.eye(columns)[second],
+            np.eye(self.response.size)[outcomes.ravel()],
+        )
+
+    def forward(self, masses: Floats) -> Floats:
+        """Masses of classes, of outcomes, of reports."""
+        rows, columns, outcomes = self.gathering
+        together = rows.T @ masses @ columns
+        flat = together.reshape(*together.shape[:-2], -1)
+        return self.response.forward(flat @ outcomes)
+
+    def adjoint(self, values: Floats) -> Floats:
+        """The expectation given the outcome of each pair of indices."""
+        first, second, outcomes = self._tables
+        means = self.response.adjoint(values)
+        found: Floats = means[..., outcomes[np.ix_(first, second)]]
+        return found
+
+    def weights(self, index: int) -> Sequence[int]:
+        """Exact weights of the reports given a pair of indices, numbered row by row."""
+        first, second = divmod(index, len(self.classes[1]))
+        outcome = self.outcomes[self.classes[0][first]][self.classes[1][second]]
+        return self.response.weights(outcome)
+
+    def ratio(self) -> Fraction:
+        """The same as for any law: weights depend on the outcomes, and all that occur are met."""
+        met = {
+            self.outcomes[first][second]
+            for first in set(self.classes[0])
+            for second in set(self.classes[1])
+        }
+        columns = [self.response.weights(outcome) for outcome in sorted(met)]
+        return largest_ratio((max(row), min(row)) for row in zip(*columns, strict=True))
 
 
 def fast_length(n: int) -> int:

@@ -203,6 +203,11 @@ class Channel(Described):
         """The channel of each question, by name; a single question has the name ''."""
         return {"": self}
 
+    @property
+    def single(self) -> bool:
+        """Whether it is about one question; otherwise values come by the names of the axes."""
+        return list(self.axes) == [""]
+
     @abstractmethod
     def unbiased(self, power: int) -> Floats:
         """A score g for each report with E[g(report) | index] = centre(index)**power, exactly.

@@ -11,6 +11,7 @@ from confide.lattice import MAX_SIZE
 from confide.mechanisms.categories import ForcedResponse, RandomizedResponse
 from confide.mechanisms.joint import Joint
 from confide.mechanisms.laplace import Laplace
+from confide.mechanisms.pair_response import PairResponse
 from confide.mechanisms.partition import Partition
 from confide.mechanisms.protocol import Mechanism, Numeric
 from confide.mechanisms.square_wave import SquareWave
@@ -25,6 +26,7 @@ KINDS: dict[str, type[Mechanism]] = {
         RandomizedResponse,
         ForcedResponse,
         Joint,
+        PairResponse,
         Partition,
     )
 }
