@@ -22,6 +22,7 @@ STUDIES = (
     "dpgan",
     "ghatak",
     "planner",
+    "raking",
     "audits",
     "poisoning",
     "bombs",

@@ -456,3 +456,51 @@ def test_every_group_is_compared_with_the_others(
     assert [sum(one["n"]) for one in four] == [2 * N] * 4
     assert "north/2025" in ran("compare four.json --question smokes --each", capsys)
     assert "--each" in refused("compare by.json --question pay --each north", capsys)
+
+
+def test_raking_at_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("margins.toml").write_text(
+        "[region]\nnorth = 0.9\nsouth = 0.1\n[year]\n2025 = 1\n2026 = 3\n"
+    )
+    assert run(["shares", "a.parquet", "--question", "smokes", "--rake", "margins.toml"]) == 2
+    assert "add up" in capsys.readouterr().err
+    Path("margins.toml").write_text("[region]\nnorth = 0.9\nsouth = 0.1\n")
+    shares = ["shares", "a.parquet", "b.parquet", "--question", "smokes", "--json"]
+    assert run(shares) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert run([*shares, "--rake", "margins.toml"]) == 0
+    raked = json.loads(capsys.readouterr().out)
+    found = [one["shares"]["yes"] for one in (plain, raked)]
+    # .45 of a sample that is half from the north, .65 of a population that is mostly.
+    assert found[0] == pytest.approx(0.45, abs=0.05)
+    assert found[1] == pytest.approx(0.65, abs=0.07)
+    made = ["summarize", "survey.toml", "a.parquet", "-o", "raked.json", "--rake", "margins.toml"]
+    assert run(made) == 0
+    capsys.readouterr()
+    assert run(["shares", "raked.json", "--question", "smokes", "--by", "region", "--json"]) == 0
+    assert (
+        run(
+            [
+                "density",
+                "raked.json",
+                "--question",
+                "pay",
+                "--group",
+                "north",
+                "--rake",
+                "margins.toml",
+            ]
+        )
+        == 2
+    )
+    assert "either --group or --rake" in capsys.readouterr().err
+
+
+def test_raked_results(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("margins.json").write_text('{"region": {"north": 90, "south": 10}}')
+    assert run(["results", "survey.toml", "a.parquet", "--rake", "margins.json", "--json"]) == 0
+    raked = json.loads(capsys.readouterr().out)
+    pay = next(one for one in raked["questions"] if one["question"] == "pay")
+    mean = next(one["estimate"] for one in pay["quantities"] if one["name"] == "mean")
+    assert mean == pytest.approx(0.9 * 50 / 7 + 0.1 * 20 / 7, abs=0.5)
+    assert raked["weighted"] is True

@@ -20,6 +20,7 @@ from confide.cli.options import (
     LevelOption,
     PlotOption,
     QuestionOption,
+    RakeOption,
     ReportsArgument,
     plottable,
     word_or_number,
@@ -121,6 +122,7 @@ def density(
     shape: Annotated[float | None, typer.Option(help="Shape of two-sided gamma noise.")] = None,
     low: Annotated[float | None, typer.Option(help="Lower bound of the true values.")] = None,
     high: Annotated[float | None, typer.Option(help="Upper bound of the true values.")] = None,
+    rake: RakeOption = None,
     invalid: InvalidOption = "refuse",
     plot: PlotOption = None,
     as_json: JsonOption = False,
@@ -133,7 +135,7 @@ def density(
     plottable(plot, given)
     parameters, bounds = {"scale": scale, "shape": shape}, {"low": low, "high": high}
     if noised is not None:
-        others = {"FILES": files, "question": question, "group": group, "by": by}
+        others = {"FILES": files, "question": question, "group": group, "by": by, "rake": rake}
         _alone(others, invalid)
         subject = _noised(
             noised, method, column=column, kind=law, parameters=parameters, bounds=bounds
@@ -142,7 +144,9 @@ def density(
         for option, value in {"column": column, "noise": law, **parameters, **bounds}.items():
             if value is not None:
                 raise InvalidInput(f"--noised to go with --{option}", "none")
-        found = inputs.question_of(files or [], question, group=group, by=by or [], invalid=invalid)
+        found = inputs.question_of(
+            files or [], question, group=group, by=by or [], invalid=invalid, rake=rake
+        )
         if isinstance(found.counts.mechanism.axes.get(""), Categories):
             raise InvalidInput("a question with numbers", "one with categories", "Take shares.")
         if by:
@@ -183,6 +187,7 @@ def shares(
     group: GroupOption = None,
     by: ByOption = None,
     level: LevelOption = 0.95,
+    rake: RakeOption = None,
     invalid: InvalidOption = "refuse",
     plot: PlotOption = None,
     as_json: JsonOption = False,
@@ -190,7 +195,9 @@ def shares(
     """Recover the shares of categories from randomized response."""
     level = _checks.level(level)
     plottable(plot, files or [])
-    found = inputs.question_of(files or [], question, group=group, by=by or [], invalid=invalid)
+    found = inputs.question_of(
+        files or [], question, group=group, by=by or [], invalid=invalid, rake=rake
+    )
     subject = Subject.of(found)
     if not isinstance(found.counts.mechanism.axes.get(""), Categories):
         raise InvalidInput("a question with categories", "one with numbers", "Take density.")
@@ -219,7 +226,7 @@ def _alone(given: Mapping[str, Any], invalid: str) -> None:
         raise InvalidInput("either reports or --noised", "both")
     if given["question"] is not None:
         raise InvalidInput("--column to name a column of --noised", "--question")
-    for option in ("group", "by"):
+    for option in ("group", "by", "rake"):
         if given[option]:
             raise InvalidInput(f"a summary by group to go with --{option}", "--noised")
     if _checks.one_of(CHOICES, invalid=invalid) == "drop":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from confide.cli.output import counter
 from confide.errors import InvalidInput
 from confide.files.paths import readable
+from confide.summaries import Summaries, raking
 from confide.survey import Survey
 from confide.tables.asked import Asked, are_summaries, asked
 
@@ -38,15 +40,25 @@ def question_of(
     group: str | None = None,
     by: Sequence[str] = (),
     invalid: str = "refuse",
+    rake: Path | None = None,
 ) -> Asked:
     """One question of the files of a command: of all respondents, of one group, or of each."""
     survey, _, rest = split(files)
+    margins = None if rake is None else raking.read(rake)
+    if margins is not None and group is not None:
+        raise InvalidInput("either --group or --rake", "both", "Margins are of all groups.")
     if group is not None and by:
         raise InvalidInput("either --group or --by", "both")
     if group is not None and not are_summaries(rest):
         raise InvalidInput(
             "a summary by group to go with --group", "reports", "Summarize with --by COLUMN."
         )
+    columns = list(dict.fromkeys([*by, *(margins or ())]))
     with counter("Counting reports") as tell:
-        found = asked(rest, survey=survey, question=question, by=by, invalid=invalid, progress=tell)
+        found = asked(
+            rest, survey=survey, question=question, by=columns, invalid=invalid, progress=tell
+        )
+    if margins is not None:
+        groups = found.summaries.groups().rake(margins)
+        found = replace(found, summaries=Summaries({found.question: groups.coarser(by or columns)}))
     return found if group is None else found.group(group)

@@ -44,6 +44,14 @@ ByOption = Annotated[
         help="Every group of a public column, or of a summary made with --by; repeat it.",
     ),
 ]
+RakeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--rake",
+        metavar="FILE",
+        help="Weigh respondents to the public margins in a .toml or .json file.",
+    ),
+]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Picture: .png, .svg or .pdf.")
 ]

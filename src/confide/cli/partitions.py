@@ -18,8 +18,8 @@ from confide.curves.regression import CellRegression, Classification
 from confide.errors import InvalidInput, Mismatch
 from confide.files import arrow, formats, parse
 from confide.files.paths import counted, expand, load_json, named, writable, write_bytes
+from confide.files.settings import settings_of
 from confide.questions.partitions import TABLE, PartitionSurvey
-from confide.questions.questionnaire import fields_of
 from confide.reports.files import SUFFIXES as LISTS
 from confide.reports.files import not_replaced
 from confide.summaries import CellSums
@@ -39,7 +39,7 @@ def survey_of(files: Files) -> tuple[PartitionSurvey, Path, list[Path]] | None:
     surveys = [path for path in files if path.suffix == ".toml"]
     if len(surveys) != 1:
         return None
-    fields = fields_of(surveys[0])
+    fields = settings_of(surveys[0], "a survey")
     if TABLE not in fields:
         return None
     others = [path for path in files if path not in surveys]

@@ -10,12 +10,12 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output
-from confide.cli.options import InvalidOption, JsonOption, LevelOption
+from confide.cli.options import InvalidOption, JsonOption, LevelOption, RakeOption
 from confide.errors import InvalidInput, Mismatch
 from confide.files.paths import expand, writable
 from confide.results import Results, tables, telling
 from confide.results.saving import FORMATS
-from confide.summaries import Summaries, read
+from confide.summaries import Summaries, raking, read
 from confide.summaries.forms import SUFFIXES
 from confide.summaries.groups import label
 from confide.survey import Survey
@@ -59,6 +59,7 @@ def results(
     weights: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="A public column of survey weights.")
     ] = None,
+    rake: RakeOption = None,
     level: LevelOption = 0.95,
     simulated: Annotated[
         bool, typer.Option("--simulated", help="Accept simulated reports, which are not private.")
@@ -71,8 +72,13 @@ def results(
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
     assert path is not None
+    margins = None if rake is None else raking.read(rake)
     columns = list(dict.fromkeys(by or ()))
+    if margins is not None:
+        columns = list(dict.fromkeys([*(columns or survey.groups), *margins]))
     found = _summaries(survey, rest, columns, weights, invalid)
+    if margins is not None:
+        found = found.rake(margins)
     if not simulated and any(found[name].simulated for name in found):
         raise Mismatch(
             "private reports",

@@ -9,10 +9,10 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output, partitions
-from confide.cli.options import InvalidOption, JsonOption, QuestionOption
+from confide.cli.options import InvalidOption, JsonOption, QuestionOption, RakeOption
 from confide.errors import InvalidInput, Mismatch
 from confide.files.paths import counted, expand, writable
-from confide.summaries import Groups, Summaries, read
+from confide.summaries import Groups, Summaries, raking, read
 from confide.summaries.forms import ALONE, SUFFIXES
 from confide.summaries.plausibility import checked
 from confide.tables.jobs import Job, LeftOuts, tell
@@ -52,6 +52,7 @@ def summarize(
         list[str] | None,
         typer.Option(metavar="COLUMN", help="One summary a value of a public column; repeat it."),
     ] = None,
+    rake: RakeOption = None,
     simulated: Annotated[
         bool, typer.Option("--simulated", help="Accept simulated reports, which are not private.")
     ] = False,
@@ -60,17 +61,19 @@ def summarize(
 ) -> None:
     """Count reports: all that an estimate needs, in a file that no longer grows with them."""
     if (partition := partitions.survey_of(files)) is not None:
-        refused = {"question": question, "weights": weights, "response": response, "by": by}
+        refused: dict[str, object] = {"question": question, "weights": weights, "by": by}
+        refused |= {"response": response, "rake": rake}
         for name in (name for name, value in refused.items() if value is not None):
             raise InvalidInput(f"no --{name} with the vector reports of a partition", "one")
         partitions.summarize(*partition, to, simulated=simulated, as_json=as_json)
         return
     survey, path, rest = inputs.split(files)
+    margins = None if rake is None else raking.read(rake)
     job = Job.open(
         rest,
         survey=survey,
         question=question,
-        by=list(dict.fromkeys(by or ())) or None,
+        by=list(dict.fromkeys([*(by or ()), *(margins or ())])) or None,
         public=Public(weights, response, bounds),
         invalid=invalid,
     )
@@ -86,6 +89,8 @@ def summarize(
         _checks.only(tuple(job.files.mechanisms), question=None)
     with output.counter("Counting reports") as advance:
         counts, left = job.run(advance)
+    if margins is not None:
+        counts = counts.rake(margins)
     for name in counts:
         checked(counts[name], question=name)
     counts.save(to)

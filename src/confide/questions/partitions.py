@@ -16,9 +16,10 @@ from confide._types import Floats
 from confide.accounting import Spend
 from confide.errors import InvalidInput, unquoted
 from confide.files import arrow, parse
+from confide.files.settings import settings_of
 from confide.lattice import Categories, Cells
 from confide.mechanisms import Partition, Reports
-from confide.questions.questionnaire import already, fields_of
+from confide.questions.questionnaire import already
 from confide.reports.files import to_arrow
 from confide.reports.stamps import Stamp
 
@@ -390,7 +391,7 @@ class PartitionSurvey:
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read a survey from a .toml or .json file."""
-        return cls.from_dict(fields_of(path))
+        return cls.from_dict(settings_of(path, "a survey"))
 
 
 def _named(what: str, name: Any) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,14 +17,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from confide import _checks, _limits
+from confide import _checks
 from confide._types import Flags
 from confide.accounting import Spend
 from confide.accounting.spend import checked_epsilon, exact
 from confide.errors import InvalidInput, unquoted
 from confide.exact.entropy import SeededEntropy, SystemEntropy
 from confide.files import arrow, parse
-from confide.files.paths import load_json, named, readable
+from confide.files.settings import settings_of
 from confide.mechanisms import Mechanism, Reports
 from confide.mechanisms.register import KINDS, affordable
 from confide.questions.assignment import assigned
@@ -35,13 +33,10 @@ from confide.questions.wording import LANGUAGE, Wording, base
 from confide.reports.rows import Asking
 from confide.reports.stamps import Stamp
 
-PARTS = 64
-"""Points outside of quotes in a line of TOML, at most."""
 TEXTS = ("title", "intro", "contact")
 """Texts of a survey; each may have a language at its end: title_de."""
 KEYS = ("language", "groups", "closes", "epsilon", "ask", "questions")
 """The other keys of a survey file."""
-QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 
 
 @dataclass(frozen=True)
@@ -354,32 +349,7 @@ class Questionnaire:
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read a survey from a .toml or .json file."""
-        return cls.from_dict(fields_of(path))
-
-
-def fields_of(path: str | Path) -> Any:
-    """The plain values of a survey in a .toml or .json file."""
-    path = Path(path)
-    readable(path)
-    if path.suffix not in (".toml", ".json"):
-        raise InvalidInput("a survey that ends in .toml or .json", named(path))
-    if path.stat().st_size > _limits.MAX_SURVEY:
-        raise InvalidInput(
-            f"a survey of at most {_limits.MAX_SURVEY:,} bytes",
-            f"{path.stat().st_size:,} in {named(path)}",
-        )
-    data = path.read_bytes()
-    if path.suffix == ".json":
-        return load_json(data, named(path))
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidInput(f"UTF-8 text in {named(path)}", "other bytes") from None
-    _no_long_keys(text, named(path))
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise InvalidInput(f"TOML in {named(path)}", _fault(error)) from None
+        return cls.from_dict(settings_of(path, "a survey"))
 
 
 def share(epsilon: float, asks: int) -> float:
@@ -479,23 +449,6 @@ def _moment(given: Any) -> datetime | None:
         return given.astimezone(UTC)
     except OverflowError:
         raise InvalidInput("closes in the years 1 to 9999", "another year", example) from None
-
-
-def _no_long_keys(text: str, where: str) -> None:
-    """Refuse keys of very many parts, over which Python's parser takes time by their square."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.count(".") > PARTS and QUOTED.sub("", line).count(".") > PARTS:
-            raise InvalidInput(
-                f"keys of at most {PARTS} parts in {where}", f"a longer one in line {number}"
-            )
-
-
-def _fault(error: Exception) -> str:
-    """What the parser says, which quotes keys and single characters at most."""
-    words = re.fullmatch(r"(.+) \((at .+)\)", str(error))
-    return (
-        f"a mistake {words[2]} ({words[1][0].lower()}{words[1][1:]})" if words else "something else"
-    )
 
 
 def already(where: str) -> InvalidInput:

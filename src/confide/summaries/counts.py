@@ -334,6 +334,23 @@ class Counts:
         """Zero and a summary, with which `sum` starts."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
+    def weighted(self, weight: float) -> Counts:
+        """The same reports, each with so many times its weight.
+
+        Parameters
+        ----------
+        weight
+            A positive number.
+        """
+        weight = _checks.positive(weight=weight)
+        squares = self.total if self.weights is None else self.weights[1]
+        response = self.response
+        if response is not None:
+            sums, second = weight * response.sums, weight * response.squares
+            response = replace(response, sums=sums, squares=second)
+        weights = (weight * self.total, weight**2 * squares)
+        return replace(self, weights=weights, response=response)
+
     def marginal(self, question: str) -> Counts:
         """Counts of one question of a joint mechanism."""
         parts = self.mechanism.marginals

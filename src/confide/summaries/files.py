@@ -16,6 +16,7 @@ from confide.mechanisms import Channel
 from confide.summaries.counts import Counts
 from confide.summaries.forms import ALONE, SUFFIXES, VERSION, write
 from confide.summaries.groups import Groups
+from confide.summaries.raking import Margins
 
 Summary = Counts | Groups[Counts]
 # Errors of parsers, zip archives and conversions about bytes that were changed.
@@ -120,6 +121,17 @@ class Summaries(Mapping[str, Counts]):
             The group, as for `Groups.find`.
         """
         return Summaries({each: self.groups(each).find(name) for each in self})
+
+    def rake(self, margins: Margins) -> Summaries:
+        """Counts by group with weights that give each question the margins of the population.
+
+        Parameters
+        ----------
+        margins
+            As for `Groups.rake`, which does it for each question: where people are asked some of
+            the questions only, each has respondents of its own.
+        """
+        return Summaries({name: self.groups(name).rake(margins) for name in self})
 
     def only(self) -> Counts:
         """The counts of the only question; several are refused."""

@@ -8,9 +8,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, Self, TypeVar
 
+import numpy as np
+
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
-from confide.summaries import forms
+from confide.summaries import forms, raking
 from confide.summaries.cell_sums import CellSums
 from confide.summaries.counts import Counts
 
@@ -168,6 +170,49 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
             short: Key = own if len(own) > 1 else own[0]
             merged[short] = merged[short] + one if short in merged else one
         return type(self)(columns, dict(sorted(merged.items(), key=_order)))
+
+    def rake(self, margins: raking.Margins) -> Groups[Counts]:
+        """The counts with weights that give all groups together the margins of the population.
+
+        Where some groups answer more readily than others, the respondents are not like the
+        population. Raking gives the respondents of each group a weight, so that every public column
+        has the shares that are known of the population (iterative proportional fitting). `total`
+        of the result then estimates the population. Intervals are from the effective number of
+        respondents, which weights make smaller.
+
+        Parameters
+        ----------
+        margins
+            For some of the columns that make the groups how many people, or which share of them,
+            are in each group: ``{"region": {"north": 0.3, "south": 0.7}, "sex": ...}``. Every
+            column adds up to the same total, which is 1 of shares.
+
+        Raises
+        ------
+        InvalidInput
+            If margins do not add up, are of other groups than the respondents', or of a group
+            without respondents.
+
+        Examples
+        --------
+        >>> from confide import Lattice, Laplace
+        >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+        >>> north, south = (
+        ...     Counts.of(mechanism.simulate([x] * n, seed=n)) for x, n in ((0.2, 300), (0.7, 100)))
+        >>> groups = Groups(("region",), {"north": north, "south": south})
+        >>> groups.rake({"region": {"north": 0.5, "south": 0.5}}).total().effective_n
+        300.0
+        """
+        parts: dict[Key, Counts] = {}
+        for key, one in self.items():
+            if not isinstance(one, Counts):
+                raise InvalidInput("counts by group to rake", f"a {type(one).__name__}")
+            parts[key] = one
+        keys = [key if isinstance(key, tuple) else (key,) for key in parts]
+        n = np.array([one.total.sum() for one in parts.values()], dtype=np.float64)
+        found = raking.weights(self.by, keys, n, margins).tolist()
+        pairs = zip(parts.items(), found, strict=True)
+        return Groups(self.by, {key: one.weighted(weight) for (key, one), weight in pairs})
 
     def map(self, function: Callable[[Summary], Result]) -> dict[Key, Result]:
         """What a function makes of the summary of each group.
