@@ -18,7 +18,7 @@ from confide.estimators.declining import Answerers
 from confide.estimators.em import LEAST, STRETCH, apart, coarse_edges, one_thread
 from confide.estimators.intervals import Intervals, unbiased_means
 from confide.estimators.likelihood import Likelihood
-from confide.estimators.log_density import ORDERS, Mode, Problem, modes
+from confide.estimators.log_density import FAR, ORDERS, Ladder, Problem
 from confide.lattice import INTEGER, Lattice
 from confide.mechanisms import Mechanism
 from confide.mechanisms.laws import Law
@@ -35,7 +35,8 @@ WAVES = (40, 100)
 """Cells and directions of the smooth part: fewest and most."""
 TOLD = 20.0
 """Respondents times Fisher information from which on a wave of the density counts as told."""
-FINENESS = 4
+BINS, FINENESS = 256, 2
+"""Bins of reports: so many, or so many for each smooth cell where that is more."""
 MOST = 1e8
 """Respondents at most: beyond, doubles cannot tell likelihoods apart."""
 ALL = 0.99
@@ -48,15 +49,34 @@ epsilon from .5 to 4), half of them with heaps, it was at most 2."""
 
 
 @dataclass(frozen=True, eq=False)
+class Bins:
+    """Bins of reports, and how they depend on a number's place.
+
+    Attributes
+    ----------
+    law
+        Bins by equal places.
+    starts
+        First report of each bin.
+    waved
+        What cosines of 1, 2, ... half periods between the bounds do to the bins.
+    """
+
+    law: Floats
+    starts: npt.NDArray[np.int64]
+    waved: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Grid:
-    """Binned reports of one number, and how they depend on its place.
+    """Binned reports of one number, with the smooth part's resolution.
 
     Attributes
     ----------
     counts
         Of the bins.
-    law
-        Bins by places.
+    bins
+        What is known of them without any report.
     cells
         Of the smooth part.
     waves
@@ -64,9 +84,14 @@ class Grid:
     """
 
     counts: Floats
-    law: Floats
+    bins: Bins
     cells: int
     waves: int
+
+    @property
+    def law(self) -> Floats:
+        """Bins by places."""
+        return self.bins.law
 
     @property
     def spread(self) -> Floats:
@@ -82,10 +107,8 @@ def overlap(places: int, cells: int) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def binned(
-    law: Law, reports: int, places: int, declined: float | None
-) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """The law of bins of reports given equal places, and the first report of each bin.
+def binned(law: Law, reports: int, places: int, declined: float | None) -> Bins:
+    """About so many bins of reports, and their law given equal places.
 
     The first and the last report have bins of their own: where noise is clamped they hold all that
     lies beyond, and mean something else than their neighbors. Where people may decline the report
@@ -114,8 +137,9 @@ def binned(
             table[rows] = (1 - declined) * table[rows] + declined * chances[:, cells:]
     table = np.maximum(table, 0)
     table /= table.sum(axis=0)
-    table.flags.writeable = starts.flags.writeable = False
-    return table, starts
+    waved: Floats = table @ waves(places, WAVES[1])
+    table.flags.writeable = starts.flags.writeable = waved.flags.writeable = False
+    return Bins(table, starts, waved)
 
 
 def waves(places: int, most: int) -> Floats:
@@ -125,14 +149,14 @@ def waves(places: int, most: int) -> Floats:
     return math.sqrt(2) * np.cos(math.pi * np.multiply.outer(x, numbers)) / places
 
 
-def told(law: Floats, n: float, most: int) -> int:
+def told(bins: Bins, n: float) -> int:
     """How many waves of a density the reports of n people can tell from none."""
-    even = np.maximum(law.mean(axis=1), 1e-300)
-    information = ((law @ waves(law.shape[1], most)) ** 2 / even[:, None]).sum(axis=0)
+    even = np.maximum(bins.law.mean(axis=1), 1e-300)
+    information = (bins.waved**2 / even[:, None]).sum(axis=0)
     return int((n * information > TOLD).sum())
 
 
-def misfit(law: Floats, counts: Floats, fitted: Floats, most: int) -> float:
+def misfit(waved: Floats, counts: Floats, fitted: Floats) -> float:
     """How far reports are from what was fitted, in the directions in which they may be.
 
     A sum of squares that has the mean and the variance of a chi-square where the model is right,
@@ -140,7 +164,7 @@ def misfit(law: Floats, counts: Floats, fitted: Floats, most: int) -> float:
     """
     n = counts.sum()
     scale = np.sqrt(np.maximum(fitted, LEAST))
-    directions, _ = np.linalg.qr((law @ waves(law.shape[1], most)) / scale[:, None])
+    directions, _ = np.linalg.qr(waved / scale[:, None])
     residual = (counts - n * fitted) / (math.sqrt(n) * scale)
     freedom = directions.shape[1]
     return float(((directions.T @ residual) ** 2).sum() - freedom) / math.sqrt(2 * freedom)
@@ -152,15 +176,15 @@ def grid(law: Law, counts: Floats, declined: float | None = None) -> Grid:
     counts = counts[: counts.size - extra]
     n = float(counts.sum())
     places = min(law.inputs[0] - extra, PLACES)
-    table, starts = binned(law, FINENESS * CELLS[0], places, declined)
-    kept = int(np.clip(2 * told(table, n, WAVES[1]), *WAVES))
+    bins = binned(law, BINS, places, declined)
+    kept = int(np.clip(2 * told(bins, n), *WAVES))
     cells = CELLS[0]
     while cells < min(1.5 * kept, CELLS[1]):
         cells *= 2
-    if cells > CELLS[0]:
-        table, starts = binned(law, FINENESS * cells, places, declined)
+    if FINENESS * cells > BINS:
+        bins = binned(law, FINENESS * cells, places, declined)
     cells = min(cells, places)
-    return Grid(np.add.reduceat(counts, starts), table, cells, min(kept, cells - 1))
+    return Grid(np.add.reduceat(counts, bins.starts), bins, cells, min(kept, cells - 1))
 
 
 @dataclass(frozen=True)
@@ -267,37 +291,62 @@ def density(counts: Counts) -> CellDensity:
 
 
 @dataclass(frozen=True, eq=False)
+class Set:
+    """Heaps at some places, the logarithm of their prior odds, and the modes with them."""
+
+    places: tuple[int, ...]
+    odds: float
+    ladder: Ladder
+
+    @property
+    def score(self) -> float:
+        """Logarithm of the evidence for its best prior, the heaps' included."""
+        return self.ladder.best.evidence + self.odds
+
+
+@dataclass(frozen=True, eq=False)
 class Estimate:
-    """Smooth masses and heaps, and what was chosen."""
+    """Smooth masses and heaps, and what was chosen.
+
+    Attributes
+    ----------
+    grid
+        What was estimated from.
+    smooth
+        Masses of the smooth cells; with those of the heaps they sum to one.
+    heaps
+        Share of the heap at each place that has one.
+    orders
+        Chance of each order of the prior.
+    misfit
+        In standard deviations.
+    """
 
     grid: Grid
     smooth: Floats
-    places: tuple[int, ...]
-    shares: Floats
-    found: list[Mode]
-    chances: Floats
+    heaps: dict[int, float]
+    orders: tuple[float, ...]
     misfit: float
 
     def curve(self, lattice: Lattice) -> tuple[Floats, Floats]:
         """Edges and masses of equal cells: finer ones with heaps, all of whole numbers."""
         places, cells = self.grid.law.shape[1], self.grid.cells
         own = self.grid.spread @ self.smooth
-        own[list(self.places)] += self.shares
+        own[list(self.heaps)] += list(self.heaps.values())
         if lattice.kind == INTEGER:
             cells = lattice.size
-        elif self.places:
+        elif self.heaps:
             cells = min(max(cells, CELLS[1]), places)
         masses = own @ overlap(places, cells)
         return coarse_edges(lattice, cells), masses / masses.sum()
 
     def facts(self, lattice: Lattice) -> dict[str, Any]:
         """What was chosen."""
-        pairs = list(zip(self.chances, self.found, strict=True))
         values = heaps.values(lattice, coarse_edges(lattice, self.grid.law.shape[1]))
         return {
-            "orders": [float(sum(w for w, one in pairs if one.order == q)) for q in ORDERS],
-            "heaps": values[list(self.places)].tolist(),
-            "heap_shares": self.shares.tolist(),
+            "orders": list(self.orders),
+            "heaps": values[list(self.heaps)].tolist(),
+            "heap_shares": list(self.heaps.values()),
             "misfit": self.misfit,
         }
 
@@ -305,33 +354,42 @@ class Estimate:
 @one_thread
 def estimate(grid: Grid, lattice: Lattice) -> Estimate:
     """The log-density averaged over priors, with the heaps that the evidence asks for."""
-    places = grid.law.shape[1]
-    prior = heaps.chances(lattice, coarse_edges(lattice, places))
-    problem = Problem(
-        grid.counts, grid.law @ grid.spread, np.empty((grid.counts.size, 0)), grid.waves
-    )
-    odds = np.log(prior / (1 - prior))
-    found, sets = modes(problem), []
-    taken: tuple[int, ...] = ()
-    for _ in range(ROUNDS):
-        sets.append((found, float(odds[list(taken)].sum())))
-        best = max(found, key=lambda one: one.evidence)
-        problem, _, more = heaps.search(problem, best, grid.law, prior, taken)
-        if more == taken:
-            break
-        taken, found = more, modes(problem)
-    else:
-        sets.append((found, float(odds[list(taken)].sum())))
-    # With and without heaps: each set by its evidence and prior. Sets are nested, so that the
-    # shares of a smaller one are the first of the larger.
-    found = [one for several, _ in sets for one in several]
-    scores = np.array([one.evidence + own for several, own in sets for one in several])
+    prior = heaps.chances(lattice, coarse_edges(lattice, grid.law.shape[1]))
+    sets = _sets(grid, np.log(prior / (1 - prior)))
+    floor = max(one.score for one in sets) - FAR
+    sets = [one for one in sets if one.score > floor]
+    # With and without heaps: each set by its evidence and prior.
+    found = [(one, each) for one in sets for each in one.ladder.above(floor - one.odds)]
+    scores = np.array([one.odds + each.evidence for one, each in found])
     chances = np.exp(scores - scores.max())
     chances /= chances.sum()
-    smooth = sum(w * one.shares[0] * one.smooth for w, one in zip(chances, found, strict=True))
-    shares = np.zeros(len(taken))
-    for w, one in zip(chances, found, strict=True):
-        shares[: one.shares.size - 1] += w * one.shares[1:]
-    fitted = sum(w * one.fitted for w, one in zip(chances, found, strict=True))
-    missed = misfit(grid.law, grid.counts, np.asarray(fitted), grid.waves)
-    return Estimate(grid, np.asarray(smooth), taken, shares, found, chances, missed)
+    smooth, fitted = np.zeros(grid.cells), np.zeros(grid.counts.size)
+    shares, orders = (
+        dict.fromkeys((at for one in sets for at in one.places), 0.0),
+        dict.fromkeys(ORDERS, 0.0),
+    )
+    for weight, (one, each) in zip(chances.tolist(), found, strict=True):
+        smooth += weight * each.shares[0] * each.smooth
+        fitted += weight * each.fitted
+        orders[each.order] += weight
+        for at, share in zip(one.places, each.shares[1:].tolist(), strict=True):
+            shares[at] += weight * share
+    missed = misfit(grid.bins.waved[:, : grid.waves], grid.counts, fitted)
+    return Estimate(grid, smooth, shares, tuple(orders.values()), missed)
+
+
+def _sets(grid: Grid, odds: Floats) -> list[Set]:
+    """No heaps, and each larger set of heaps that was found on the way to the best one."""
+    none = np.empty((grid.counts.size, 0))
+    ladder = Ladder(Problem(grid.counts, grid.law @ grid.spread, none, grid.waves))
+    ladder.climb()
+    sets = [Set((), 0.0, ladder)]
+    for _ in range(ROUNDS):
+        last = sets[-1]
+        found = heaps.search(last.ladder.problem, last.ladder.best, grid.law, odds, last.places)
+        if found.places == last.places:
+            break
+        ladder = Ladder(found.problem, found.mode)
+        ladder.climb()
+        sets.append(Set(found.places, float(odds[list(found.places)].sum()), ladder))
+    return sets

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.lapack import dposv
 
 from confide._types import Floats
-from confide.estimators.log_density import SHARE, SPREAD, Mode, Problem, mode
+from confide.estimators.log_density import SCALES, SHARE, SPREAD, Mode, Problem, mode, moved
 from confide.lattice import Lattice
 
 BOUND, ROUND, ANY = 0.1, 0.3, 0.3
@@ -72,9 +74,18 @@ def _round(low: float, high: float, scale: str) -> Iterator[Floats]:
                 yield np.asarray(numbers * step, dtype=np.float64)
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A problem with the heaps that were found, their places, and its mode."""
+
+    problem: Problem
+    mode: Mode
+    places: tuple[int, ...]
+
+
 def search(
-    problem: Problem, start: Mode, law: Floats, prior: Floats, taken: tuple[int, ...]
-) -> tuple[Problem, Mode, tuple[int, ...]]:
+    problem: Problem, start: Mode, law: Floats, odds: Floats, places: tuple[int, ...]
+) -> Found:
     """Add heaps one by one as long as the evidence, with their prior, rises.
 
     Parameters
@@ -85,47 +96,60 @@ def search(
         Its mode, under the prior to go by.
     law
         Bins of reports by places of heaps.
-    prior
-        Chance of a heap at each place.
-    taken
-        Places of the heaps that are there.
+    odds
+        Logarithm of the prior odds of a heap at each place.
+    places
+        Of the heaps that are there.
     """
-    odds = np.log(prior / (1 - prior))
-    while len(taken) < MOST:
+    while len(places) < MOST:
         gain, share = promise(problem, start, law)
         worth = gain + odds
-        worth[list(taken)] = -math.inf
+        worth[list(places)] = -math.inf
         place = int(worth.argmax())
         if not worth[place] > 0:
             break
-        added = Problem(
-            problem.counts,
-            problem.law,
-            np.hstack([problem.heaps, law[:, place : place + 1]]),
-            problem.waves,
-        )
+        added = problem.added(law[:, place])
         part = min(max(share[place], 1e-4), 0.5)
         first = math.log(part / (1 - part) / SHARE) / SPREAD
         trial = mode(added, start.order, start.tau, np.append(start.theta, first))
         if not trial.evidence + odds[place] > start.evidence:
             break
-        problem, start, taken = added, trial, (*taken, place)
-    return problem, start, taken
+        problem, start, places = added, _smoother(added, trial), (*places, place)
+    return Found(problem, start, places)
+
+
+def _smoother(problem: Problem, start: Mode) -> Mode:
+    """The mode under smoother priors of the same order, as long as their evidence rises.
+
+    With a heap more the rest need not be as rough, and what is less rough is found in fewer steps.
+    """
+    scales = SCALES[start.order]
+    while (at := int(np.searchsorted(scales, start.tau))) > 0:
+        tau = float(scales[at - 1])
+        trial = mode(problem, start.order, tau, moved(problem, start, start.order, tau))
+        if not trial.evidence > start.evidence:
+            break
+        start = trial
+    return start
 
 
 def promise(problem: Problem, fit: Mode, law: Floats) -> tuple[Floats, Floats]:
     """Log-likelihood that a heap at each place would gain, and its share, to second order.
 
-    Of the information on the heap only what the other parameters cannot mimic counts.
+    Of the information on the heap only what the other parameters cannot mimic counts: a small
+    difference, for which the information that modes keep from their neighbors is not exact enough.
     """
     n = problem.n
     score = law.T @ (problem.counts / fit.fitted) - n
-    away = law - fit.fitted[:, None]
-    scaled = away / fit.fitted[:, None]
-    shared = n * fit.slope.T @ scaled
-    whitened = np.linalg.solve(fit.root, shared)
-    own = n * np.einsum("ij,ij->j", away, scaled)
-    information = np.maximum(own - np.einsum("ij,ij->j", whitened, whitened), 1e-9 * own + 1e-12)
+    root = np.sqrt(n / fit.fitted)
+    away = (law - fit.fitted[:, None]) * root[:, None]
+    slope = (problem.information.columns @ fit.slope) * root[:, None]
+    precision = slope.T @ slope
+    precision[np.diag_indices_from(precision)] += 1
+    shared = slope.T @ away
+    _, solved, _ = dposv(precision, shared, lower=1)
+    own = np.einsum("ij,ij->j", away, away)
+    information = np.maximum(own - np.einsum("ij,ij->j", shared, solved), 1e-9 * own + 1e-12)
     share = np.maximum(score, 0.0) / information
     gain: Floats = np.maximum(score, 0.0) * share / 2
     return gain, share

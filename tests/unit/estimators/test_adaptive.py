@@ -36,7 +36,7 @@ def problem(cells: int = 16, many: int = 1) -> Problem:
 
 def slow(given: Problem, order: int, tau: float, theta: np.ndarray) -> float:
     """Logarithm of likelihood times prior, as the formulas say."""
-    directions = basis(given.law.shape[1], order, given.waves).copy()
+    directions = basis(given.law.shape[1], order, given.waves).columns.copy()
     directions[:, order - 1 :] *= tau
     free = directions.shape[1]
     smooth = np.exp(directions @ theta[:free])
@@ -62,6 +62,65 @@ def test_the_mode_is_a_maximum(order: int) -> None:
     chances = found.shares[0] * (given.law @ found.smooth) + given.heaps @ found.shares[1:]
     assert found.fitted == pytest.approx(chances)
     assert found.smooth.sum() == pytest.approx(1) == found.shares.sum()
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_slopes_and_bends_are_derivatives(order: int) -> None:
+    given = problem(many=2)
+    posterior = log_density.Posterior(given, order, 2.0)
+    theta = np.random.default_rng(1).normal(0, 0.3, posterior.scale.size)
+    pull = np.random.default_rng(2).random(given.law.shape[1] + 2)
+
+    def masses(at: np.ndarray) -> np.ndarray:
+        point = posterior.at(at)
+        return np.append(point.shares[0] * point.smooth, point.shares[1:])
+
+    slope = posterior.slope(posterior.at(theta))
+    bend = posterior.bend(posterior.at(theta), pull)
+    for at, step in enumerate(1e-5 * np.eye(theta.size)):
+        change = (masses(theta + step) - masses(theta - step)) / 2e-5
+        assert slope[:, at] == pytest.approx(change, abs=1e-8)
+        turned = pull @ (
+            posterior.slope(posterior.at(theta + step))
+            - posterior.slope(posterior.at(theta - step))
+        )
+        assert bend[:, at] == pytest.approx(turned / 2e-5, abs=1e-7)
+
+
+def test_information_that_was_kept_is_that_of_the_whole_table() -> None:
+    given = problem(many=0)
+    fitted = given.law.mean(axis=1)
+    given.information.near(fitted)
+    added = given.added(given.law[:, 4]).information
+    columns = np.hstack([given.law, given.law[:, [4]]])
+    exact = given.n * columns.T @ (columns / fitted[:, None])
+    assert added.near(fitted) == pytest.approx(exact)
+    assert added.near(fitted * 1.001) is added.near(fitted)
+    other = fitted[::-1] + np.linspace(0, 0.1, fitted.size)
+    assert added.near(other) == pytest.approx(given.n * columns.T @ (columns / other[:, None]))
+
+
+def test_no_prior_that_matters_is_missed() -> None:
+    """A walk from the best scale of each order finds what trying every scale finds."""
+    given = problem(many=1)
+    ladder = log_density.Ladder(given)
+    ladder.climb()
+    floor = ladder.best.evidence - log_density.FAR
+    found = {(one.order, one.tau): one.evidence for one in ladder.above(floor)}
+    every = {
+        (order, float(tau)): mode(given, order, float(tau)).evidence
+        for order, scales in log_density.SCALES.items()
+        for tau in scales
+    }
+    # From nothing a rough density may not be reached in the steps that there are.
+    assert found.keys() >= {prior for prior, evidence in every.items() if evidence > floor}
+    assert all(evidence > every[prior] - 0.05 for prior, evidence in found.items())
+    assert sum(abs(found[prior] - every[prior]) < 0.05 for prior in found) > len(found) / 2
+
+
+def test_an_indefinite_precision_has_eigenvalues_of_one_at_least() -> None:
+    assert log_density.half_log_determinant(np.diag([4.0, 9.0])) == pytest.approx(math.log(6))
+    assert log_density.half_log_determinant(np.diag([4.0, -1e-9])) == pytest.approx(math.log(2))
 
 
 def test_the_evidence_is_the_integral() -> None:
@@ -249,9 +308,9 @@ def test_a_fit_that_the_noise_does_not_explain_is_not_trusted(
     density = Adaptive().fit(counts)
     assert density.facts["method"] == "likelihood"
     assert density.facts["misfit"] > -10
-    even = np.full(8, 1 / 8)
-    assert adaptive.misfit(np.eye(8), 100 * even, even, 4) < 0
-    assert adaptive.misfit(np.eye(8), np.array([400.0, *[0] * 7]), even, 4) > 10
+    even, waved = np.full(8, 1 / 8), adaptive.waves(8, 4)
+    assert adaptive.misfit(waved, 100 * even, even) < 0
+    assert adaptive.misfit(waved, np.array([400.0, *[0] * 7]), even) > 10
 
 
 @pytest.mark.parametrize("n", [1, 2, 7])
