@@ -41,12 +41,16 @@ class Survey(Questionnaire):
         What one person spends in all, where the survey says so: each question then costs that
         divided by the number of questions that a person is asked. None where every question has an
         epsilon of its own.
+    relations
+        Pairs of questions that some people are asked for in place of single questions; None for
+        no pairs. Each of these people sends one report about two answers, at the survey's whole
+        epsilon.
 
     Notes
     -----
     Formal guarantee: the questions' noises are independent, so a respondent spends the sum of the
-    epsilons of the questions that they are asked. `spend` states the largest such sum. Who is
-    asked what is drawn before any answer is looked at, and is public.
+    epsilons of the questions that they are asked, or the epsilon of the one pair. `spend` states
+    the largest of these. Who is asked what is drawn before any answer is looked at, and is public.
 
     Examples
     --------

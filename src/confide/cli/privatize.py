@@ -120,4 +120,7 @@ def privatize(
         output.say(f"{kind.title} cannot carry the mechanism: keep the survey with it.")
     if survey.ask is not None:
         output.say(f"Each person is asked {survey.ask} of {len(survey.questions)} questions.")
+    if survey.relations is not None:
+        share = f"{100 * survey.relations.share:.4g} %"
+        output.say(f"Of the people {share} are asked for a pair of questions in their place.")
     output.say(spend.words(answers=survey.asks))

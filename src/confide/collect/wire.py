@@ -161,6 +161,12 @@ def survey_of(fields: Any) -> Questionnaire:
 
 def check_survey(survey: Questionnaire) -> None:
     """Refuse a survey that devices could not answer, before anybody is invited."""
+    if survey.relations is not None:
+        raise InvalidInput(
+            "a survey without [relations], since the page asks single questions only",
+            f"one that asks for {len(survey.relations.pairs)} pairs",
+            "Take the answers of pairs with confide privatize, or Survey.privatize in Python.",
+        )
     mechanisms = survey.mechanisms
     devices.light([(name, mechanism.to_dict()) for name, mechanism in mechanisms.items()])
     asked = sorted(mechanisms, key=lambda name: len(json.dumps(name)))[-(survey.ask or 0) :]

@@ -517,6 +517,13 @@ def plan_survey(
     level = _checks.level(level)
     surveys = _checks.integer(0, surveys=surveys)
     precision = _checks.positive(precision=precision)
+    if survey.relations is not None:
+        raise InvalidInput(
+            "a survey without [relations] to plan its questions",
+            f"one that asks {survey.relations.share:g} of the people for pairs",
+            "Leave the table out and give the number of people who answer single questions; "
+            "confide relate SURVEY --n N tells what to expect of the pairs.",
+        )
     count = len(survey.questions)
     ask = survey.asks if ask is None else _checks.integer(1, count, ask=ask)
     chosen = guessed(survey, guesses or {})

@@ -14,7 +14,64 @@ from confide.exact.inversion import permutation, weighted
 Whole = npt.NDArray[np.int64]
 
 
-def assigned(entropy: Entropy, cells: npt.ArrayLike, *, questions: int, ask: int) -> Flags:
+BITS = 16
+"""The share of people who are asked for a pair is a multiple of 2**-16."""
+
+
+def assigned(
+    entropy: Entropy,
+    cells: npt.ArrayLike,
+    *,
+    questions: int,
+    ask: int,
+    pairs: int = 0,
+    share: float = 0.0,
+) -> Flags:
+    """Draw which questions, or which one pair of questions, each person is asked.
+
+    There is a row for each person and a column for each question, then one for each pair. Where
+    there are pairs, the people of a cell are put in a random order and every so many of them is
+    asked for a pair, so that their number in any cell is its share but for a difference of one.
+    They are dealt one pair each, the others ``ask`` questions each, as `dealt` says.
+
+    Parameters
+    ----------
+    entropy
+        Source of fair words.
+    cells
+        For each person the number of a cell: people in the same public groups share it.
+    questions
+        How many questions there are.
+    ask
+        How many of them a person is asked who is asked for no pair.
+    pairs
+        How many pairs there are.
+    share
+        Of the people so many are asked for a pair.
+
+    Examples
+    --------
+    >>> from confide.exact.entropy import SystemEntropy
+    >>> asked = assigned(SystemEntropy(), [0] * 12, questions=3, ask=1, pairs=2, share=0.5)
+    >>> asked.sum(axis=0).tolist(), asked.sum(axis=1).tolist() == [1] * 12
+    ([2, 2, 2, 3, 3], True)
+    """
+    own = np.asarray(cells, dtype=np.int64)
+    if not pairs:
+        return dealt(entropy, own, questions=questions, ask=ask)
+    order = permutation(entropy, own.size)
+    order = order[np.argsort(own[order], kind="stable")]
+    step, start = round(share * 2**BITS), int(entropy.words(1, BITS)[0])
+    reached = (step * np.arange(own.size + 1) + start) >> BITS
+    paired = np.zeros(own.size, dtype=bool)
+    paired[order] = np.diff(reached) > 0
+    asked = np.zeros((own.size, questions + pairs), dtype=bool)
+    asked[~paired, :questions] = dealt(entropy, own[~paired], questions=questions, ask=ask)
+    asked[paired, questions:] = dealt(entropy, own[paired], questions=pairs, ask=1)
+    return asked
+
+
+def dealt(entropy: Entropy, cells: npt.ArrayLike, *, questions: int, ask: int) -> Flags:
     """Draw which questions each person is asked: a row for each person, a column for each question.
 
     Questions are dealt like cards. The people of a cell are put in a random order. A deck has every
@@ -40,7 +97,7 @@ def assigned(entropy: Entropy, cells: npt.ArrayLike, *, questions: int, ask: int
     Examples
     --------
     >>> from confide.exact.entropy import SystemEntropy
-    >>> asked = assigned(SystemEntropy(), [0] * 12 + [1] * 6, questions=6, ask=1)
+    >>> asked = dealt(SystemEntropy(), [0] * 12 + [1] * 6, questions=6, ask=1)
     >>> asked[:12].sum(axis=0).tolist(), asked[12:].sum(axis=0).tolist()
     ([2, 2, 2, 2, 2, 2], [1, 1, 1, 1, 1, 1])
     """

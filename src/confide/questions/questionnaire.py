@@ -25,17 +25,18 @@ from confide.errors import InvalidInput, unquoted
 from confide.exact.entropy import SeededEntropy, SystemEntropy
 from confide.files import arrow, parse
 from confide.files.settings import settings_of
-from confide.mechanisms import Mechanism, Reports
+from confide.mechanisms import Mechanism, PairResponse, Reports
 from confide.mechanisms.register import KINDS, affordable
 from confide.questions.assignment import assigned
 from confide.questions.question import Question
+from confide.questions.relations import Relations
 from confide.questions.wording import LANGUAGE, Wording, base
 from confide.reports.rows import Asking
 from confide.reports.stamps import Stamp
 
 TEXTS = ("title", "intro", "contact")
 """Texts of a survey; each may have a language at its end: title_de."""
-KEYS = ("language", "groups", "closes", "epsilon", "ask", "questions")
+KEYS = ("language", "groups", "closes", "epsilon", "ask", "relations", "questions")
 """The other keys of a survey file."""
 
 
@@ -64,12 +65,16 @@ class Questionnaire:
         What one person spends in all, where the survey says so: each question then costs that
         divided by the number of questions that a person is asked. None where every question has an
         epsilon of its own.
+    relations
+        Pairs of questions that some people are asked for in place of single questions; None for
+        no pairs. Each of these people sends one report about two answers, at the survey's whole
+        epsilon.
 
     Notes
     -----
     Formal guarantee: the questions' noises are independent, so a respondent spends the sum of the
-    epsilons of the questions that they are asked. `spend` states the largest such sum. Who is
-    asked what is drawn before any answer is looked at, and is public.
+    epsilons of the questions that they are asked, or the epsilon of the one pair. `spend` states
+    the largest of these. Who is asked what is drawn before any answer is looked at, and is public.
 
     Examples
     --------
@@ -90,6 +95,7 @@ class Questionnaire:
     closes: datetime | None = field(default=None, kw_only=True)
     ask: int | None = field(default=None, kw_only=True)
     epsilon: float | None = field(default=None, kw_only=True)
+    relations: Relations | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.questions, Mapping) or not self.questions:
@@ -107,6 +113,8 @@ class Questionnaire:
         if self.epsilon is not None:
             object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
             self._check_shares()
+        if self.relations is not None:
+            object.__setattr__(self, "relations", self._related(self.relations))
         # Nobody must be asked what nobody could read: files of reports keep to the same bounds.
         affordable((question.to_dict() for question in self.questions.values()), "a survey")
         object.__setattr__(self, "questions", dict(self.questions))
@@ -125,8 +133,17 @@ class Questionnaire:
 
     @property
     def mechanisms(self) -> dict[str, Mechanism]:
-        """The mechanism of each question."""
-        return {name: question.mechanism for name, question in self.questions.items()}
+        """The mechanism of each column of reports: of every question, then of every pair."""
+        single = {name: question.mechanism for name, question in self.questions.items()}
+        return {**single, **self.pairs}
+
+    @cached_property
+    def pairs(self) -> dict[str, PairResponse]:
+        """The mechanism of each pair of questions, by the name of its column; none by default."""
+        if self.relations is None:
+            return {}
+        assert self.epsilon is not None
+        return self.relations.mechanisms(self.questions, self.epsilon)
 
     @property
     def asks(self) -> int:
@@ -136,23 +153,27 @@ class Questionnaire:
     @property
     def asking(self) -> Asking | None:
         """What the rows of a table of reports must keep to; None where everybody is asked all."""
-        return None if self.ask is None else Asking(tuple(self.questions), self.ask)
+        if self.ask is None and self.relations is None:
+            return None
+        return Asking(tuple(self.questions), self.asks, tuple(self.pairs))
 
     @property
     def spend(self) -> Spend:
-        """The most that a respondent spends, whichever questions they are asked."""
-        every = [mechanism.spend for mechanism in self.mechanisms.values()]
+        """The most that a respondent spends, whichever questions or pair they are asked."""
+        every = [question.mechanism.spend for question in self.questions.values()]
         dearest = sorted(every, key=lambda spend: spend.epsilon, reverse=True)[: self.asks]
         total = sum(dearest[1:], start=dearest[0])
         # The exact sum, rounded upwards once: a survey's epsilon of which everybody spends a
         # third three times must not come out above itself.
         whole = sum(Fraction(spend.epsilon) for spend in dearest)
-        return Spend(_rounded_up(whole), total.delta, total.note)
+        pairs = (Fraction(pair.epsilon) for pair in self.pairs.values())
+        return Spend(_rounded_up(max(whole, *pairs, 0)), total.delta, total.note)
 
     def assigned(self, cells: npt.ArrayLike, *, seed: int | None = None) -> Flags:
-        """Draw which questions each person is asked: a row for each person, a column a question.
+        """Draw which questions or pair each person is asked: a row for each, a column a question.
 
-        Every question is asked equally often in every cell, but for a difference of one.
+        Pairs have columns of their own, after the questions. Every question, and every pair, is
+        asked equally often in every cell, but for a difference of one.
 
         Parameters
         ----------
@@ -162,7 +183,12 @@ class Questionnaire:
             For simulations; by default the operating system's entropy decides.
         """
         own = SystemEntropy() if seed is None else SeededEntropy(_seed(f"assignment {seed}"))
-        return assigned(own, cells, questions=len(self.questions), ask=self.asks)
+        pairs, share = (0, 0.0)
+        if self.relations is not None:
+            pairs, share = len(self.pairs), self.relations.share
+        return assigned(
+            own, cells, questions=len(self.questions), ask=self.asks, pairs=pairs, share=share
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -172,7 +198,10 @@ class Questionnaire:
             for name, question in self.questions.items()
         }
         # Invitations name the questions that are asked by their places, so the order matters then.
-        return _digest(parts if self.ask is None else [self.ask, list(parts.items())])
+        if self.ask is None and self.relations is None:
+            return _digest(parts)
+        pairs = [[name, pair.fingerprint] for name, pair in self.pairs.items()]
+        return _digest([self.ask, list(parts.items()), *([pairs] if pairs else [])])
 
     @cached_property
     def worded(self) -> str:
@@ -187,7 +216,8 @@ class Questionnaire:
         """Refuse a survey whose questions do not share its epsilon evenly."""
         assert self.epsilon is not None
         part = share(self.epsilon, self.asks)
-        for name, mechanism in self.mechanisms.items():
+        for name, question in self.questions.items():
+            mechanism = question.mechanism
             if mechanism.spend.epsilon != part:
                 raise InvalidInput(
                     f"epsilon = {part!r} for each question of a survey whose epsilon is "
@@ -195,6 +225,21 @@ class Questionnaire:
                     f"{mechanism.spend.epsilon!r} for {name!r}",
                     "Leave the survey's epsilon out: then every question has its own.",
                 )
+
+    def _related(self, given: Any) -> Relations:
+        """The pairs of questions, which must fit the survey."""
+        found = given if isinstance(given, Relations) else Relations.read(given, self.questions)
+        found.check(self.questions)
+        for column in found.columns:
+            if column in self.groups:
+                raise InvalidInput(f"a group that is not called as the pair {column!r}", "one")
+        if self.epsilon is None:
+            raise InvalidInput(
+                "an epsilon of the survey, which a report about a pair costs",
+                "an epsilon of every question",
+                "Write epsilon above the questions and leave theirs out.",
+            )
+        return found
 
     def privatize(self, table: Any, *, keep: Sequence[str] = (), keep_order: bool = False) -> Any:
         """Private reports of a table's answers, drawn from the operating system's entropy.
@@ -263,16 +308,18 @@ class Questionnaire:
             raise already(where)
         # Before any answer is looked at: nothing about the answers can be in the assignment.
         asked = None
-        if self.ask is not None:
+        if self.asking is not None:
             groups = [arrow.column_of(table, name, where) for name in self.groups if name in keep]
             asked = self.assigned(_cells(groups, table.num_rows), seed=seed)
-        columns = {}
+        columns, answers = {}, {}
         rows = parse.rows_of(where, first)
-        for at, (name, question) in enumerate(self.questions.items()):
+        for name, question in self.questions.items():
             column = arrow.column_of(table, name, where)
-            values = question.answers(column, name=name, plain=plain, where=rows)
+            answers[name] = question.answers(column, name=name, plain=plain, where=rows)
+        for at, (name, mechanism) in enumerate(self.mechanisms.items()):
+            values = answers[name] if mechanism.single else {k: answers[k] for k in mechanism.axes}
             own = None if asked is None else asked[:, at]
-            columns[name] = _reports(question.mechanism, name, values, seed, own)
+            columns[name] = _reports(mechanism, name, values, seed, own)
         for name in keep:
             column = arrow.column_of(table, name, where)
             # A dictionary has the order of the values, and words that are in no row.
@@ -283,7 +330,7 @@ class Questionnaire:
     def check_keep(self, keep: Sequence[str]) -> None:
         """Refuse to carry private columns along."""
         for name in keep:
-            if name in self.questions:
+            if name in self.questions or name in self.pairs:
                 raise InvalidInput("public columns to keep", f"the question {name!r}")
         arrow.unique(list(keep), "the columns to keep")
 
@@ -309,6 +356,8 @@ class Questionnaire:
             fields["closes"] = self.closes.isoformat()
         if self.ask is not None:
             fields["ask"] = self.ask
+        if self.relations is not None:
+            fields["relations"] = self.relations.to_dict()
         questions = {name: question.to_dict() for name, question in self.questions.items()}
         return {**fields, "questions": questions}
 
@@ -477,10 +526,17 @@ def _reports(
         return _run(mechanism, name, values, seed).indices
     reports = np.zeros(asked.size, dtype=np.int32)
     if asked.any():
-        whole = isinstance(values, np.ndarray)
-        own = values[asked] if whole else list(compress(values, asked.tolist()))
+        pair = isinstance(values, dict)
+        own = {key: _of(values[key], asked) for key in values} if pair else _of(values, asked)
         reports[asked] = _run(mechanism, name, own, seed).indices
     return arrow.arrow().array(reports, mask=~asked)
+
+
+def _of(values: Any, asked: Flags) -> Any:
+    """The answers of some people."""
+    if isinstance(values, np.ndarray):
+        return values[asked]
+    return list(compress(values, asked.tolist()))
 
 
 def _run(mechanism: Mechanism, name: str, values: Any, seed: int | None) -> Reports:

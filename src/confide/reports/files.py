@@ -149,13 +149,13 @@ class Made:
     @property
     def columns(self) -> list[str]:
         """The columns to read."""
-        return list(self.names if self.asking is None else self.asking.questions)
+        return list(self.names if self.asking is None else self.asking.columns)
 
     def reports(self, table: Any, *, plain: bool, where: str, first: int = 0) -> Reports:
         """The reports of an Arrow table or batch, its cells text where it is plain."""
         rows = parse.rows_of(where, first)
         if self.asking is not None:
-            for name in self.asking.questions:
+            for name in self.asking.columns:
                 arrow.column_of(table, name, where)
             self.asking.refuse(table, rows)
             there = [~_nulls(table, name) for name in self.names]
@@ -178,7 +178,8 @@ def apart(names: Sequence[str], asking: marks.Asking) -> InvalidInput:
     """The error that nobody was asked some questions together."""
     return InvalidInput(
         f"people who were asked {' and '.join(map(repr, names))}",
-        f"none: each person was asked {asking.ask} of {len(asking.questions)} questions",
+        f"none: each person was asked {asking.ask} of {len(asking.questions)} questions"
+        + (", or for one pair" if asking.pairs else ""),
         "How answers go together can be learned only from people who were asked all of these.",
     )
 
@@ -366,7 +367,7 @@ class Files:
                 if stamp is not None and stamp.made([name], source.where) != mechanism:
                     raise differs([name], source.where)
                 _whole(source, name, floats=asking is not None)
-            every = () if asking is None else asking.questions
+            every = () if asking is None else asking.columns
             source.require(every)
             for name in every:
                 _whole(source, name, floats=True)
@@ -430,7 +431,7 @@ class Files:
         by
             Public columns that make groups.
         """
-        columns = list(self.mechanisms if self.asking is None else self.asking.questions)
+        columns = list(self.mechanisms if self.asking is None else self.asking.columns)
         for source in self.sources:
             first, plain = 0, source.text
             for batch in source.batches(columns, public=self.public):
@@ -469,7 +470,10 @@ def agreed(stamp: Stamp | None, asking: marks.Asking | None, where: str) -> None
     found = stamp.asking
     if (found is None) != (asking is None) or (found is not None and not found.same(asking)):
         words = [
-            "all questions" if one is None else f"{one.ask} of them" for one in (asking, found)
+            "all questions"
+            if one is None
+            else f"{one.ask} of them" + " or for a pair" * bool(one.pairs)
+            for one in (asking, found)
         ]
         raise Mismatch(
             f"reports in {where} of people who were each asked {words[0]}",

@@ -67,33 +67,47 @@ def told(rows: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True)
 class Asking:
-    """A rule for tables in which each person was asked some of the questions only.
+    """A rule for tables in which each person was asked some of the questions only, or one pair.
 
-    Every row has reports to so many questions. Null means that a question was not asked, and
-    nothing else: who was asked what is public, and a person who is asked always sends a report.
+    Every row has reports to so many questions, or one report about a pair and no others. Null
+    means that a question was not asked, and nothing else: who was asked what is public, and a
+    person who is asked always sends a report.
 
     Parameters
     ----------
     questions
         The columns of all questions.
     ask
-        How many of them each person was asked.
+        How many of them each person was asked who was asked for no pair.
+    pairs
+        The columns of pairs of questions.
     """
 
     questions: tuple[str, ...]
     ask: int
+    pairs: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of reports."""
+        return (*self.questions, *self.pairs)
 
     def wrong(self, table: Any) -> Flags:
-        """Which rows of an Arrow table or batch have another number of reports."""
+        """Which rows of an Arrow table or batch have other reports than a person is asked for."""
+        single, pairs = (self._there(table, names) for names in (self.questions, self.pairs))
+        right: Flags = ((single == self.ask) & (pairs == 0)) | ((single == 0) & (pairs == 1))
+        return ~right
+
+    def _there(self, table: Any, names: Sequence[str]) -> Whole:
         there = np.zeros(table.num_rows, dtype=np.int64)
-        for name in self.questions:
+        for name in names:
             there += ~table.column(name).is_null().to_numpy(zero_copy_only=False)
-        wrong: Flags = there != self.ask
-        return wrong
+        return there
 
     def told(self) -> str:
         """The rule in words, for a message."""
-        return f"{counted(self.ask, 'report')} in each row, of {len(self.questions)} questions"
+        single = f"{counted(self.ask, 'report')} in each row, of {len(self.questions)} questions"
+        return f"{single}, or one report about a pair and no others" if self.pairs else single
 
     def same(self, other: Asking | None) -> bool:
         """Whether another rule says the same, in whatever order the columns are."""
@@ -101,6 +115,7 @@ class Asking:
             other is not None
             and self.ask == other.ask
             and set(self.questions) == set(other.questions)
+            and set(self.pairs) == set(other.pairs)
         )
 
     def refuse(self, table: Any, where: parse.Where) -> None:

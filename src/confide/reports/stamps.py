@@ -43,9 +43,13 @@ class Stamp:
 
     @property
     def asking(self) -> Asking | None:
-        """How many of the questions each person was asked; None where all or no survey is known."""
+        """What each person was asked; None where all questions, or where no survey is known."""
+        single = tuple(name for name, one in self.mechanisms.items() if one.single)
+        pairs = tuple(name for name in self.mechanisms if name not in single)
         ask = None if self.survey is None else self.survey.get("ask")
-        return None if ask is None else Asking(tuple(self.mechanisms), ask)
+        if self.survey is None or (ask is None and not pairs):
+            return None
+        return Asking(single, len(single) if ask is None else ask, pairs)
 
     def metadata(self) -> dict[bytes, bytes]:
         """The schema metadata that says so."""
@@ -86,7 +90,8 @@ class Stamp:
             raise damaged
         ask = None if survey is None else survey.get("ask")
         # A bool is an int to Python.
-        if ask is not None and (type(ask) is not int or not 1 <= ask < len(made)):
+        single = sum(mechanism.single for mechanism, _ in made.values())
+        if ask is not None and (type(ask) is not int or not 1 <= ask < single):
             raise damaged
         for name, (mechanism, fingerprint) in made.items():
             _unchanged(mechanism, fingerprint, f"column {name!r} in {where}" if name else where)

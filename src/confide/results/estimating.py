@@ -132,7 +132,8 @@ def _named(survey: Questionnaire, summaries: Summaries) -> Summaries:
     if set(found) == {ALONE} and len(survey.questions) == 1:
         found = {next(iter(survey.questions)): found[ALONE]}
     order = [name for name in survey.questions if name in found]
-    return Summaries({name: found[name] for name in dict.fromkeys([*order, *found])})
+    others = [name for name in found if name not in survey.pairs]
+    return Summaries({name: found[name] for name in dict.fromkeys([*order, *others])})
 
 
 def _steps(summaries: Summaries, progress: Callable[[int, int], None] | None) -> Callable[[], None]:

@@ -357,7 +357,7 @@ def _collected(results: Estimates, survey: Questionnaire, used: set[str]) -> str
 
 def _alike(survey: Questionnaire) -> bool:
     """Whether everybody spent the same, whichever questions they were asked."""
-    costs = {mechanism.spend.epsilon for mechanism in survey.mechanisms.values()}
+    costs = {question.mechanism.spend.epsilon for question in survey.questions.values()}
     return survey.ask is None or len(costs) == 1
 
 

@@ -114,7 +114,7 @@ def _written(
 ) -> None:
     """Put the output together, all of it or nothing."""
     written = 0
-    kind, packed = formats.format_of(to), list(job.survey.questions)
+    kind, packed = formats.format_of(to), list(job.survey.mechanisms)
     with (
         parts.writing(rows, to.suffix) as file,
         kind.writer(file, job.written, packed=packed) as writer,

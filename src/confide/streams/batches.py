@@ -156,7 +156,7 @@ class Job:
     def written(self) -> Any:
         """Columns of the output, with what made them."""
         pa = arrow.arrow()
-        reports = dict.fromkeys(self.survey.questions, pa.int32())
+        reports = dict.fromkeys(self.survey.mechanisms, pa.int32())
         return pa.schema({**reports, **self.kinds}, metadata=self.survey.stamp().metadata())
 
     def manifest(self) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class Job:
         parts: Iterable[Any] = batch.cells or source.batches(
             list(self.survey.questions), public=self.keep, groups=batch.groups
         )
-        if self.survey.ask is not None:
+        if self.survey.asking is not None:
             # Questions are dealt evenly to all people that are drawn for at once. A row group can
             # be larger than memory, so not all of it is.
             parts = gathered(pa.Table.from_batches([part]) for part in parts)

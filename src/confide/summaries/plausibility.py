@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from confide._types import Floats
-from confide.errors import Implausible, InvalidInput
+from confide.errors import Implausible, InvalidInput, Unsupported
 from confide.foreign.noised import Noised
-from confide.mechanisms import Joint, Mechanism
+from confide.mechanisms import Joint, Mechanism, PairResponse
 from confide.summaries.counts import Counts, expected
 
 PIECES = 32
@@ -45,6 +45,11 @@ def checked(summary: Any, *, question: str = "") -> Counts:
     """
     counts = expected(summary)
     mechanism = counts.mechanism
+    if isinstance(mechanism, PairResponse):
+        raise Unsupported(
+            "Reports about a pair of questions tell how the two relate, not how one is "
+            "distributed: take cf.relate, or confide relate."
+        )
     if isinstance(mechanism, Noised) and (lost := mechanism.unreachable(counts.counts)):
         sd = math.sqrt(mechanism.noise.variance)
         raise InvalidInput(

@@ -493,7 +493,7 @@ def counted(
         if len(query.columns) > asking.ask:
             raise apart(query.columns, asking)
         query = replace(query, asking=asking)
-        columns = dict.fromkeys([*asking.questions, *query.columns, *public])
+        columns = dict.fromkeys([*asking.columns, *query.columns, *public])
         source = opened(table, list(columns), public)
     rows = grouped(query.over(source, grouping), source.where)
     if query.unsure(rows):

@@ -181,9 +181,18 @@ def response_kind(response: Numbers, bounds: tuple[float, float] | None) -> Any:
 
 
 def wrong_number(table: Any, asking: Asking) -> Any:
-    """Whether a row has another number of reports than each person is asked for."""
-    there = [table[name].notnull().cast("int64") for name in asking.questions]
-    return sum(there[1:], start=there[0]) != asking.ask
+    """Whether a row has other reports than a person is asked for."""
+    single = _there(table, asking.questions)
+    if not asking.pairs:
+        return single != asking.ask
+    pairs = _there(table, asking.pairs)
+    return ~(((single == asking.ask) & (pairs == 0)) | ((single == 0) & (pairs == 1)))
+
+
+def _there(table: Any, names: Sequence[str]) -> Any:
+    """How many of some columns are not null."""
+    there = [table[name].notnull().cast("int64") for name in names]
+    return sum(there[1:], start=there[0])
 
 
 def first_kind(*kinds: Any) -> Any:

@@ -163,7 +163,7 @@ class Job:
         asked = [question] if isinstance(question, str) else question
         if survey is not None:
             for name in asked or ():
-                _checks.one_of(tuple(survey.questions), question=name)
+                _checks.one_of(tuple(survey.mechanisms), question=name)
         groups = Grouping.of(by).by
         columns = list(dict.fromkeys([*public.columns, *groups]))
         with carried(columns):

@@ -220,7 +220,7 @@ def countable(files: Files, by: Sequence[str] = ()) -> bool:
     if (files.rows or 0) < LEAST or find_spec("duckdb") is None or find_spec("ibis") is None:
         return False
     types = arrow.arrow().types
-    reports = {*files.mechanisms, *(files.asking.questions if files.asking else ())}
+    reports = {*files.mechanisms, *(files.asking.columns if files.asking else ())}
     for source in files.sources:
         # A source that reads cells in its own way is for the stream.
         if source.recoded or source.engine != "parquet" or not source.rows:

@@ -142,7 +142,7 @@ def test_an_assignment_by_answers_is_caught(monkeypatch: pytest.MonkeyPatch) -> 
 def test_an_unbalanced_assignment_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault: every person draws alone, so that some questions are asked more often."""
 
-    def alone(stream: Any, cells: Any, *, questions: int, ask: int) -> Any:
+    def alone(stream: Any, cells: Any, *, questions: int, ask: int, **_: Any) -> Any:
         every = [assigned(stream, [0], questions=questions, ask=ask) for _ in cells]
         return np.concatenate(every)
 
