@@ -1,8 +1,8 @@
-"""Pictures, and numbers as people read them: arrays in, matplotlib out."""
+"""Pictures: arrays in, matplotlib out."""
 
 from __future__ import annotations
 
-import html
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from confide._figures import SHOWN, logarithmic
 from confide._types import Floats
 from confide.errors import InvalidInput, extra
 
@@ -25,21 +26,8 @@ TRUTH, NAIVE, ESTIMATE = "#222222", "#c9a227", "#2a6f97"
 CYCLE = (ESTIMATE, "#b23a48", "#6a994e", "#7b5ea7", "#c9721b", "#5c6770")
 """Colors of the first, second, ... curve in axes of ours; axes that are given keep their own."""
 FORMATS = (".png", ".svg", ".pdf")
-SHOWN = 0.005
-"""Share of people from which on a heap is shown."""
 # Marks of a decade on a log axis whose ends have a ratio of at most so much.
 MARKS = ((150.0, (1.0, 2.0, 5.0)), (5000.0, (1.0, 3.0)), (np.inf, (1.0,)))
-
-
-def number(value: float) -> str:
-    """A number alone, at reading precision."""
-    value = float(value)
-    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
-
-
-def percent(level: float) -> str:
-    """A share or a confidence level as people write it."""
-    return f"{100 * level:.4g} %"
 
 
 def save(display: Any, path: str | Path) -> None:
@@ -76,14 +64,6 @@ def once(ax: Any, label: str) -> str:
     return "_nolegend_" if label in ax.get_legend_handles_labels()[1] else label
 
 
-def logarithmic(marks: Floats) -> bool:
-    """Whether edges or points keep one ratio, as those of a log lattice do."""
-    if marks.size < 3 or not marks[0] > 0:
-        return False
-    steps = np.diff(np.log(marks))
-    return bool(np.ptp(steps) < 1e-6 * steps.mean() and steps.sum() > 1e-3)
-
-
 def _axis(ax: Any, side: str, marks: Floats, name: str) -> None:
     """Name an axis, make it as its lattice is, and write large numbers with commas."""
     getattr(ax, f"set_{side}label")(name, parse_math=False)
@@ -116,8 +96,21 @@ def _per_decade(edges: Floats) -> Floats:
     return np.asarray(np.diff(edges) / np.diff(np.log10(edges)))
 
 
+class Display:
+    """What notebooks show of a picture: its figure, unless pyplot shows that itself."""
+
+    ax_: Any
+
+    def _repr_png_(self) -> bytes | None:
+        if self.ax_ is None or self.ax_.figure.canvas.manager is not None:
+            return None
+        png = io.BytesIO()
+        self.ax_.figure.savefig(png, format="png", dpi=110, bbox_inches="tight")
+        return png.getvalue()
+
+
 @dataclass(repr=False)
-class DensityDisplay:
+class DensityDisplay(Display):
     """A density, its band and the interval of its median.
 
     Parameters
@@ -231,7 +224,7 @@ def _with(level: float | None) -> str:
 
 
 @dataclass(repr=False)
-class RegressionDisplay:
+class RegressionDisplay(Display):
     """A regression curve, its band and the corrected baseline; a map for two covariates."""
 
     axes: tuple[Floats, ...]
@@ -275,7 +268,7 @@ class RegressionDisplay:
 
 
 @dataclass(repr=False)
-class ProportionsDisplay:
+class ProportionsDisplay(Display):
     """Shares of categories with their intervals."""
 
     categories: Sequence[str]
@@ -341,7 +334,7 @@ def _side_by_side(sets: Sequence[Any], places: Floats) -> None:
 
 
 @dataclass(repr=False)
-class DifferenceDisplay:
+class DifferenceDisplay(Display):
     """A difference between two groups and its interval, beside zero.
 
     Parameters
@@ -382,36 +375,3 @@ class DifferenceDisplay:
 
     def __repr__(self) -> str:
         return f"<DifferenceDisplay of the {self.name}{_with(self.level)}>"
-
-
-def card(picture: str, text: str) -> str:
-    """A small picture and a line of text below it, as HTML for notebooks."""
-    return f"<div>{picture}<br><code>{html.escape(text)}</code></div>"
-
-
-def _svg(inside: str, width: int, height: int, name: str) -> str:
-    return f'<svg width="{width}" height="{height}" role="img" aria-label="{name}">{inside}</svg>'
-
-
-def bars(shares: Sequence[float], names: Sequence[str], width: int = 320) -> str:
-    """Named bars as a small SVG: a share of the longest each."""
-    top = max(*shares, 1e-300)
-    parts = []
-    for row, (share, name) in enumerate(zip(shares, names, strict=True)):
-        length = 0.55 * width * max(share, 0.0) / top
-        parts.append(
-            f'<text x="{0.4 * width:.0f}" y="{18 * row + 13}" text-anchor="end" font-size="12">'
-            f'{html.escape(name[:24])}</text><rect x="{0.42 * width:.0f}" y="{18 * row + 3}" '
-            f'width="{length:.1f}" height="12" fill="{ESTIMATE}"/>'
-        )
-    return _svg("".join(parts), width, 18 * len(names) + 4, "bars")
-
-
-def sketch(heights: Floats, width: int = 320, height: int = 80, name: str = "density") -> str:
-    """A line of heights as a small SVG, for notebooks that need no plotting library."""
-    top = max(float(np.max(heights)), 1e-300)
-    x = np.linspace(0, width, heights.size)
-    y = height - 2 - (height - 4) * np.clip(heights / top, 0, 1)
-    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
-    line = f'<polyline points="{points}" fill="none" stroke="{ESTIMATE}" stroke-width="1.5"/>'
-    return _svg(line, width, height, name)

@@ -5,8 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from confide._figures import logarithmic
 from confide.curves import CellDensity, CellRegression, Difference, Line, Proportions
-from confide.displays import CYCLE, DensityDisplay, RegressionDisplay, logarithmic, new_axes
+from confide.displays import CYCLE, DensityDisplay, RegressionDisplay, new_axes
 from confide.lattice import Lattice
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from confide import _checks
+from confide._cards import card
 from confide.errors import InvalidInput
 
 __all__ = ["Spend"]
@@ -89,6 +90,35 @@ class Spend:
         if self.note:
             parts.append(f"note={self.note!r}")
         return f"Spend({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """What it means, for notebooks."""
+        return card(repr(Spend(self.epsilon, self.delta)), cost=self.words())
+
+
+def told_cost(spend: Spend | None, *, simulated: bool = False) -> str:
+    """What a result cost each person whom it is about, in a sentence for notebooks.
+
+    Parameters
+    ----------
+    spend
+        What each person spent; None where that is not known, and nothing is said.
+    simulated
+        Whether the noise came from a seed.
+
+    Examples
+    --------
+    >>> told_cost(Spend(0.5, 1e-6))
+    'Cost to each person: epsilon = 0.5, delta = 1e-06.'
+    """
+    if simulated:
+        return "Simulated from a seed, for study: not private."
+    if spend is None:
+        return ""
+    if math.isinf(spend.epsilon):
+        return f"Cost to each person: no epsilon bounds it. {spend.note}".rstrip()
+    more = f", delta = {spend.delta:.3g}" if spend.delta else ""
+    return f"Cost to each person: epsilon = {rounded_up(spend.epsilon, 6)}{more}."
 
 
 def odds(epsilon: float) -> str:

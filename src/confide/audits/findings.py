@@ -9,13 +9,14 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from confide import _checks
+from confide._cards import bars, card, table
 from confide.accounting.spend import rounded_up
-from confide.displays import ESTIMATE, NAIVE, TRUTH, new_axes
+from confide.displays import ESTIMATE, NAIVE, TRUTH, Display, new_axes
 from confide.errors import InvalidInput
 
 
 @dataclass(repr=False)
-class ClaimDisplay:
+class ClaimDisplay(Display):
     """Epsilons that were claimed, proved and found, a row each.
 
     Parameters
@@ -106,6 +107,20 @@ class Finding:
         verdict = ("holds" if self.looked else "not tested") if self.holds else "FAILS"
         claim = f"epsilon={figure(self.claimed)} {verdict}"
         return f"<Finding {self.layer} of {_checks.shown(self.subject)}: {claim}>"
+
+    def _repr_html_(self) -> str:
+        """What was claimed, proved and found, for notebooks."""
+        numbers = {
+            "claimed": self.claimed,
+            "certified, at most": self.certified,
+            "found, at least": self.lower_bound,
+        }
+        rows = [(name, figure(one)) for name, one in numbers.items() if one is not None]
+        verdict = ("holds" if self.looked else "not tested") if self.holds else "FAILS"
+        title = f"{self.layer} check of {self.subject}: {verdict}"
+        drawn = {name: one for name, one in numbers.items() if one is not None}
+        picture = bars(list(drawn.values()), list(drawn), told="epsilons")
+        return card(title, picture, table(("", "epsilon"), rows), facts=self.unseen)
 
     def words(self) -> str:
         """The finding in a sentence, and what the check cannot see."""

@@ -8,13 +8,17 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from confide import _checks
+from confide._cards import bars, card, listed, table
 from confide.audits import joints
 from confide.audits.attacks import ALPHA
-from confide.audits.findings import ClaimDisplay, Finding, checked_alpha, plain
+from confide.audits.findings import ClaimDisplay, Finding, checked_alpha, figure, plain
 from confide.audits.joints import seen_together
 from confide.audits.layers import JOINT, LAYERS, OUTSIDE
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
+
+EPSILONS = ("claimed", "certified", "lower_bound")
+"""What a row of an audit says about epsilon."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,6 +42,24 @@ class SurveyAudit:
     def __repr__(self) -> str:
         verdict = "holds" if self.holds else "FAILS"
         return f"<SurveyAudit of {len(self.questions)} questions: {verdict}>"
+
+    def _repr_html_(self) -> str:
+        """Claimed, certified and found, a row a question, for notebooks."""
+        found = self.rows()
+        rows = [
+            (name, *("–" if row[key] is None else figure(row[key]) for key in EPSILONS),
+             "holds" if row["holds"] else "FAILS")
+            for name, row in found.items()
+        ]  # fmt: skip
+        claims = [row["claimed"] or 0.0 for row in found.values()]
+        head = ("", "claimed", "certified, at most", "found, at least", "verdict")
+        return card(
+            f"Audit of {len(found):,} questions: {'holds' if self.holds else 'FAILS'}",
+            bars(claims, list(found), told="claimed epsilons"),
+            table(head, rows),
+            listed(*(_sentence(*each) for each in self.faults)),
+            cost=f"All answers of one person together: epsilon = {figure(self.together.claimed)}.",
+        )
 
     @property
     def holds(self) -> bool:
@@ -84,9 +106,7 @@ class SurveyAudit:
     def plot(self, ax: Any = None) -> ClaimDisplay:
         """Claimed, certified and found, a row a question."""
         rows = self.rows()
-        columns = (
-            [row[key] for row in rows.values()] for key in ("claimed", "certified", "lower_bound")
-        )
+        columns = ([row[key] for row in rows.values()] for key in EPSILONS)
         return ClaimDisplay(list(rows), *columns).plot(ax)
 
     @property

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from confide._figures import SHOWN
 from confide.cli import output
 from confide.curves import Density, Proportions, forms
-from confide.displays import SHOWN
 from confide.errors import Unsupported
 from confide.estimators import CategoryShares
 from confide.files.paths import counted

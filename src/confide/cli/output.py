@@ -17,7 +17,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from confide import displays
+from confide import _figures, displays
 from confide.accounting.spend import Spend, rounded_up
 from confide.cli.parsing import harmless
 from confide.files.paths import atomic
@@ -77,7 +77,7 @@ def machine(result: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(result, allow_nan=False) + "\n")
 
 
-number, percent = displays.number, displays.percent
+number, percent = _figures.number, _figures.percent
 
 
 def format_of(values: Sequence[float]) -> Callable[[float], str]:

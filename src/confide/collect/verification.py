@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from email.message import Message
 from typing import Any, final
 
+from confide._cards import card, table
 from confide.collect import static, wire
 from confide.collect.client import fetched
 from confide.collect.invitations import checked_url
@@ -51,6 +52,16 @@ class Verification:
     def holds(self) -> bool:
         """Whether everything is as it should be."""
         return all(self.files.values()) and self.headers and self.mechanisms and self.wording
+
+    def _repr_html_(self) -> str:
+        """What was compared and whether it agrees, for notebooks."""
+        checks = {**self.files, "headers": self.headers}
+        checks |= {"mechanisms": self.mechanisms, "wording": self.wording}
+        # Whatever differs comes first.
+        rows = sorted(((name, "same" if same else "DIFFERS") for name, same in checks.items()),
+                      key=lambda row: row[1])  # fmt: skip
+        title = "What is served " + ("is as it should be" if self.holds else "DIFFERS")
+        return card(title, table(("", "compared"), rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

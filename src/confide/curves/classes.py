@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import bars, card, table
+from confide._figures import percent
 from confide._types import Floats
 from confide.curves import forms
 from confide.curves.density import points
 from confide.curves.forms import ENDS
 from confide.curves.regression import FRAME_POINTS, Band
-from confide.displays import bars, card
 from confide.errors import InvalidInput
 
 
@@ -135,5 +136,10 @@ class ClassShares:
         return f"<ClassShares of {len(self.labels)} classes, {forms.described(self.facts)}>"
 
     def _repr_html_(self) -> str:
-        """The overall shares as bars, and the facts, for notebooks."""
-        return card(bars(self.overall.tolist(), list(map(str, self.labels))), repr(self))
+        """The overall shares as bars and numbers, and the facts, for notebooks."""
+        names, shares = list(map(str, self.labels)), self.overall.tolist()
+        rows = [(name, percent(share)) for name, share in zip(names, shares, strict=True)]
+        where = ", ".join(name or "x" for name in self.names)
+        about = {"cost": forms.cost(self.facts), "facts": forms.how(self.facts)}
+        picture = bars(shares, names, told="shares of the classes")
+        return card(f"Classes given {where}", picture, table(("", "overall share"), rows), **about)

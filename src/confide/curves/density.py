@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import LEVEL, card, estimates, shades, steps
+from confide._markup import Html, join
 from confide._types import Floats
 from confide.curves import forms
 from confide.curves.forms import DECLINED, ENDS, frame, size
-from confide.displays import DensityDisplay, card, sketch
+from confide.displays import DensityDisplay
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import INTEGER, NUMBER
 
@@ -214,12 +216,36 @@ class Density(ABC):
         return f"<{type(self).__name__} {forms.described(forms.with_declined(self))}>"
 
     def _repr_html_(self) -> str:
-        """A small picture and the facts, for notebooks."""
-        return card(self._picture(), repr(self))
+        """A small picture, mean and quartiles, what it cost and the facts, for notebooks."""
+        named = ", ".join(filter(None, self.names))
+        title = f"Density of {named}" if named else "Density"
+        about = {"cost": forms.cost(self.facts), "facts": forms.how(self.facts)}
+        return card(title, self._picture(), self._numbers(), **about)
 
-    def _picture(self) -> str:
-        cells = self.cells
-        return sketch(cells.leveled()) if cells.masses.ndim == 1 else ""
+    def _picture(self) -> Html:
+        """A small picture; none of three columns."""
+        cells, told = self.cells, "density"
+        if cells.masses.ndim == 1:
+            heaps = () if cells.whole else cells.heaps
+            middle = _attempt(self, "quantile", 0.5, LEVEL)
+            return steps(cells.edges[0], cells.leveled(), told=told, middle=middle, heaps=heaps)
+        return shades(cells.leveled(), told=told) if cells.masses.ndim == 2 else Html()
+
+    def _numbers(self) -> Html:
+        """Mean and quartiles with their intervals, or the mean of each column."""
+        rows: list[tuple[str, float | None, Any]] = []
+        if len(self.names) > 1:
+            pairs = zip(self.names, self.mean(), strict=True)
+            rows += [(f"mean of {name}", mean, None) for name, mean in pairs]
+        else:
+            rows.append(("mean", self.mean(), _attempt(self, "mean", None, LEVEL)))
+            for name, q in QUARTILES.items():
+                rows.append((name, self.quantile(q), _attempt(self, "quantile", q, LEVEL)))
+        found = estimates(rows, level=LEVEL)
+        if self.declined is None:
+            return found
+        ends = _attempt(self, DECLINED, None, LEVEL)
+        return join([found, estimates([(DECLINED, self.declined, ends)], level=LEVEL, shares=True)])
 
     def to_frame(self, *, level: float = 0.95) -> Any:
         """The mean and the quartiles with their intervals, as a table of pandas.

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from confide import _checks
+from confide._cards import card, estimates, whisker
 from confide.curves import forms
 from confide.curves.density import Density
 from confide.curves.forms import DECLINED, frame
@@ -62,6 +63,18 @@ class Difference:
     def __repr__(self) -> str:
         ends = f"{self.low:.4g} to {self.high:.4g}"
         return f"<Difference of the {self._name}: {self.value:.4g}, {self.level:.0%} from {ends}>"
+
+    def _repr_html_(self) -> str:
+        """The interval beside zero, and both groups, for notebooks."""
+        ends = (self.low, self.high)
+        shares = self.what in ("share", "cdf", DECLINED)
+        rows = [("first", self.first, None), ("second", self.second, None)]
+        numbers = estimates(
+            [*rows, ("first minus second", self.value, ends)], level=self.level, shares=shares
+        )
+        verdict = "The interval leaves zero out." if self.certain else "The interval holds zero."
+        picture = whisker(self.value, ends, told=f"difference of the {self._name}, beside zero")
+        return card(f"Difference of the {self._name}", picture, numbers, facts=verdict)
 
     def to_frame(self) -> Any:
         """A table of pandas with one row: quantity, both estimates, difference and interval."""

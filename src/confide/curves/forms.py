@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
+from confide.accounting.spend import Spend, told_cost
 from confide.errors import InvalidInput, Unsupported, extra
 
 
@@ -81,6 +83,21 @@ def declined_to(share: float | None) -> dict[str, float]:
 def declined_from(fields: Mapping[str, Any]) -> float | None:
     """The inverse of `declined_to`."""
     return _checks.within(0, 1, declined=fields[DECLINED]) if DECLINED in fields else None
+
+
+def cost(facts: Mapping[str, Any]) -> str:
+    """What a curve cost each respondent, in a sentence; nothing where its facts do not say."""
+    epsilon = facts.get("epsilon", math.nan)
+    known = Spend(math.inf if epsilon is None else float(epsilon), float(facts.get("delta", 0.0)))
+    told = None if math.isnan(known.epsilon) else known
+    return told_cost(told, simulated=facts.get("simulated") is True)
+
+
+def how(facts: Mapping[str, Any]) -> str:
+    """The facts of a curve that its cost does not tell, for notebooks; lists are left out."""
+    own = ("epsilon", "delta", "simulated")
+    told = {key: value for key, value in facts.items() if key not in own}
+    return described({key: value for key, value in told.items() if not isinstance(value, list)})
 
 
 def described(facts: Mapping[str, Any]) -> str:

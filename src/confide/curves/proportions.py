@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import LEVEL, bars, card, estimates
 from confide._types import Floats
 from confide.curves import forms
 from confide.curves.forms import DECLINED, ENDS, frame
-from confide.displays import ProportionsDisplay, bars, card
+from confide.displays import ProportionsDisplay
 from confide.errors import InvalidInput
 
 SHOWN = 8
@@ -145,8 +146,19 @@ class Proportions:
         return f"<Proportions {', '.join(shown)}{rest}>"
 
     def _repr_html_(self) -> str:
-        """A small picture and the shares, for notebooks."""
-        return card(bars(self.shares[:SHOWN].tolist(), self.categories[:SHOWN]), repr(self))
+        """A small picture, the shares with their intervals and what they cost, for notebooks."""
+        ends = None if self.intervals is None else self.intervals.shares(LEVEL)
+        pairs = (
+            [None] * len(self.shares) if ends is None else zip(*map(np.ravel, ends), strict=True)
+        )
+        rows: list[Any] = list(zip(self.categories, self.shares.tolist(), pairs, strict=True))
+        if self.declined is not None:
+            known = None if self.intervals is None else self.intervals.declined(LEVEL)
+            rows.append((DECLINED, self.declined, known))
+        picture = bars(self.shares.tolist(), self.categories, ends=ends, told="shares")
+        numbers = estimates(rows, level=LEVEL, shares=True)
+        about = {"cost": forms.cost(self.facts), "facts": forms.how(self.facts)}
+        return card("Shares of categories", picture, numbers, **about)
 
     def to_frame(self, *, level: float = 0.95) -> Any:
         """The share of each category with its interval, as a table of pandas.

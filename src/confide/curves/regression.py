@@ -12,16 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import LEVEL, bars, card, curve, estimates, shades
+from confide._figures import number
+from confide._markup import Html
 from confide._types import Floats
 from confide.curves import forms
 from confide.curves.density import asked, ends, points
 from confide.curves.forms import ENDS, frame, size
-from confide.displays import RegressionDisplay, bars, card, sketch
+from confide.displays import RegressionDisplay
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Categories
 
 PLOT_POINTS = 201
 FRAME_POINTS = 21
+CARD_POINTS = 81
 
 
 class Band(Protocol):
@@ -144,14 +148,39 @@ class Regression(ABC):
         return f"<{type(self).__name__} {forms.described(self.facts)}>"
 
     def _repr_html_(self) -> str:
-        """A small picture and the facts, for notebooks."""
-        return card(self._picture(), repr(self))
+        """A small picture, the curve at a few places and what it cost, for notebooks."""
+        where = ", ".join(name or "x" for name in self.names)
+        about = {"cost": forms.cost(self.facts), "facts": forms.how(self.facts)}
+        return card(f"Mean response given {where}", self._picture(), self._numbers(), **about)
 
-    def _picture(self) -> str:
+    def _picture(self) -> Html:
+        """A small picture; none of three covariates."""
+        if len(self.low) == 1:
+            x = np.linspace(self.low[0], self.high[0], CARD_POINTS)
+            band = None if self.band is None else self.interval(x, level=LEVEL)
+            return curve(x, self.predict(x), band=band, told="regression")
+        if len(self.low) > 2:
+            return Html()
+        sides = [np.linspace(a, b, 24) for a, b in zip(self.low, self.high, strict=True)]
+        grid = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1)
+        return shades(self.predict(grid), told="regression")
+
+    def _numbers(self) -> Html:
+        """The curve at a few places with its intervals; none for several covariates."""
         if len(self.low) > 1:
-            return ""
-        values = self.predict(np.linspace(self.low[0], self.high[0], PLOT_POINTS))
-        return sketch(values - values.min(), name="regression")
+            return Html()
+        x = np.linspace(self.low[0], self.high[0], 5)
+        names = [f"at {number(place)}" for place in x]
+        return self._estimates(names, x)
+
+    def _estimates(self, names: list[str], x: npt.ArrayLike) -> Html:
+        values = np.asarray(self.predict(x)).tolist()
+        pairs: Any = [None] * len(names)
+        if self.band is not None:
+            pairs = zip(
+                *(np.asarray(end).tolist() for end in self.interval(x, level=LEVEL)), strict=True
+            )
+        return estimates(list(zip(names, values, pairs, strict=True)), level=LEVEL)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -365,8 +394,12 @@ class Classification:
         return f"<Classification into {self.labels[0]!r} and {self.labels[1]!r} by {self.score!r}>"
 
     def _repr_html_(self) -> str:
-        """A small picture of the score and the facts, for notebooks."""
-        return card(self.score._picture(), repr(self))
+        """A small picture of the score, its numbers and what it cost, for notebooks."""
+        first, second = map(str, self.labels)
+        rule = f"{second} where the score is above {number(self.threshold)}, otherwise {first}."
+        about = {"cost": forms.cost(self.facts), "facts": f"{rule} {forms.how(self.facts)}"}
+        parts = (self.score._picture(), self.score._numbers())
+        return card(f"Classification into {first} and {second}", *parts, **about)
 
     def to_frame(self, x: npt.ArrayLike | None = None, *, level: float = 0.95) -> Any:
         """The score at some places with its intervals, and the class; see `Regression.to_frame`."""
@@ -612,8 +645,14 @@ class CategoryMeans(Regression):
         labels = list(self.categories.labels) if x is None else np.asarray(x).tolist()
         return self._frame([self.names[0] or "category"], [[one] for one in labels], labels, level)
 
-    def _picture(self) -> str:
-        return bars(self.values.tolist(), self.categories.labels)
+    def _picture(self) -> Html:
+        labels = list(self.categories.labels)
+        ends = None if self.band is None else self.interval(labels, level=LEVEL)
+        return bars(self.values.tolist(), labels, ends=ends, told="means")
+
+    def _numbers(self) -> Html:
+        labels = list(self.categories.labels)
+        return self._estimates(labels, labels)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

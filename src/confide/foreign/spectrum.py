@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import card, steps, table
 from confide._types import Floats, Waves
 from confide.curves.forms import fingerprint, named
 from confide.errors import InvalidInput, Mismatch
@@ -229,6 +230,17 @@ class Spectrum:
 
     def __repr__(self) -> str:
         return f"<Spectrum of {self.n} noised numbers on {self.axes} axes>"
+
+    def _repr_html_(self) -> str:
+        """How many noised numbers there are, and by which noise, for notebooks."""
+        rows = [(f"column {at + 1}", repr(law)) for at, law in enumerate(self.noise)]
+        heights, edges = np.histogram(np.asarray(self.values).reshape(self.n, -1)[:, 0], bins=60)
+        return card(
+            f"Spectrum of {self.n:,} noised numbers",
+            steps(edges, heights.astype(np.float64), told="noised numbers of the first column"),
+            table(("", "noise"), rows),
+            cost="The noise was added elsewhere: no epsilon is claimed here.",
+        )
 
 
 def varies(law: Noise) -> TypeGuard[Gaussian]:

@@ -15,20 +15,12 @@ import scipy
 from scipy.special import gammainc
 
 from confide import _checks
+from confide._cards import card, curve, table
+from confide._figures import number
 from confide._types import Floats
 from confide.accounting.spend import odds, rounded_up
 from confide.curves.forms import frame
-from confide.displays import (
-    ESTIMATE,
-    NAIVE,
-    TRUTH,
-    card,
-    commas,
-    new_axes,
-    next_color,
-    once,
-    sketch,
-)
+from confide.displays import ESTIMATE, NAIVE, TRUTH, Display, commas, new_axes, next_color, once
 from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import Deconvolution
 from confide.foreign.noise_laws import Noise, TwoSidedGamma
@@ -42,7 +34,7 @@ COLORS = (TRUTH, ESTIMATE, NAIVE, "#7f4f91")
 
 
 @dataclass(repr=False)
-class PairsDisplay:
+class PairsDisplay(Display):
     """Pairs of shape and scale that protect, and the one that was taken.
 
     Parameters
@@ -91,7 +83,7 @@ class PairsDisplay:
 
 
 @dataclass(repr=False)
-class CurvesDisplay:
+class CurvesDisplay(Display):
     """Distribution functions by name, the true one first.
 
     Parameters
@@ -231,10 +223,27 @@ class GammaDesign:
         )
 
     def _repr_html_(self) -> str:
-        """The smallest scales by shape as a small picture, for notebooks."""
+        """The error by shape, the noise and what it does not give, for notebooks."""
         ordered = sorted(self.eligible, key=lambda pair: pair.shape)
-        scales = np.array([pair.scale for pair in ordered])
-        return card(sketch(scales, name="smallest scales by shape"), repr(self))
+        shapes, errors = (
+            np.array([getattr(pair, name) for pair in ordered]) for name in ("shape", "error")
+        )
+        picture = curve(shapes, errors, told="error by shape") if len(ordered) > 1 else ""
+        rows = [
+            ("shape", number(self.shape)),
+            ("scale", number(self.scale)),
+            ("bandwidth", number(self.bandwidth)),
+            (f"error ({self.criterion})", number(self.error)),
+            ("times better than Laplace noise", number(self.gain)),
+        ]
+        privacy = "No epsilon" if self.epsilon is None else f"epsilon = {self.epsilon:.4g}"
+        return card(
+            "Two-sided gamma noise",
+            picture,
+            table(("", ""), rows),
+            cost=f"Not differential privacy. {privacy} for one release in the continuum.",
+            facts=self.small_noise(),
+        )
 
     def to_frame(self) -> Any:
         """The eligible pairs of shape and scale with their errors, as a table of pandas."""

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, final
 
 from confide import _checks
-from confide.accounting import Spend
+from confide._cards import bars, card, table
+from confide.accounting.spend import Spend, told_cost
 from confide.errors import BudgetExhausted, ConfideWarning, InvalidInput, Mismatch
 from confide.ledger import bindings, costs, database
 
@@ -102,6 +103,14 @@ class Entry:
             raise InvalidInput(
                 f"a stored release under the key {_checks.shown(self.key)}", "a damaged one"
             ) from None
+
+    def _repr_html_(self) -> str:
+        """What was charged under which key, for notebooks; the release itself is in `release`."""
+        rows = [("charged at", self.at)]
+        if self.group is not None:
+            rows.append(("about", " = ".join(self.group)))
+        rows.append(("bound to its data", "yes" if self.bound else "no"))
+        return card(f"Charge {self.key}", table(("", ""), rows), cost=told_cost(self.spend))
 
 
 class Ledger:
@@ -332,6 +341,24 @@ class Ledger:
     def __repr__(self) -> str:
         about = f", subject={self.subject!r}" if self.subject else ""
         return f"Ledger({str(self.path)!r}, {self._head.cap}{about})"
+
+    def _repr_html_(self) -> str:
+        """What was spent, what is left, and the last charges, for notebooks."""
+        budget, spent, left = self.budget, self.spent, self.left
+        parts = {"budget": budget, "spent": spent, "left": left}
+        charges = [
+            (entry.key, entry.at, entry.spend.to_dict()) for entry in reversed(self.entries())
+        ]
+        rows = [
+            (key, at, f"{cost['epsilon']:g}", f"{cost['delta']:g}") for key, at, cost in charges
+        ]
+        return card(
+            f"Ledger of {self.subject}" if self.subject else "Ledger",
+            bars([one.epsilon for one in parts.values()], list(parts), told="epsilon"),
+            table(("", "epsilon", "delta"),
+                  [(name, f"{one.epsilon:g}", f"{one.delta:g}") for name, one in parts.items()]),
+            table(("charges, the newest first", "at", "epsilon", "delta"), rows),
+        )  # fmt: skip
 
     def _known(self, run: database.Run, key: str, fingerprint: str) -> str | None:
         rows = run("SELECT fingerprint, release FROM charges WHERE key = ?", (key,))

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import card
 from confide._types import Floats
-from confide.accounting import Spend
+from confide.accounting.spend import Spend, told_cost
 from confide.errors import InvalidInput, Unsupported, unquoted
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.exact.inversion import Part
@@ -485,6 +486,11 @@ class Reports:
     def __repr__(self) -> str:
         kind = "simulated" if self.simulated else "private"
         return f"<{len(self)} {kind} reports of {self.mechanism!r}>"
+
+    def _repr_html_(self) -> str:
+        """How many there are and what each cost, for notebooks."""
+        told = told_cost(self.mechanism.spend, simulated=self.simulated)
+        return card(f"{len(self):,} reports", cost=told, facts=repr(self.mechanism))
 
 
 def polynomials(positions: Floats, degree: int) -> Floats:

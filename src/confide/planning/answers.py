@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from confide._figures import number
 from confide.accounting.spend import rounded_up
-from confide.displays import number
 from confide.errors import InvalidInput
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from confide import _checks
+from confide._figures import number, percent
 from confide._types import Floats
-from confide.displays import number, percent
 from confide.errors import InvalidInput
 from confide.lattice import INTEGER, Categories, Lattice
 from confide.planning.populations import Population, guess

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from confide._figures import number
 from confide._types import Floats
-from confide.displays import ESTIMATE, TRUTH, commas, new_axes, number
+from confide.displays import ESTIMATE, TRUTH, Display, commas, new_axes
 
 FINE = 80
 """Places along each side of a picture."""
@@ -54,7 +55,7 @@ class ErrorMap:
 
 
 @dataclass(repr=False)
-class MapDisplay:
+class MapDisplay(Display):
     """An expected error over n and epsilon, with lines of equal error.
 
     Parameters

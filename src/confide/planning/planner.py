@@ -11,19 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
-from confide.accounting.spend import checked_epsilon
+from confide._cards import bars, card, table
+from confide._figures import number, percent
+from confide.accounting.spend import Spend, checked_epsilon, told_cost
 from confide.curves.forms import frame
-from confide.displays import (
-    ESTIMATE,
-    NAIVE,
-    TRUTH,
-    bars,
-    card,
-    commas,
-    new_axes,
-    number,
-    percent,
-)
+from confide.displays import ESTIMATE, NAIVE, TRUTH, Display, commas, new_axes
 from confide.errors import BadSetting, InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms import numeric
@@ -55,7 +47,7 @@ LABELS = {"n": "respondents", "epsilon": "epsilon"}
 
 
 @dataclass(repr=False)
-class PlanDisplay:
+class PlanDisplay(Display):
     """Expected errors against n and against epsilon.
 
     Parameters
@@ -463,10 +455,18 @@ class Plan:
         )
 
     def _repr_html_(self) -> str:
-        """The errors of the mechanisms as bars, for notebooks."""
-        rows = [row for row in self.rows if row.metric == "w1"]
-        picture = bars([row.error for row in rows], [row.mechanism for row in rows])
-        return card(picture, repr(self))
+        """The errors of the mechanisms as bars and numbers, for notebooks."""
+        shown = [row for row in self.rows if row.metric == "w1"]
+        names = tuple(dict.fromkeys(row.mechanism for row in self.rows))
+        picture = bars([row.error for row in shown], [row.mechanism for row in shown], told="w1")
+        errors = {(row.mechanism, row.metric): number(row.error) for row in self.rows}
+        rows = [
+            (metric, *(errors.get((name, metric), "–") for name in names))
+            for metric in self.metrics
+        ]
+        title = f"Plan for {self.n:,} people: expected errors"
+        cost, facts = told_cost(Spend(self.epsilon)), f"Population: {self.name}."
+        return card(title, picture, table(("", *names), rows), cost=cost, facts=facts)
 
     def to_frame(self) -> Any:
         """All rows as a table of pandas."""

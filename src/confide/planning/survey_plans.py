@@ -10,9 +10,10 @@ from typing import Any, Self
 import numpy as np
 
 from confide import _checks
-from confide.accounting.spend import checked_epsilon, rounded_up
+from confide._cards import bars, card, listed, table
+from confide._figures import number, percent
+from confide.accounting.spend import Spend, checked_epsilon, rounded_up, told_cost
 from confide.curves.forms import frame
-from confide.displays import bars, card, number, percent
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.enough import needed
 from confide.planning.answers import Answer, Answers
@@ -413,10 +414,21 @@ class SurveyPlan:
         return f"<SurveyPlan n={self.n:,}, epsilon={self.epsilon:g}{asked}: {told}>"
 
     def _repr_html_(self) -> str:
-        """The error of each question as a part of what asking everything leaves, for notebooks."""
-        own = self.designs or ()
-        names = [f"ask {design.ask}" for design in own] or ["errors"]
-        return card(bars([design.relative for design in own] or [1.0], names), repr(self))
+        """The expected errors, and how many questions to ask, for notebooks."""
+        rows = [
+            (f"{row.question}: {row.quantity}", f"± {_size(row.error, row.is_share)}")
+            for row in self.rows
+        ]
+        head = ("", f"error in {percent(self.level)} of surveys")
+        names = [f"ask {design.ask}" for design in self.designs]
+        relative = [design.relative for design in self.designs]
+        picture = bars(relative, names, told="errors by the number of questions asked")
+        asked = "" if self.ask == len(self.assumed) else f", each asked {self.ask}"
+        title = f"Plan of a survey of {self.n:,} people{asked}"
+        advice = [line for each in self.answers for line in each.words()] + self._advice()
+        return card(
+            title, picture, table(head, rows), listed(*advice), cost=told_cost(Spend(self.epsilon))
+        )
 
 
 def _about(row: Expected | Detectable) -> str:

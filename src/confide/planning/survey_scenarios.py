@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide import _checks
+from confide._figures import number
 from confide._types import Floats
-from confide.displays import number
 from confide.errors import InvalidInput
 from confide.planning.answers import unreachable
 from confide.planning.outlooks import Outlook

@@ -14,11 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import bars, card, estimates
 from confide._types import Integers
-from confide.accounting.spend import Spend, checked_epsilon, odds, rounded_up
+from confide.accounting.spend import (
+    Spend,
+    checked_epsilon,
+    odds,
+    rounded_up,
+    told_cost,
+)
 from confide.curves import CellDensity, Density
 from confide.curves.forms import frame, short
-from confide.displays import card
 from confide.errors import ConfideWarning, InvalidInput, Mismatch, unquoted
 from confide.exact.enclosures import logs_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -101,8 +107,28 @@ class Release:
         return f"<Release {name}, {cost}{', simulated' * self.simulated}{found}>"
 
     def _repr_html_(self) -> str:
-        """The curve as a small picture, and what it is, for notebooks."""
-        return card("" if self.curve is None else self.curve._picture(), repr(self))
+        """The curve or the answers with their intervals, and what it cost, for notebooks."""
+        kind, what = self.spec.get("release", "release"), self.spec.get("what")
+        parts: list[str] = []
+        if self.curve is not None:
+            parts = [self.curve._picture(), self.curve._numbers()]
+        several = self.answers if self.answer is None else {str(what or kind): self.answer}
+        for level in dict.fromkeys(each["level"] for each in (several or {}).values()):
+            rows = [
+                (name, each["value"], (each["low"], each["high"]))
+                for name, each in (several or {}).items()
+                if each["level"] == level
+            ]
+            ends = tuple(np.array([row[2][end] for row in rows]) for end in (0, 1))
+            names, values = [row[0] for row in rows], [row[1] for row in rows]
+            parts.append(bars(values, names, ends=(ends[0], ends[1]), told="answers"))
+            parts.append(estimates(rows, level=level))
+        if self.chosen is not None:
+            parts.append(f"Chosen: {self.chosen}")
+        title = f"Release: {kind}" + (f", {what}" if what else "")
+        told = told_cost(self.spend, simulated=self.simulated)
+        facts = ", ".join(f"{key}={short(one)}" for key, one in self.facts.items())
+        return card(title, *parts, cost=told, facts=facts)
 
     def to_frame(self) -> Any:
         """Answers with intervals, the choice, or a curve's mean and quartiles, for pandas."""

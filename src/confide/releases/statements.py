@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import bars, card
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms.protocol import NONE, Kinds
@@ -83,6 +84,16 @@ class Check:
             f"In {self.sets} made-up data sets of {self.n} records one record changed the answer "
             f"by {self.found:g} at most; {self.stated:g} was stated. This does not prove the "
             "statement: data sets that were not tried may change more."
+        )
+
+    def _repr_html_(self) -> str:
+        """What was stated and what was found, for notebooks."""
+        verdict = "refuted" if self.refuted else "not refuted"
+        changes = {"stated": self.stated, "found": self.found}
+        return card(
+            f"Stated sensitivity: {verdict}",
+            bars(list(changes.values()), list(changes), told="stated and found"),
+            facts=self.words(),
         )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from confide._figures import logarithmic
 from confide.curves import CellDensity
-from confide.displays import logarithmic
 from confide.lattice import Categories
 from confide.mechanisms import Mechanism
 from confide.results.digits import Format

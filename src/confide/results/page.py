@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
 
+from confide._figures import percent
+from confide._markup import Html, el
 from confide.curves import CellDensity
-from confide.displays import percent
 from confide.results import pictures, tables, telling
 from confide.results.about import About
 from confide.results.digits import Percent
-from confide.results.markup import Html, el
 from confide.results.pictures import Scale
 from confide.results.values import CATEGORIES, INTEGER, Estimates, Quantity, Result
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from confide._markup import Html, el, join
 from confide.curves import CellDensity
 from confide.results.digits import Format, ticks
-from confide.results.markup import Html, el, join
 from confide.results.values import Quantity
 
 WIDE = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from confide.displays import percent
+from confide._figures import percent
 from confide.results.about import About
 from confide.results.digits import Format, Percent
 from confide.results.values import CATEGORIES, Estimates, Quantity, Result

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from confide._figures import number, percent
 from confide.accounting.spend import Spend, odds, rounded_up
-from confide.displays import number, percent
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Mechanism
 from confide.questions import Questionnaire

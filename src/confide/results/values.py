@@ -10,8 +10,11 @@ from typing import Any, Self, final
 import numpy as np
 
 from confide import _checks
-from confide.accounting import Spend
-from confide.curves import CellDensity, Proportions
+from confide._cards import LEVEL, bars, card, estimates, table
+from confide._figures import number, percent
+from confide._markup import Html, join
+from confide.accounting.spend import Spend, rounded_up
+from confide.curves import CellDensity, Proportions, forms
 from confide.curves.forms import frame
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
@@ -152,6 +155,33 @@ class Result:
             f"{one.name} {one.estimate:.4g}" for one in self.quantities if one.estimate is not None
         ]
         return f"<Result {self.question!r}, n={self.n}: {', '.join(told) or self.reason}>"
+
+    def _repr_html_(self) -> str:
+        """A small picture, the numbers with their intervals and what it cost, for notebooks."""
+        return self._card(LEVEL)
+
+    def _card(self, level: float) -> str:
+        shares = self.kind == CATEGORIES
+        own = [_row(one) for one in self.quantities]
+        numbers = [estimates(own, level=level, shares=shares)]
+        if self.declined is not None:
+            numbers.append(estimates([_row(self.declined)], level=level, shares=True))
+        picture = "" if self.curve is None else self._picture()
+        facts = {} if self.curve is None else self.curve.facts
+        cost = forms.cost(facts) if self.curve is not None else self.reason
+        if self.reader is not None:
+            cost += f" To a reader of the results alone: {_figures(self.reader)}."
+        title = f"{self.question}: {self.n:,} reports"
+        return card(title, picture, join(numbers), cost=cost, facts=forms.how(facts))
+
+    def _picture(self) -> str:
+        if isinstance(self.curve, Proportions):
+            ends = [[getattr(one, end) for one in self.quantities] for end in ("low", "high")]
+            known = None if None in ends[0] + ends[1] else (np.array(ends[0]), np.array(ends[1]))
+            values, names = self.curve.shares.tolist(), list(self.curve.categories)
+            return bars(values, names, ends=known, told="shares")
+        assert self.curve is not None
+        return self.curve._picture()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -319,6 +349,17 @@ class Estimates(Mapping[str, Result]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.n} respondents: {', '.join(self)}>"
 
+    def _repr_html_(self) -> str:
+        """Every question with its picture and numbers, and the groups, for notebooks."""
+        told = [Html(one._card(self.level)) for one in self.values()]
+        rows = [
+            (f"{by} = {name}", f"{one.n:,}", *_first(one))
+            for by, name, one in (each for result in self.values() for each in _flat(result))
+            if by
+        ]
+        groups = table(("by group", "reports", "", "estimate"), rows)
+        return card(f"Results of {self.n:,} respondents", *told, groups)
+
     def rows(self) -> list[dict[str, Any]]:
         """One row for each quantity of each question and group, as plain values.
 
@@ -406,6 +447,23 @@ def _flat(result: Result) -> Iterator[tuple[str, str, Result]]:
     for by, own in result.groups.items():
         for key, one in own.items():
             yield by, label(key), one
+
+
+def _row(one: Quantity) -> tuple[str, float | None, tuple[float, float] | None]:
+    """A quantity for a table of estimates."""
+    known = one.low is not None and one.high is not None
+    return one.name, one.estimate, (one.low, one.high) if known else None  # type: ignore[return-value]
+
+
+def _first(result: Result) -> tuple[str, str]:
+    """The name and the estimate of the first quantity of a result, as words."""
+    one = result.quantities[0]
+    told = percent if result.kind == CATEGORIES else number
+    return f"{result.question}: {one.name}", "–" if one.estimate is None else told(one.estimate)
+
+
+def _figures(spend: Spend) -> str:
+    return f"epsilon = {rounded_up(spend.epsilon, 4)}, delta = {spend.delta:.2g}"
 
 
 def _rows(result: Result) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
-from confide.displays import ESTIMATE, NAIVE, TRUTH, new_axes
+from confide.displays import ESTIMATE, NAIVE, TRUTH, Display, new_axes
 from confide.errors import InvalidInput
 from confide.sampling.mollification import mollify
 from confide.sampling.references import Reference
@@ -27,7 +27,7 @@ POINTS = {1: 400, 2: 80}
 
 
 @dataclass(repr=False)
-class LearnedDisplay:
+class LearnedDisplay(Display):
     """Densities beside each other: curves on one axis, a map each on two.
 
     Parameters
@@ -75,7 +75,7 @@ class LearnedDisplay:
 
 
 @dataclass(repr=False)
-class SamplesDisplay:
+class SamplesDisplay(Display):
     """Released samples over the density of their public reference.
 
     Parameters
@@ -134,7 +134,7 @@ class SamplesDisplay:
 
 
 @dataclass(repr=False)
-class MetricDisplay:
+class MetricDisplay(Display):
     """A measure against epsilon, for several samplers, with spreads.
 
     Parameters

@@ -12,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
-from confide.accounting import Spend
+from confide._cards import ROWS, card, dots, table
+from confide._figures import number
+from confide.accounting.spend import Spend, told_cost
 from confide.errors import InvalidInput, Unsupported, unquoted
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.ledger.costs import Charges
@@ -219,3 +221,23 @@ class Samples:
     def __repr__(self) -> str:
         kind = "simulated" if self.simulated else "private"
         return f"<{len(self)} {kind} samples of {self.mechanism!r}>"
+
+    def _repr_html_(self) -> str:
+        """The synthetic records and what they cost, for notebooks."""
+        points = np.asarray(self.points)
+        rows = [
+            (f"{at + 1}", *map(_shown, row))
+            for at, row in enumerate(points.reshape(len(self), -1)[:ROWS].tolist())
+        ]
+        numeric = points.dtype.kind in "iuf"
+        return card(
+            f"{len(self):,} synthetic records",
+            dots(points.astype(np.float64), told="synthetic records") if numeric else "",
+            table(("", *[""] * (len(rows[0]) - 1)), rows),
+            cost=told_cost(self.spend, simulated=self.simulated),
+            facts=repr(self.mechanism),
+        )
+
+
+def _shown(value: Any) -> str:
+    return number(value) if isinstance(value, float) else str(value)

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import card, steps
 from confide._types import Floats, Integers
+from confide.accounting.spend import told_cost
 from confide.curves.forms import fingerprint
 from confide.errors import InvalidInput, Mismatch
 from confide.exact.entropy import STREAM, SeededEntropy
@@ -309,6 +311,16 @@ class CellSums:
     def __repr__(self) -> str:
         kind = "simulated" if self.simulated else "private"
         return f"<CellSums of {self.n} {kind} reports of {self.mechanism!r}>"
+
+    def _repr_html_(self) -> str:
+        """How many respondents are in all, and what the reports cost, for notebooks."""
+        heights = np.maximum(self.mu, 0)
+        return card(
+            f"Sums of {self.n:,} reports in {self.mechanism.cells.size:,} cells",
+            steps(np.arange(heights.size + 1.0), heights, told="share of each cell, estimated"),
+            cost=told_cost(self.mechanism.spend, simulated=self.simulated),
+            facts=repr(self.mechanism),
+        )
 
 
 def _unsent(mechanism: Partition, n: int) -> Integers:

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import card, shades, steps
 from confide._types import Floats
-from confide.curves.forms import fingerprint, named
+from confide.curves.forms import cost, fingerprint, named
 from confide.errors import InvalidInput, Mismatch
 from confide.foreign.noise_laws import Noise
 from confide.foreign.noised import Noised
@@ -455,6 +456,21 @@ class Counts:
         if not isinstance(self.mechanism, Mechanism):
             kind = "noised"
         return f"<Counts of {self.n} {kind} reports of {self.mechanism!r}>"
+
+    def _repr_html_(self) -> str:
+        """How often each report came, and what the reports cost, for notebooks."""
+        picture, told = "", "counts of the reports"
+        if self.counts.ndim == 1:
+            edges = np.arange(self.counts.size + 1.0)
+            picture = steps(edges, self.counts.astype(np.float64), told=told)
+        elif self.counts.ndim == 2:
+            picture = shades(self.counts.astype(np.float64), told=told)
+        return card(
+            f"Counts of {self.n:,} reports",
+            picture,
+            cost=cost(self.facts),
+            facts=f"These are noisy reports, not answers. {self.mechanism!r}",
+        )
 
 
 def expected(summary: Any) -> Counts:

@@ -10,6 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from confide import _checks
+from confide._cards import bars, card, table
+from confide.accounting.spend import rounded_up, told_cost
 from confide.errors import InvalidInput, Mismatch
 from confide.files.paths import expand, load_json, named
 from confide.mechanisms import Channel
@@ -169,6 +171,27 @@ class Summaries(Mapping[str, Counts]):
     def __repr__(self) -> str:
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"<Summaries of {self.n} respondents{by}: {_listed(self)}>"
+
+    def _repr_html_(self) -> str:
+        """How many reports each question has, and what they cost, for notebooks."""
+        names = [name or "reports" for name in self]
+        sizes = [one.n for one in self.questions.values()]
+        costs = [_epsilon(self.mechanism(name)) for name in self]
+        rows = [(name, f"{n:,}", cost) for name, n, cost in zip(names, sizes, costs, strict=True)]
+        by = f", by {', '.join(self.by)}" if self.by else ""
+        simulated = any(some(one).simulated for one in self.questions.values())
+        return card(
+            f"Summaries of {self.n:,} respondents{by}",
+            bars(sizes, names, told="reports of each question"),
+            table(("question", "reports", "epsilon of each"), rows),
+            cost=told_cost(None, simulated=simulated),
+        )
+
+
+def _epsilon(mechanism: Channel) -> str:
+    """The epsilon of a report, as words; a dash for noise that somebody else added."""
+    spend = getattr(mechanism, "spend", None)
+    return "–" if spend is None else rounded_up(spend.epsilon, 6)
 
 
 def read(paths: str | Path | Sequence[str | Path]) -> Summaries:

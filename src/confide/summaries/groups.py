@@ -11,6 +11,8 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 
 from confide import _checks
+from confide._cards import bars, card, table
+from confide.accounting.spend import told_cost
 from confide.errors import InvalidInput, Mismatch
 from confide.summaries import forms, raking
 from confide.summaries.cell_sums import CellSums
@@ -297,6 +299,20 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
 
     def __repr__(self) -> str:
         return f"<Groups of {self.n} reports: {len(self)} by {', '.join(self.by)}>"
+
+    def _repr_html_(self) -> str:
+        """How many reports each group has, and what they cost, for notebooks."""
+        names, sizes = [label(key) for key in self], [one.n for one in self.values()]
+        rows = [(name, f"{n:,}") for name, n in zip(names, sizes, strict=True)]
+        first = next(iter(self.values()), None)
+        spend = getattr(first.mechanism, "spend", None) if first is not None else None
+        simulated = first is not None and first.simulated
+        return card(
+            f"{self.n:,} reports in {len(self):,} groups by {', '.join(self.by)}",
+            bars(sizes, names, told="reports of each group"),
+            table((", ".join(self.by), "reports"), rows),
+            cost=told_cost(spend, simulated=simulated),
+        )
 
 
 def _belong(first: Any, one: Any) -> None:
