@@ -29,9 +29,9 @@ from scipy import stats
 from confide import Counts, Laplace, Lattice, Partition, SquareWave, datasets
 from confide.errors import ConfideWarning
 from confide.estimators import (
+    Adaptive,
     Deconvolution,
     KernelRegression,
-    Likelihood,
     LinearRegression,
     PartitionRegression,
     RatioRegression,
@@ -48,7 +48,7 @@ Z = stats.norm.ppf(0.975)
 DEVIATION = 0.25
 MECHANISMS = {"square-wave": SquareWave, "laplace": Laplace}
 ESTIMATORS = {
-    "likelihood": Likelihood(),
+    "adaptive": Adaptive(),
     "deconvolution": Deconvolution(),
     "ratio": RatioRegression(),
     "linear": LinearRegression(),
@@ -102,7 +102,7 @@ def survey(case: Case, measure: Measure, planned: Plan, seed: int) -> dict[tuple
         counts = Counts.of(reports, response=y, bounds=bounds)
         errors: dict[str, dict[str, float]] = {}
         for metric in ("w1", "ks", "mean", *QUANTILES):
-            estimator = "likelihood"
+            estimator = "adaptive"
             if metric != "mean":
                 estimator = planned.row(name, metric).estimator
             if estimator not in errors:
@@ -159,7 +159,7 @@ def printed(job: Job) -> list[dict[str, Any]]:
     halves = []
     for seed in range(surveys):
         reports = mechanism.simulate(case.draw(n, seed), seed=seed)
-        density = Likelihood().fit(Counts.of(reports))
+        density = Adaptive().fit(Counts.of(reports))
         low, high = density.interval("quantile", list(QUANTILES.values()))
         halves.append((high - low) / 2)
     rows = []

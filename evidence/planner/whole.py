@@ -13,7 +13,7 @@ from scipy import stats
 from confide import Counts, Reports, Survey
 from confide.curves import difference
 from confide.displays import save
-from confide.estimators import CategoryShares, Likelihood
+from confide.estimators import Adaptive, CategoryShares, Likelihood
 from confide.planning.survey_plans import POWER, SurveyPlan, plan_survey
 
 N = 8_000
@@ -105,7 +105,7 @@ def held(survey: Survey, n: int, seed: int) -> dict[tuple[str, str], float]:
             curve = CategoryShares().fit(counts)
             found |= {(name, word): curve.share(word) for word in keys["categories"]}
         else:
-            curve = Likelihood().fit(counts)
+            curve = Adaptive().fit(counts)
             # Intervals of a mean are built around the unbiased one, which is what is planned.
             found[name, "mean"] = sum(curve.interval("mean")) / 2
             found[name, "median"] = float(curve.median())

@@ -139,16 +139,21 @@ def run(
     methods: Iterable[str] = METHODS,
     known: list[dict[str, Any]] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Every cell of one half; ``most`` surveys at a million respondents."""
+    """Every cell of one half; ``most`` surveys at a million respondents.
+
+    Cells that are known from as many surveys are not measured again.
+    """
     done = {(row["population"], row["epsilon"], row["n"]): row for row in known or []}
     for n in sizes:
         for epsilon in epsilons:
             for place, population in enumerate(split()[half]):
-                found = done.get((population.name, epsilon, n))
+                found = done.get((population.name, epsilon, n), {"surveys": 0})
                 count = most if n >= 10**6 else surveys
-                yield found or measure(
-                    half, place, epsilon=epsilon, n=n, surveys=count, methods=methods
-                )
+                if found["surveys"] < count:
+                    found = measure(
+                        half, place, epsilon=epsilon, n=n, surveys=count, methods=methods
+                    )
+                yield found
 
 
 PREFACE = """# Sharper estimates

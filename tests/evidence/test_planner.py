@@ -11,7 +11,7 @@ from evidence.planner import whole
 from evidence.planner.study import EPSILONS, SIZES, WITHIN
 
 from confide import Counts, Lattice, SquareWave
-from confide.estimators import Likelihood
+from confide.estimators import Adaptive
 from confide.planning.planner import plan
 
 N, EPSILON, SURVEYS = 2_000, 1.5, 40
@@ -25,7 +25,7 @@ def held(case: planner.Case) -> dict[str, dict[str, float]]:
     errors = []
     for seed in range(SURVEYS):
         reports = mechanism.simulate(case.draw(N, seed), seed=seed)
-        errors.append(measure.density(Likelihood().fit(Counts.of(reports))))
+        errors.append(measure.density(Adaptive().fit(Counts.of(reports))))
     return {
         metric: planner.measured(metric, np.array([one[metric] for one in errors]))
         for metric in METRICS

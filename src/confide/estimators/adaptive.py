@@ -93,17 +93,30 @@ class Grid:
         """Bins by places."""
         return self.bins.law
 
-    @property
-    def spread(self) -> Floats:
-        """Share of each place in each smooth cell, places by cells; a cell is even inside."""
-        places = self.law.shape[1]
-        return np.asarray(overlap(places, self.cells) * (self.cells / places))
 
-
+@lru_cache(maxsize=16)
 def overlap(places: int, cells: int) -> Floats:
     """Part of each of so many equal places that lies in each of so many equal cells."""
     edges = np.arange(cells + 1) * (places / cells)
-    return np.asarray(np.diff(np.clip(edges[:, None] - np.arange(places), 0, 1), axis=0).T)
+    parts: Floats = np.diff(np.clip(edges[:, None] - np.arange(places), 0, 1), axis=0).T
+    parts.flags.writeable = False
+    return parts
+
+
+@lru_cache(maxsize=16)
+def spread(places: int, cells: int) -> Floats:
+    """Share of each of so many equal places in each of so many cells that are even inside."""
+    shares: Floats = overlap(places, cells) * (cells / places)
+    shares.flags.writeable = False
+    return shares
+
+
+@lru_cache(maxsize=8)
+def smoothed(bins: Bins, cells: int) -> Floats:
+    """The law of bins given one of so many equal cells."""
+    law: Floats = bins.law @ spread(bins.law.shape[1], cells)
+    law.flags.writeable = False
+    return law
 
 
 @lru_cache(maxsize=8)
@@ -331,7 +344,7 @@ class Estimate:
     def curve(self, lattice: Lattice) -> tuple[Floats, Floats]:
         """Edges and masses of equal cells: finer ones with heaps, all of whole numbers."""
         places, cells = self.grid.law.shape[1], self.grid.cells
-        own = self.grid.spread @ self.smooth
+        own = spread(places, cells) @ self.smooth
         own[list(self.heaps)] += list(self.heaps.values())
         if lattice.kind == INTEGER:
             cells = lattice.size
@@ -381,7 +394,7 @@ def estimate(grid: Grid, lattice: Lattice) -> Estimate:
 def _sets(grid: Grid, odds: Floats) -> list[Set]:
     """No heaps, and each larger set of heaps that was found on the way to the best one."""
     none = np.empty((grid.counts.size, 0))
-    ladder = Ladder(Problem(grid.counts, grid.law @ grid.spread, none, grid.waves))
+    ladder = Ladder(Problem(grid.counts, smoothed(grid.bins, grid.cells), none, grid.waves))
     ladder.climb()
     sets = [Set((), 0.0, ladder)]
     for _ in range(ROUNDS):

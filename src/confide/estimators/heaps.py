@@ -140,9 +140,10 @@ def promise(problem: Problem, fit: Mode, law: Floats) -> tuple[Floats, Floats]:
     difference, for which the information that modes keep from their neighbors is not exact enough.
     """
     n = problem.n
-    score = law.T @ (problem.counts / fit.fitted) - n
+    score = np.maximum(law.T @ (problem.counts / fit.fitted) - n, 0.0)
+    some = np.flatnonzero(score)
     root = np.sqrt(n / fit.fitted)
-    away = (law - fit.fitted[:, None]) * root[:, None]
+    away = (law[:, some] - fit.fitted[:, None]) * root[:, None]
     slope = (problem.information.columns @ fit.slope) * root[:, None]
     precision = slope.T @ slope
     precision[np.diag_indices_from(precision)] += 1
@@ -150,6 +151,6 @@ def promise(problem: Problem, fit: Mode, law: Floats) -> tuple[Floats, Floats]:
     _, solved, _ = dposv(precision, shared, lower=1)
     own = np.einsum("ij,ij->j", away, away)
     information = np.maximum(own - np.einsum("ij,ij->j", shared, solved), 1e-9 * own + 1e-12)
-    share = np.maximum(score, 0.0) / information
-    gain: Floats = np.maximum(score, 0.0) * share / 2
-    return gain, share
+    share = np.zeros(score.size)
+    share[some] = score[some] / information
+    return score * share / 2, share

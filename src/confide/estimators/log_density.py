@@ -35,7 +35,7 @@ BROAD = 10.0
 """Standard deviation of the polynomials that an order does not penalize."""
 SHARE, SPREAD = 0.1, 1.5
 """Prior of a heap: its odds against the smooth part, and the deviation of their logarithm."""
-FAR = 8.0
+FAR = 5.0
 """Priors whose evidence lies so far below the best do not matter."""
 NEAR = 1e-3
 """Chi-square distance, for one report, within which fitted chances count as the same."""

@@ -43,11 +43,13 @@ class Method:
 
 
 DENSITIES: dict[str, Method] = {
-    # Plans simulate the likelihood in its place, which takes a fraction of the time: what they
-    # promise is a little worse than what the estimate will be.
-    "adaptive": Method(Adaptive, {}, Counts.of_noised, bounded=True, planned=False),
+    "adaptive": Method(Adaptive, {}, Counts.of_noised, bounded=True),
     "likelihood": Method(
-        Likelihood, {"smoothing": "auto, or a number from 0 to 1"}, Counts.of_noised, bounded=True
+        Likelihood,
+        {"smoothing": "auto, or a number from 0 to 1"},
+        Counts.of_noised,
+        bounded=True,
+        planned=False,
     ),
     "deconvolution": Method(
         Deconvolution,
@@ -60,4 +62,6 @@ DENSITIES: dict[str, Method] = {
         least=2,
     ),
 }
-"""Every method, by name; the first is the default."""
+"""Every method, by name."""
+DEFAULT = "adaptive"
+"""The method of results and plans, if no other is asked for."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from confide._types import Floats
 from confide.estimators.declining import Answerers
-from confide.estimators.register import DENSITIES
+from confide.estimators.register import DEFAULT, DENSITIES
 from confide.estimators.shares import scores_of
 from confide.lattice import Categories
 from confide.mechanisms import Mechanism, Numeric
@@ -204,15 +204,14 @@ class Outlook:
         mechanism, shares = self.mechanism(epsilon), self.reports(epsilon)
         assert self.guess.population is not None
         truth = self.guess.population.quantile(0.5)
-        method, make = next((name, one.make) for name, one in DENSITIES.items() if one.planned)
 
         def draws(generators: Sequence[np.random.Generator]) -> list[Errors]:
             several = [
                 Counts(mechanism, generator.multinomial(n, shares), simulated=True)
                 for generator in generators
             ]
-            curves = fitted(make(), several)
-            return [{(method, MEDIAN): float(curve.quantile(0.5)) - truth} for curve in curves]
+            curves = fitted(DENSITIES[DEFAULT].make(), several)
+            return [{(DEFAULT, MEDIAN): float(curve.quantile(0.5)) - truth} for curve in curves]
 
         found = risks(
             draws,
@@ -220,7 +219,7 @@ class Outlook:
             surveys=min(self.surveys, FEW) if rough else self.surveys,
             precision=2 * self.precision if rough else self.precision,
             level=self.level,
-        )[method, MEDIAN]
+        )[DEFAULT, MEDIAN]
         self._kept[MEDIAN, n, epsilon, rough] = found
         return found
 

@@ -23,14 +23,13 @@ from confide._types import Floats
 from confide.errors import ConfideError, ConfideWarning, InvalidInput, Unsupported
 from confide.estimators import (
     KernelRegression,
-    Likelihood,
     LinearRegression,
     PartitionRegression,
     RatioRegression,
     suggest_cells,
 )
 from confide.estimators.em import LIMIT
-from confide.estimators.register import DENSITIES
+from confide.estimators.register import DEFAULT, DENSITIES
 from confide.mechanisms import Numeric, Partition
 from confide.planning.metrics import Metric, Truth, printed
 from confide.summaries import CellSums, Counts
@@ -111,10 +110,11 @@ def interval_draw(truth: Truth, mechanism: Numeric, n: int, level: float) -> Dra
 
     def draw(generator: np.random.Generator) -> Errors:
         counts = Counts(mechanism, generator.multinomial(n, shares), simulated=True)
-        low, high = Likelihood().fit(counts).interval("quantile", truth.quantiles, level=level)
+        curve = DENSITIES[DEFAULT].make().fit(counts)
+        low, high = curve.interval("quantile", truth.quantiles, level=level)
         names = (printed(q).name for q in truth.quantiles)
         halves = ((high - low) / 2).tolist()
-        return {("likelihood", name): half for name, half in zip(names, halves, strict=True)}
+        return {(DEFAULT, name): half for name, half in zip(names, halves, strict=True)}
 
     return draw
 

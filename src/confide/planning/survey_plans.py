@@ -16,6 +16,7 @@ from confide.accounting.spend import Spend, checked_epsilon, rounded_up, told_co
 from confide.curves.forms import frame
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.enough import needed
+from confide.estimators.register import DEFAULT
 from confide.planning.answers import Answer, Answers
 from confide.planning.guesses import guesses as guessed
 from confide.planning.guesses import named_shares
@@ -455,7 +456,7 @@ def _worst(own: Sequence[Detectable]) -> list[Detectable]:
 
 def _answer(scenario: SurveyScenario, what: Wanted, n: int, epsilon: float) -> Answer:
     outlook = scenario.outlooks[what.question]
-    estimator = "unbiased scores" if scenario.exact(what) else "likelihood"
+    estimator = "unbiased scores" if scenario.exact(what) else DEFAULT
     return Answer(
         what.name, what.target, outlook.question.mechanism.name, estimator, n, epsilon
     )  # fmt: skip
@@ -508,10 +509,9 @@ def plan_survey(
     Notes
     -----
     The errors of means and shares follow from the law of the reports, without simulation; medians
-    are simulated with the likelihood, in a fraction of the time that the default estimate takes,
-    which comes at least about as close. Where people may prefer not to say, the other quantities
-    are those of the people who answer. A question that a share of the people are asked has that
-    share of n.
+    are simulated with the default estimate. Where people may prefer not to say, the other
+    quantities are those of the people who answer. A question that a share of the people are asked
+    has that share of n.
 
     Examples
     --------

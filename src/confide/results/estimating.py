@@ -13,7 +13,7 @@ from confide.curves import CellDensity
 from confide.curves.density import QUARTILES
 from confide.errors import InvalidInput, Mismatch
 from confide.estimators.enough import needed
-from confide.estimators.register import DENSITIES
+from confide.estimators.register import DEFAULT, DENSITIES
 from confide.estimators.shares import CategoryShares
 from confide.lattice import Categories, Lattice
 from confide.questions import Questionnaire
@@ -206,7 +206,7 @@ class _Recipe:
         curve: Any
         cumulative: tuple[Quantity, ...] = ()
         if words is None:
-            curve = next(iter(DENSITIES.values())).make().fit(counts).cells
+            curve = DENSITIES[DEFAULT].make().fit(counts).cells
             quantities = self._of_number(curve)
         else:
             curve = CategoryShares().fit(counts)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from confide import Laplace, Lattice, SquareWave, TwoSidedGamma
 from confide.errors import BadSetting, InvalidInput
-from confide.estimators import Likelihood, profile
+from confide.estimators import Adaptive, profile
 from confide.planning import metrics as planned
 from confide.planning.answers import Answer
 from confide.planning.metrics import Metric, Truth, metrics
@@ -152,7 +152,7 @@ def test_w1_holds_what_is_clipped():
         truth, SquareWave(truth.lattice, epsilon=4.0), 10**7, tuple(asked.values())
     )
     found = risks(draw, metrics=asked, surveys=2, precision=1, level=0.95)
-    assert found["likelihood", "w1"].error == pytest.approx(math.exp(-2), rel=3e-2)
+    assert found["adaptive", "w1"].error == pytest.approx(math.exp(-2), rel=3e-2)
 
 
 def test_a_metric_is_one_entry(monkeypatch):
@@ -349,7 +349,7 @@ def test_printed_intervals_are_wider_than_the_spread_of_estimates(monkeypatch):
     halves = []
     for seed in range(8):
         values = np.random.default_rng([5, seed]).normal(0.5, 1 / 6, 3000)
-        density = Likelihood().fit(Counts.of(mechanism.simulate(values, seed=seed)))
+        density = Adaptive().fit(Counts.of(mechanism.simulate(values, seed=seed)))
         low, high = density.interval("quantile", 0.5)
         halves.append((high - low) / 2)
     doubt = math.hypot(printed.standard_error, np.std(halves, ddof=1) / math.sqrt(8))
