@@ -18,6 +18,7 @@ STUDIES = (
     "privatize_kills",
     "releases",
     "utility",
+    "models",
     "sampling",
     "dpgan",
     "ghatak",

@@ -303,6 +303,42 @@ class Categories:
         return {"categories": list(self.labels)}
 
 
+Axis = Lattice | Categories
+"""A column of a table: numbers in cells between public bounds, or words of a public list."""
+
+
+def axis_from_dict(fields: Mapping[str, Any]) -> Axis:
+    """The column that a `to_dict` describes: words where it has categories.
+
+    Examples
+    --------
+    >>> axis_from_dict({"categories": ["no", "yes"]}).size
+    2
+    """
+    if isinstance(fields, Mapping) and "categories" in fields:
+        _checks.known_keys(fields, ("categories",), "categories")
+        return Categories(fields["categories"])
+    return Lattice.from_dict(fields)
+
+
+def listed_axes(columns: Mapping[str, Axis]) -> list[dict[str, Any]]:
+    """Columns as plain values for JSON, each with its name."""
+    return [{"name": name, **axis.to_dict()} for name, axis in columns.items()]
+
+
+def axes_from_list(given: Any) -> dict[str, Axis]:
+    """The inverse of `listed_axes`."""
+    found: dict[str, Axis] = {}
+    for each in given if isinstance(given, list) and given else [None]:
+        if not isinstance(each, Mapping) or not isinstance(each.get("name"), str):
+            raise InvalidInput("columns with names and bounds or categories", _checks.shown(given))
+        if each["name"] in found:
+            raise InvalidInput("columns with names of their own", _checks.shown(each["name"]))
+        rest = {key: value for key, value in each.items() if key != "name"}
+        found[each["name"]] = axis_from_dict(rest)
+    return found
+
+
 Numbers = npt.NDArray[np.int64]
 
 MAX_AXES = 32

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from confide import mechanisms, releases, sampling
+from confide.audits.neighbors import across
 from confide.errors import InvalidInput, Unsupported
 from confide.exact.entropy import SeededEntropy
 from confide.exact.inversion import Part
@@ -29,6 +30,7 @@ from confide.releases import (
     GaussianProcess,
     Histogram,
     KolmogorovSmirnov,
+    LeastSquares,
     Means,
     Query,
     Series,
@@ -63,6 +65,8 @@ RECIPES: list[Any] = [
     Bernstein(UNIT, epsilon=1.0),
     GaussianProcess(UNIT, epsilon=1.0, delta=1e-6),
     KolmogorovSmirnov(UNIT, epsilon=1.0, size=4, points=4),
+    LeastSquares({**BOTH, "said": YES}, target="said", epsilon=1.0),
+    LeastSquares({**BOTH, "said": YES}, target="x", epsilon=1.0, delta=1e-6),
     Means(BOTH, epsilon=1.0),
     Means(BOTH, epsilon=1.0, delta=1e-6),
     Choice([Histogram(UNIT, epsilon=0.8, cells=cells) for cells in (2, 4)], epsilon=1.0),
@@ -79,9 +83,9 @@ ALL = [*DEVICES, *RECIPES, *SAMPLERS]
 
 def records(recipe: Any, n: int = 400) -> Any:
     """Records within the bounds, or answers to count."""
-    columns = {
-        name: np.linspace(each.low, each.high, n) for name, each in recipe.lattices(n).items()
-    } or {"": np.arange(n) % 2}
+    columns = {name: across(each, n) for name, each in recipe.lattices(n).items()} or {
+        "": np.arange(n) % 2
+    }
     return columns.get("", columns)
 
 

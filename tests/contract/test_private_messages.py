@@ -277,6 +277,13 @@ PATHS: dict[str, Path_] = {
     "gaussian process": plain(releases.GaussianProcess(LATTICE, epsilon=1.0, delta=1e-6).release),
     "kolmogorov-smirnov": plain(releases.KolmogorovSmirnov(LATTICE, epsilon=1.0).release),
     "means": (pairs, releases.Means(BOX, epsilon=1.0).release),
+    "least squares": (pairs, releases.LeastSquares(BOX, target="a", epsilon=1.0).release),
+    "least squares of words": (
+        lambda x: {"a": halves(x), "b": x},
+        releases.LeastSquares(
+            {"a": LATTICE, "b": cf.Categories(("no", "yes"))}, target="b", epsilon=1.0
+        ).release,
+    ),
     "statistic": plain(
         releases.Statistic(
             "sum", lambda x: x.sum() / x.size, LATTICE, sensitivity=1e9, low=0, high=1, epsilon=1.0

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from evidence.printed import PrintedBernstein
 
-from confide import Lattice
+from confide import Categories, Lattice
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.entropy import SeededEntropy
 from confide.exact.integer_noise import ONE, DiscreteGaussian, DiscreteLaplace, certified_delta
@@ -29,6 +29,7 @@ from confide.releases import (
     Histogram,
     Holdout,
     KolmogorovSmirnov,
+    LeastSquares,
     Means,
     Query,
     Series,
@@ -43,6 +44,7 @@ from confide.releases.release import Recipe
 SMALL = Lattice(low=0, high=1, size=6)
 FINE = Lattice(low=-5, high=20, size=1000)
 LOG = Lattice(low=1, high=100, size=5, scale="log")
+WORDS = Categories(("no", "yes"))
 EPSILON = 0.7
 
 Noises = list[tuple[Any, int]]
@@ -67,7 +69,7 @@ def released(recipe: Recipe, rows: tuple[Any, ...], seed: int = 0) -> list[int]:
     lattice = getattr(recipe, "lattice", getattr(recipe, "columns", None))
     values: Any = list(rows)
     if isinstance(lattice, dict):
-        values = dict(zip(lattice, np.array(rows).T, strict=True))
+        values = dict(zip(lattice, zip(*rows, strict=True), strict=True))
     prepared = recipe.prepare(recipe.admitted(values), lambda _: None)
     return recipe.draw(prepared, SeededEntropy(seed))
 
@@ -118,7 +120,7 @@ def ends(lattice: Lattice, *between: float) -> list[float]:
     return [lattice.low - width, *inside, lattice.high]
 
 
-def rows(*columns: list[float]) -> list[tuple[float, ...]]:
+def rows(*columns: list[Any]) -> list[tuple[Any, ...]]:
     return list(itertools.product(*columns))
 
 
@@ -144,6 +146,14 @@ LAPLACE: dict[str, tuple[Recipe, list[Any], float]] = {
     ),
     "means": (
         Means({"a": SMALL, "b": LOG}, epsilon=EPSILON), rows([-1.0, 0.5, 1.0], [0.5, 100.0]), 1.0,
+    ),
+    "least squares": (
+        LeastSquares({"a": SMALL, "w": WORDS, "b": LOG}, target="w", epsilon=EPSILON, degree=2),
+        rows([0.0, 0.5, 1.0], ["no", "yes"], [1.0, 100.0]), 1.0,
+    ),
+    "least squares of a number": (
+        LeastSquares({"a": SMALL, "b": LOG}, target="b", epsilon=EPSILON, degree=1),
+        rows([-1.0, 0.3, 1.0], [0.5, 100.0]), 1.0,
     ),
     "statistic": (
         Statistic(
@@ -227,6 +237,17 @@ def test_no_record_costs_more_than_delta(
         assert rho >= Fraction(share) * Fraction(
             recipe.squared_sensitivity(n), 2 * recipe.noise(n).variance
         )
+
+
+@pytest.mark.parametrize("target", ["a", "w"])
+def test_no_record_costs_least_squares_more_than_delta(target: str, caught: Noises) -> None:
+    recipe = LeastSquares(
+        {"a": SMALL, "w": WORDS}, target=target, epsilon=EPSILON, delta=1e-5, degree=3
+    )
+    for n in (1, 2, 3):
+        _, rho = largest(recipe, rows([0.0, 0.4, 1.0], ["no", "yes"]), n, caught)
+        assert rho == Fraction(recipe.squared_sensitivity, 2 * recipe.noise.variance)
+        assert certified_delta(rho, Fraction("0.7")) <= recipe.slack(n) <= 1e-5
 
 
 def log_ratio(one: list[Fraction], other: list[Fraction]) -> float:

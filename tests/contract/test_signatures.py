@@ -18,6 +18,7 @@ ARGUED = {
     "Ledger.epsilon": "a ledger that exists has one; a new one without is refused",
     "Ledger.delta": "0 is pure differential privacy, the strictest",
     "Entry.bound": "whether the charge is bound to its data: no bound",
+    "LeastSquares.delta": "0 is pure differential privacy, the strictest",
     "Means.delta": "0 is pure differential privacy, the strictest",
     "Statistic.delta": "0 is pure differential privacy, the strictest",
     "TwoSidedGamma.delta_at.epsilon": "the one obvious argument of a question about the law",

@@ -28,7 +28,7 @@ MODULES = [
     *(f"releases/{name}.py" for name in (
         "release", "query", "ranks", "histogram", "series", "bernstein",
         "gaussian_process", "kolmogorov_smirnov", "choice", "sequences", "holdout", "bounded",
-        "means", "statements", "statistic", "selection",
+        "means", "statements", "statistic", "selection", "least_squares",
     )),
     *(f"sampling/{name}.py" for name in (
         "sampler", "mollification", "mollifier", "mbde", "naive",
@@ -50,6 +50,7 @@ PUBLIC = {
             "gaussian_process",
             "kolmogorov_smirnov",
             "means",
+            "least_squares",
             "statements",
         )
     },
@@ -63,6 +64,11 @@ PUBLIC = {
     "pair_response.response": "made of public parameters",
     "choice.apart": "the noise of a difference of scores, which is none",
     "gaussian_process.noise": "a public parameter, certified by integers",
+    "least_squares.noise": "a public parameter, certified by integers",
+    "least_squares.entries": "a public table: its rows are whole and checked to add up",
+    "least_squares.axes": "public bounds",
+    "least_squares.sizes": "public numbers of coefficients",
+    "least_squares.squares": "which columns hold numbers",
     "means.noise": "a public parameter, certified by integers",
     "statistic.noise": "a public parameter, certified by integers",
     "selection.integer_sensitivity": "made of what the user states, in fractions",

@@ -14,6 +14,7 @@ from confide import _checks
 from confide._types import Floats, Integers
 from confide.audits.findings import Finding
 from confide.audits.losses import large
+from confide.audits.neighbors import across
 from confide.audits.tapes import Grid, apart
 from confide.audits.trials import drawn_as_stated
 from confide.errors import InvalidInput
@@ -160,7 +161,7 @@ def gaps(recipe: Recipe, n: int) -> Iterator[tuple[str, float]]:
 def _prepared(recipe: Recipe, n: int = FEW_RECORDS) -> Any:
     """A few records across the bounds, as the release takes them."""
     columns: dict[str, Any] = {
-        name: np.linspace(each.low, each.high, n) for name, each in recipe.lattices(n).items()
+        name: across(each, n) for name, each in recipe.lattices(n).items()
     } or {"": [0, 1] * n}
     return recipe.prepare(recipe.admitted(columns.get("", columns)), lambda _: None)
 

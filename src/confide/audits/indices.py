@@ -9,10 +9,11 @@ import numpy as np
 
 from confide import _checks
 from confide.audits.findings import Finding
+from confide.audits.neighbors import across
 from confide.audits.subjects import below, inside, same
 from confide.errors import ConfideError, InvalidInput
 from confide.exact.entropy import SystemEntropy
-from confide.lattice import INTEGER, Categories, Lattice
+from confide.lattice import INTEGER, Axis, Categories, Lattice
 from confide.mechanisms import Mechanism, PairResponse, Partition
 from confide.mechanisms.protocol import Private
 from confide.releases.release import Recipe
@@ -31,7 +32,7 @@ class Entry(NamedTuple):
 
     name: str
     run: Map
-    axis: Lattice | Categories
+    axis: Axis
     size: Size
     settled: bool = True
     declines: bool = False
@@ -78,7 +79,7 @@ Cases = Iterator[tuple[str, Any, Any]]
 """Name, values, and what must come of them: a refusal, a cell, or any cell."""
 
 
-def _declining(cases: Cases, axis: Lattice | Categories) -> Cases:
+def _declining(cases: Cases, axis: Axis) -> Cases:
     """The same cases for those who may decline: None has an index of its own, and nothing else."""
     answer, at = (axis.labels[-1] if isinstance(axis, Categories) else axis.high), axis.size - 1
     yield "None after an answer", [answer, None], [at, axis.size]
@@ -248,17 +249,18 @@ def _sizes(subject: Recipe, name: str) -> Size:
     return lambda values: subject.lattices(_length(values))[name].size
 
 
-def _one_column(subject: Recipe, lattices: Mapping[str, Lattice], name: str, at: int) -> Map:
-    """The map of one column, with all others at their lower bounds."""
+def _one_column(subject: Recipe, axes: Mapping[str, Axis], name: str, at: int) -> Map:
+    """The map of one column, with all others at their lower bounds or first words."""
 
     def run(values: Any) -> Any:
-        others = {key: np.full(_length(values), each.low) for key, each in lattices.items()}
+        first = {key: across(each, 1) for key, each in axes.items()}
+        others = {key: np.repeat(each, _length(values)) for key, each in first.items()}
         return subject.index({**others, name: values})[:, at]
 
     return run
 
 
-def _fixed(axis: Lattice | Categories) -> Size:
+def _fixed(axis: Axis) -> Size:
     return lambda _: axis.size
 
 

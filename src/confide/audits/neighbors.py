@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from confide.lattice import Axis, Categories, Lattice
 from confide.releases.choice import Choice
 from confide.releases.release import Recipe
 
@@ -37,10 +38,22 @@ def spots(recipe: Recipe, n: int, most: int) -> Spots:
     columns: list[Any] = []
     for cells in recipe.lattices(n).values():
         some = np.linspace(0, cells.size - 1, min(cells.size, most)).astype(np.int64)
-        columns.append(cells.position(some))
+        columns.append(_at(cells, some))
     if len(columns) > MOST_CROSSED:
         return _together(columns, most)
     return np.array(list(product(*columns or [[0.0, 1.0]])))
+
+
+def _at(cells: Axis, some: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Values in cells; for words their numbers, which `values_of` turns into words."""
+    return cells.position(some) if isinstance(cells, Lattice) else some.astype(np.float64)
+
+
+def across(axis: Axis, n: int) -> npt.NDArray[Any]:
+    """So many values from bound to bound, or words one after the other."""
+    if isinstance(axis, Categories):
+        return np.array(axis.labels)[np.arange(n) % axis.size]
+    return np.linspace(axis.low, axis.high, n)
 
 
 def _together(columns: list[Any], most: int) -> Spots:
@@ -70,7 +83,7 @@ def near_spots(recipe: Choice, n: int) -> Spots:
         last = cells.size - 1
         first = np.arange(last) if last < most else np.linspace(0, last - 1, most // 2)
         some = np.unique([*first.astype(np.int64), *first.astype(np.int64) + 1, last])
-        columns.append(cells.position(some))
+        columns.append(_at(cells, some))
     found = np.array(list(product(*columns)))
     return found[np.linspace(0, len(found) - 1, min(len(found), spots)).astype(np.int64)]
 
@@ -95,8 +108,11 @@ def few_spots(recipe: Recipe, n: int, numbers: int = 1) -> Spots:
 
 def values_of(recipe: Recipe, rows: Spots) -> Any:
     """Rows of values as the release takes them: a column alone, or columns by name."""
-    names = list(recipe.lattices(len(rows))) or [""]
-    columns = dict(zip(names, rows.T, strict=True))
+    axes = recipe.lattices(len(rows))
+    columns = dict(zip(list(axes) or [""], rows.T, strict=True))
+    for name, axis in axes.items():
+        if isinstance(axis, Categories):
+            columns[name] = np.array(axis.labels)[columns[name].astype(int)]
     return columns.get("", columns)
 
 

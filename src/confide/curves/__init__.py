@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from confide import _checks
+from confide.curves.additive import AdditiveModel
 from confide.curves.classes import ClassShares
 from confide.curves.density import CellDensity, Density, Intervals, WaveDensity
 from confide.curves.differences import Difference, difference
@@ -67,6 +68,7 @@ def from_dict(fields: Mapping[str, Any]) -> Curve:
 
 
 __all__ = [
+    "AdditiveModel",
     "Band",
     "CategoryMeans",
     "CellDensity",

@@ -8,6 +8,7 @@ from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.histogram import Histogram, shares
 from confide.releases.holdout import Holdout
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
+from confide.releases.least_squares import LeastSquares
 from confide.releases.means import Means
 from confide.releases.query import Query
 from confide.releases.register import from_dict, from_settings
@@ -26,6 +27,7 @@ __all__ = [
     "Histogram",
     "Holdout",
     "KolmogorovSmirnov",
+    "LeastSquares",
     "Means",
     "Query",
     "Recipe",

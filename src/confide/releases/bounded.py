@@ -14,7 +14,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.curves import CellDensity
 from confide.errors import InvalidInput
-from confide.lattice import Lattice
+from confide.lattice import Axis, Lattice, axes_from_list, listed_axes
 from confide.mechanisms.protocol import NONE, Kinds
 from confide.releases.release import BOUNDS, Indices, Recipe, bounded
 
@@ -46,14 +46,7 @@ class Columned(Recipe):
 
 def read_columns(given: Any) -> Bounds:
     """The inverse of `described`."""
-    found: dict[str, Lattice] = {}
-    for each in given if isinstance(given, list) else [None]:
-        if not isinstance(each, Mapping) or not isinstance(each.get("name"), str):
-            raise InvalidInput("columns with names and bounds", _checks.shown(given))
-        if each["name"] in found:
-            raise InvalidInput("columns with names of their own", _checks.shown(each["name"]))
-        bounds = {key: value for key, value in each.items() if key != "name"}
-        found[each["name"]] = Lattice.from_dict(bounds)
+    found = {name: bounded(axis) for name, axis in axes_from_list(given).items()}
     return found[""] if list(found) == [""] else found
 
 
@@ -73,7 +66,7 @@ def named(lattice: Bounds) -> dict[str, Lattice]:
 
 def described(lattice: Bounds) -> list[dict[str, Any]]:
     """Names and bounds, as plain values for JSON."""
-    return [{"name": name, **each.to_dict()} for name, each in named(lattice).items()]
+    return listed_axes(named(lattice))
 
 
 @lru_cache(maxsize=256)
@@ -82,31 +75,35 @@ def resized(lattice: Lattice, size: int) -> Lattice:
     return replace(lattice, size=size)
 
 
-def split(lattice: Bounds, values: Any) -> list[Floats]:
-    """The columns of the values, all of one length."""
-    names = list(named(lattice))
+def split(columns: Axis | Mapping[str, Axis], values: Any) -> list[npt.NDArray[Any]]:
+    """The columns of the values, all of one length: numbers, or words as they came."""
+    axes = dict(columns) if isinstance(columns, Mapping) else {"": columns}
+    names = list(axes)
     if names == [""]:
-        columns = [values]
+        found = [values]
     elif isinstance(values, Mapping) or hasattr(values, "columns"):
         # By name, whatever order a table has them in.
         missing = [name for name in names if name not in values]
         if missing:
             raise InvalidInput(f"a column {missing[0]!r}", "none")
-        columns = [values[name] for name in names]
+        found = [values[name] for name in names]
     else:
         table = _checks.array(values=values)
         if table.ndim != 2 or table.shape[1] != len(names):
             raise InvalidInput(f"values of {len(names)} columns", f"shape {table.shape}", BOUNDS)
-        columns = list(table.T)
-    numbers = [_checks.vector(values=column) for column in columns]
-    lengths = {column.size for column in numbers}
+        found = list(table.T)
+    arrays = [
+        _checks.vector(values=column) if isinstance(axis, Lattice) else _checks.array(values=column)
+        for column, axis in zip(found, axes.values(), strict=True)
+    ]
+    lengths = {column.size for column in arrays}
     if len(lengths) > 1:
         raise InvalidInput("columns of one length", f"lengths {sorted(lengths)}")
-    return numbers
+    return arrays
 
 
-def indexed(grids: Sequence[Lattice], columns: Sequence[Floats]) -> Indices:
-    """Cell numbers, one row a record and one column a lattice."""
+def indexed(grids: Sequence[Axis], columns: Sequence[npt.NDArray[Any]]) -> Indices:
+    """Cell numbers, one row a record and one column a lattice or list of words."""
     found = [grid.index(column) for grid, column in zip(grids, columns, strict=True)]
     return np.stack(found, axis=1).astype(np.int64)
 

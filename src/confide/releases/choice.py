@@ -19,7 +19,7 @@ from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure, float_ceiling
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, Part, within
-from confide.lattice import Lattice
+from confide.lattice import Axis
 from confide.ledger.bindings import content
 from confide.mechanisms.protocol import NONE, Kinds
 from confide.releases.bernstein import Bernstein, polynomials
@@ -320,7 +320,7 @@ class Choice(Recipe):
               for part in within(name, each.parts(ready))),
         )  # fmt: skip
 
-    def lattices(self, n: int) -> Mapping[str, Lattice]:
+    def lattices(self, n: int) -> Mapping[str, Axis]:
         """Those of the first candidate: all have the same bounds."""
         return self.candidates[0].lattices(n)
 

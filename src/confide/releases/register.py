@@ -15,6 +15,7 @@ from confide.releases.choice import Choice
 from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.histogram import Histogram
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
+from confide.releases.least_squares import LeastSquares
 from confide.releases.means import Means
 from confide.releases.query import COUNT, Query
 from confide.releases.release import BOUNDS, Recipe
@@ -31,6 +32,7 @@ KINDS: dict[str, type[Recipe]] = {
         KolmogorovSmirnov,
         Choice,
         Means,
+        LeastSquares,
     )
 }
 """Every kind of release that JSON can name; one of one's own is added by setting an item. A

@@ -23,14 +23,14 @@ from confide.accounting.spend import (
     rounded_up,
     told_cost,
 )
-from confide.curves import CellDensity, Density
+from confide.curves import AdditiveModel, CellDensity, Density
 from confide.curves.forms import frame, short
 from confide.errors import ConfideWarning, InvalidInput, Mismatch, unquoted
 from confide.exact.enclosures import logs_ceiling
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
 from confide.exact.integer_noise import DiscreteGaussian, DiscreteLaplace
 from confide.exact.inversion import Part, within
-from confide.lattice import Lattice
+from confide.lattice import Axis, Lattice
 from confide.ledger.bindings import content
 from confide.ledger.costs import Charges
 from confide.mechanisms.protocol import Private
@@ -80,6 +80,8 @@ class Release:
         Numbers by name, each with its interval; where several were asked for.
     chosen
         The word that was chosen; for a `Selection`.
+    model
+        The regression or the classifier; for `LeastSquares`.
     simulated
         Whether the noise came from a seed. Such a release is for study and not private.
     """
@@ -93,6 +95,7 @@ class Release:
     curve: Density | None = None
     answers: Mapping[str, Mapping[str, float]] | None = None
     chosen: str | None = None
+    model: AdditiveModel | None = None
     simulated: bool = False
 
     def __repr__(self) -> str:
@@ -112,6 +115,8 @@ class Release:
         parts: list[str] = []
         if self.curve is not None:
             parts = [self.curve._picture(), self.curve._numbers()]
+        if self.model is not None:
+            parts = [self.model._picture()]
         several = self.answers if self.answer is None else {str(what or kind): self.answer}
         for level in dict.fromkeys(each["level"] for each in (several or {}).values()):
             rows = [
@@ -131,9 +136,11 @@ class Release:
         return card(title, *parts, cost=told, facts=facts)
 
     def to_frame(self) -> Any:
-        """Answers with intervals, the choice, or a curve's mean and quartiles, for pandas."""
+        """Answers with intervals, the choice, effects, or mean and quartiles, for pandas."""
         if self.curve is not None:
             return self.curve.to_frame()
+        if self.model is not None:
+            return self.model.to_frame()
         if self.chosen is not None:
             return frame([{"quantity": self.spec.get("what"), "chosen": self.chosen}])
         several = self.answers
@@ -194,6 +201,8 @@ class Release:
             result["answers"] = {name: dict(each) for name, each in self.answers.items()}
         if self.chosen is not None:
             result["chosen"] = self.chosen
+        if self.model is not None:
+            result["model"] = self.model.to_dict()
         return result
 
     @classmethod
@@ -205,6 +214,7 @@ class Release:
             spend = Spend(float(cost["epsilon"]), float(cost["delta"]), str(cost["note"]))
             answer, curve = fields.get("answer"), fields.get("curve")
             several, chosen = fields.get("answers"), fields.get("chosen")
+            model = fields.get("model")
             known = None if answer is None else _answer(answer)
             many = None if several is None else {name: _answer(several[name]) for name in several}
             _respell(spec, "release")
@@ -213,16 +223,18 @@ class Release:
             raise InvalidInput("a release, as its to_dict gives it", "another document") from None
         _checks.integer(1, n=spec.get("n"))
         whole = isinstance(noisy, list) and all(type(number) is int for number in noisy)
-        found = [each for each in (answer, curve, several, chosen) if each is not None]
+        found = [each for each in (answer, curve, several, chosen, model) if each is not None]
         word = chosen is None or isinstance(chosen, str)
         if not whole or type(simulated) is not bool or len(found) != 1 or not word:
             raise InvalidInput("a release, as its to_dict gives it", "another document")
         drawn = None if curve is None else CellDensity.from_dict(curve)
         if drawn is not None:
             _respell(drawn.facts, "method")
+        fitted = None if model is None else AdditiveModel.from_dict(model)
         return cls(
             spec, tuple(noisy), spend, facts,
-            answer=known, curve=drawn, answers=many, chosen=chosen, simulated=simulated,
+            answer=known, curve=drawn, answers=many, chosen=chosen, model=fitted,
+            simulated=simulated,
         )  # fmt: skip
 
 
@@ -242,8 +254,8 @@ class Recipe(Private):
         return 0.0
 
     @abstractmethod
-    def lattices(self, n: int) -> Mapping[str, Lattice]:
-        """The lattice that each column of n records is put on; none where values are 0 and 1."""
+    def lattices(self, n: int) -> Mapping[str, Axis]:
+        """The cells that each column of n records is put on; none where values are 0 and 1."""
 
     def noises(self, n: int) -> tuple[Noise, ...]:
         """The noise of each group of sums, for n records; none where something else is drawn."""
@@ -387,6 +399,7 @@ class Recipe(Private):
             curve=found.get("curve"),
             answers=found.get("answers"),
             chosen=found.get("chosen"),
+            model=found.get("model"),
             simulated=simulated,
         )
 

@@ -20,7 +20,7 @@ from confide.accounting.spend import checked_epsilon
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Part
-from confide.lattice import MAX_SIZE, Categories, Lattice
+from confide.lattice import MAX_SIZE, Axis, Categories, Lattice, axes_from_list, listed_axes
 from confide.ledger.bindings import content
 from confide.mechanisms.protocol import NONE, Kinds
 from confide.sampling.densities import SampleLaw
@@ -235,9 +235,6 @@ class Mollifier(Banded):
         return replace(self, seed=document["seed"])
 
 
-Axis = Categories | Lattice
-
-
 @dataclass(frozen=True, eq=False)
 class FiniteMollifier(Banded):
     """Samples of categorical or mixed records: one cell of a product of categories and lattices.
@@ -358,7 +355,7 @@ class FiniteMollifier(Banded):
         """The fields."""
         masses = None if self.reference is None else np.asarray(self.reference).tolist()
         return {
-            "columns": [{"name": name, **axis.to_dict()} for name, axis in self.columns.items()],
+            "columns": listed_axes(self.columns),
             "epsilon": self.epsilon,
             "reference": masses,
         }
@@ -366,19 +363,7 @@ class FiniteMollifier(Banded):
     @classmethod
     def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
         """The inverse of `made_of`."""
-        columns: dict[str, Axis] = {}
-        for each in made["columns"] if isinstance(made["columns"], list) else [None]:
-            if (
-                not isinstance(each, Mapping)
-                or not isinstance(each.get("name"), str)
-                or each["name"] in columns
-            ):
-                raise InvalidInput("columns with names of their own", _checks.shown(each))
-            axis = {key: value for key, value in each.items() if key != "name"}
-            words = list(axis) == ["categories"]
-            columns[each.get("name", "")] = (
-                Categories(axis["categories"]) if words else Lattice.from_dict(axis)
-            )
+        columns = axes_from_list(made["columns"])
         return cls(columns, epsilon=made["epsilon"], reference=made["reference"])
 
     def prepare(self, records: Any) -> Weights:

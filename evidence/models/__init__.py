@@ -1,0 +1,1 @@
+"""Private classifiers and regressions beside those without noise."""
