@@ -19,6 +19,7 @@ STUDIES = (
     "releases",
     "utility",
     "models",
+    "tables",
     "sampling",
     "dpgan",
     "ghatak",

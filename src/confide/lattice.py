@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from confide import _checks
 from confide._types import Floats
-from confide.errors import InvalidInput, unquoted
+from confide.errors import BadSetting, InvalidInput, unquoted
 
 Indices = npt.NDArray[np.int32]
 
@@ -319,6 +319,55 @@ def axis_from_dict(fields: Mapping[str, Any]) -> Axis:
         _checks.known_keys(fields, ("categories",), "categories")
         return Categories(fields["categories"])
     return Lattice.from_dict(fields)
+
+
+def axes_of_settings(
+    columns: Sequence[str],
+    *,
+    words: Mapping[str, Sequence[str]],
+    low: Sequence[float],
+    high: Sequence[float],
+    scale: str = "linear",
+    size: int = SIZE,
+) -> dict[str, Axis]:
+    """Columns of plain settings, such as those of the command line.
+
+    Parameters
+    ----------
+    columns
+        Their names.
+    words
+        The categories of those that hold words, by name.
+    low, high
+        Public bounds of the others, in their order.
+    scale, size
+        Of the lattices of the others.
+
+    Examples
+    --------
+    >>> axes_of_settings(["sex", "age"], words={"sex": ["f", "m"]}, low=[0], high=[99])["age"].high
+    99.0
+    """
+    for name in words:
+        if name not in columns:
+            raise BadSetting(f"{{column}} for the {{words}} of {name!r}", "none")
+    numbers = [name for name in columns if name not in words]
+    for end, given in (("low", low), ("high", high)):
+        if len(given) != len(numbers):
+            raise BadSetting(
+                f"{{{end}}}, a public bound for each column of numbers, {len(numbers)} in all",
+                str(len(given)) if given else "none",
+                "Columns of words need {words}.",
+            )
+    ends = iter(zip(low, high, strict=True))
+    found: dict[str, Axis] = {}
+    for name in columns:
+        if name in words:
+            found[name] = Categories(tuple(words[name]))
+        else:
+            least, most = next(ends)
+            found[name] = Lattice(low=least, high=most, scale=scale, size=size)
+    return found
 
 
 def listed_axes(columns: Mapping[str, Axis]) -> list[dict[str, Any]]:

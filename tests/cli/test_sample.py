@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
+from confide import sampling
 from confide.cli.app import run
 from confide.ledger.budget import Ledger
-from confide.sampling import Mollifier, reference_from_dict
+from confide.sampling import FiniteMollifier, Mollifier, reference_from_dict
 
 GAUSSIAN = "--reference gaussian --mean 0 --sd 1"
 ONE = f"sample records.csv --column x {GAUSSIAN} --epsilon 1"
@@ -117,7 +118,7 @@ def test_what_the_ledger_cannot_pay_is_not_released(capsys: pytest.CaptureFixtur
         (f"{ONE} --ledger none.db", "a ledger at"),
         (f"{ONE} -o records.csv", "records.csv"),
         (f"{ONE} --ratio magic", "kde"),
-        ("sample records.csv --column x --epsilon 1", "confide sample records.csv"),
+        ("sample records.csv --column x --epsilon 1", "--reference, or --words"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -168,3 +169,64 @@ def test_a_ratio_that_cannot_work_leaves_no_new_ledger(
     Path("public.csv").write_text("x,y\n0,1\n1,0\n2,3\n")
     command = f"sample records.csv {options} --ratio binned --epsilon 1"
     assert words in refused(f"{command} --ledger own.ledger --budget 2", capsys)
+
+
+WORDS = "sample people.csv --column sex --column age --words sex=f,m --low 0 --high 100 --epsilon 2"
+
+
+def people(n: int, seed: int, name: str) -> None:
+    rng = np.random.default_rng(seed)
+    sexes, ages = rng.choice(["f", "m"], n, p=[0.8, 0.2]), rng.integers(60, 80, n)
+    rows = [f"{sex},{age}" for sex, age in zip(sexes, ages, strict=True)]
+    Path(name).write_text("\n".join(["sex,age", *rows]) + "\n")
+
+
+def test_records_with_words(capsys: pytest.CaptureFixture[str]) -> None:
+    people(200, 1, "people.csv")
+    found = machine(f"{WORDS} --k 4 -o out.csv", capsys)
+    assert found["spend"]["epsilon"] == 8.0
+    sampler = sampling.from_dict(found["mechanism"])
+    assert isinstance(sampler, FiniteMollifier)
+    assert sampler.shape == (2, 16)
+    rows = [list(row.values()) for row in sampler.rows(np.array(found["numbers"]))]
+    assert rows == found["samples"]
+    written = pyarrow.csv.read_csv("out.csv").to_pydict()
+    assert [list(row) for row in zip(written["sex"], written["age"], strict=True)] == rows
+    assert run(WORDS.split()) == 0
+    assert "sex" in capsys.readouterr().out
+
+
+def test_a_reference_of_public_records_with_words(capsys: pytest.CaptureFixture[str]) -> None:
+    people(200, 1, "people.csv")
+    people(300, 2, "public.csv")
+    found = machine(f"{WORDS} --public public.csv --cells 10 --k 50", capsys)
+    masses = np.array(found["mechanism"]["reference"])
+    assert masses.shape == (2, 10)
+    assert masses.min() > 0
+    assert masses[:, 6:8].sum() > 0.9
+    # Nearly all samples lie where the public records do, which takes no epsilon.
+    assert np.mean([60 <= age <= 80 for _, age in found["samples"]]) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--words sex=f --low 0 --high 9", "two or more different categories"),
+        ("--words sex", "--words as COLUMN=WORD,WORD"),
+        ("--words sex=f,m --words sex=f,m", "each column once"),
+        ("--words race=a,b", "--column for the --words of 'race'"),
+        ("--words sex=f,m", "--low, a public bound for each column of numbers, 1 in all, got none"),
+        ("--words sex=f,m --low 0 --high 9 --reference box", "no --reference where"),
+        ("--words sex=f,m --low 0 --high 9 --mean 1", "no --mean where"),
+        ("--words sex=f,m --low 0 --high 9 --plot x.png", "one or two columns of numbers"),
+        ("--words sex=f,m --low 0 --high 9 --public people.csv", "a file of the private ones"),
+        ("--words sex=f,x --low 0 --high 9", "answers among"),
+        ("--words age=f,m --low 0 --high 9", "column 'sex'"),
+        ("--words sex=f,m --low 0 --high 9 --cells 1", "cells >= 2"),
+        ("--reference box --cells 4", "no --cells without --words"),
+    ],
+)
+def test_refusals_of_words(options: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    people(20, 1, "people.csv")
+    base = "sample people.csv --column sex --column age --epsilon 1"
+    assert words in refused(f"{base} {options}", capsys)

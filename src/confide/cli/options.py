@@ -52,6 +52,14 @@ RakeOption = Annotated[
         help="Weigh respondents to the public margins in a .toml or .json file.",
     ),
 ]
+WordsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--words",
+        metavar="COLUMN=WORD,WORD",
+        help="A column that holds words, and all the words it may hold; repeat it.",
+    ),
+]
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Picture: .png, .svg or .pdf.")
 ]
@@ -65,6 +73,19 @@ def word_or_number(name: str, text: str) -> str | float:
         return float(text)
     except ValueError:
         raise InvalidInput(f"a word or a number for --{name}", repr(text)) from None
+
+
+def worded(given: list[str] | None) -> dict[str, list[str]]:
+    """Categories by column, from such options as sex=female,male."""
+    found: dict[str, list[str]] = {}
+    for text in given or []:
+        name, equals, rest = text.partition("=")
+        if not (name and equals and rest):
+            raise InvalidInput("--words as COLUMN=WORD,WORD", repr(text))
+        if name in found:
+            raise InvalidInput("--words of each column once", f"{name!r} twice")
+        found[name] = rest.split(",")
+    return found
 
 
 def plottable(plot: Path | None, given: list[Path]) -> None:

@@ -12,16 +12,17 @@ import typer
 from confide import _checks
 from confide.accounting.spend import odds
 from confide.cli import budgets, output
-from confide.cli.options import JsonOption, PlotOption
+from confide.cli.options import JsonOption, PlotOption, WordsOption, worded
+from confide.cli.parsing import harmless
 from confide.displays import FORMATS
 from confide.errors import InvalidInput, extra
 from confide.files import arrow, formats
 from confide.files.columns import Columns
 from confide.files.paths import counted, expand, writable
 from confide.ledger.budget import Ledger
-from confide.sampling import from_settings
+from confide.sampling import FiniteMollifier, Mollifier, from_settings, table_from_settings
 from confide.sampling.diagnostics import SamplesDisplay
-from confide.sampling.register import RATIOS, REFERENCES
+from confide.sampling.register import ADVICE, CELLS, RATIOS, REFERENCES
 from confide.sampling.sampler import MAX_SAMPLES, Samples
 
 
@@ -33,7 +34,11 @@ def sample(
     column: Annotated[
         list[str] | None, typer.Option(help="Which column; repeat it for several.")
     ] = None,
-    reference: Annotated[str, typer.Option(help=" | ".join(REFERENCES))],
+    reference: Annotated[
+        str | None,
+        typer.Option(help=f"{' | '.join(REFERENCES)}; none with --words.", show_default=False),
+    ] = None,
+    words: WordsOption = None,
     mean: Annotated[
         list[float] | None,
         typer.Option(help="gaussian: public guess of the mean of each column."),
@@ -43,14 +48,20 @@ def sample(
         typer.Option(help="gaussian: public guess of the standard deviation of each column."),
     ] = None,
     low: Annotated[
-        list[float] | None, typer.Option(help="box: public lower bound of each column.")
+        list[float] | None,
+        typer.Option(help="box, --words: public lower bound of each column of numbers."),
     ] = None,
     high: Annotated[
-        list[float] | None, typer.Option(help="box: public upper bound of each column.")
+        list[float] | None,
+        typer.Option(help="box, --words: public upper bound of each column of numbers."),
+    ] = None,
+    cells: Annotated[
+        int | None,
+        typer.Option(help="--words: cells of each column of numbers.", show_default=str(CELLS)),
     ] = None,
     public: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="sample: public records with the same columns."),
+        typer.Option(metavar="FILE", help="sample, --words: public records with the same columns."),
     ] = None,
     epsilon: Annotated[float, typer.Option(help="What one sample costs.")],
     k: Annotated[int, typer.Option(help="Number of samples; they cost k times epsilon.")] = 1,
@@ -74,7 +85,11 @@ def sample(
 ) -> None:
     """Release a few synthetic records of a data set, each for epsilon."""
     # Everything that can be refused is refused before a record is read, and long before a charge.
-    _checks.one_of(tuple(REFERENCES), reference=reference)
+    said = worded(words)
+    if not said and reference is None:
+        raise InvalidInput("--reference, or --words of columns that hold words", "neither", ADVICE)
+    if not said:
+        _checks.one_of(tuple(REFERENCES), reference=reference)
     k = _checks.integer(1, MAX_SAMPLES, k=k)
     budgets.check(ledger, budget, None, {"--subject": subject, "--key": key})
     for path, suffixes in ((plot, FORMATS), (to, formats.written())):
@@ -100,16 +115,19 @@ def sample(
                     "The reference is published as it is.",
                 )
     dim = len(column or [""])
-    # Public records are read only for the reference that is made of them.
-    settings["public"] = _rows(public, column) if public and reference == "sample" else public
-    sampler = from_settings(settings, dim=dim)
     if plot is not None:
         extra("matplotlib", "plot")
-        if dim > 2:
-            raise InvalidInput("one or two columns for --plot", str(dim))
+        if dim > 2 or said:
+            raise InvalidInput("one or two columns of numbers for --plot", "others")
+    sampler = _sampler(settings, said, column, cells, public)
     with output.counter("Reading") as tell:
-        raw = Columns.open(file, column).read(tell)
-    table = sampler.reference.held(np.stack(list(raw.values()), axis=1))
+        raw = Columns.open(file, column, words=said).read(tell)
+    table: Any = raw
+    if isinstance(sampler, Mollifier):
+        table = sampler.reference.held(np.stack(list(raw.values()), axis=1))
+    else:
+        # What cannot be placed is told now, in the words of the file.
+        sampler.index(raw)
     # The ledger is opened, and maybe made, when nothing is left that the records could spoil.
     book = None
     if ledger is not None:
@@ -121,21 +139,46 @@ def sample(
     _show(found, list(raw), book, key, stored=stored, as_json=as_json)
 
 
+def _sampler(
+    settings: dict[str, Any],
+    said: dict[str, list[str]],
+    column: Sequence[str] | None,
+    cells: int | None,
+    public: Path | None,
+) -> Mollifier | FiniteMollifier:
+    """The sampler of the options: of a table where there are columns of words."""
+    if said:
+        known = Columns.open(public, column, words=said).read() if public else None
+        more = {"column": column, "words": said, "cells": cells, "public": known}
+        return table_from_settings({**settings, **more})
+    if cells is not None:
+        raise InvalidInput("no --cells without --words", "--cells")
+    # Public records are read only for the reference that is made of them.
+    used = public and settings["reference"] == "sample"
+    found = _rows(public, column) if public and used else public
+    return from_settings({**settings, "public": found}, dim=len(column or [""]))
+
+
 def _rows(public: Path, column: Sequence[str] | None) -> Any:
     return np.stack(list(Columns.open(public, column).read().values()), axis=1)
 
 
 def _write(found: Samples, columns: list[str], to: Path | None, plot: Path | None) -> None:
     """The samples and a picture of them, whole or not at all."""
-    points = found.points
     if to is not None:
-        table = {name: points[:, at] for at, name in enumerate(columns)}
+        table = dict(zip(columns, zip(*_listed(found), strict=True), strict=True))
         formats.write(arrow.arrow().table(table), to)
     if plot is not None:
         display = SamplesDisplay.of(found).plot()
         title = f"{counted(len(found), 'sample')}, epsilon = {found.spend.epsilon:g} in all"
         second = columns[1] if len(columns) == 2 else ""
         output.save_plot(display, plot, title, name=columns[0], height=second)
+
+
+def _listed(found: Samples) -> list[list[Any]]:
+    """The samples as rows, in the order of the columns."""
+    rows = found.mechanism.rows(found.numbers)
+    return [list(row.values()) if isinstance(row, dict) else row for row in rows]
 
 
 def _show(
@@ -152,7 +195,7 @@ def _show(
         output.machine(
             {
                 "columns": columns,
-                "samples": fields["samples"],
+                "samples": _listed(found),
                 "numbers": fields["numbers"],
                 "mechanism": fields["mechanism"],
                 "spend": fields["spend"],
@@ -163,8 +206,12 @@ def _show(
         )
         return
     cost = output.costs([found.spend.epsilon])[0]
-    number = output.format_of([value for row in fields["samples"] for value in row])
-    rows = [tuple(map(number, row)) for row in fields["samples"]]
+    listed = _listed(found)
+    number = output.format_of([each for row in listed for each in row if type(each) is not str])
+    rows = [
+        tuple(harmless(each) if isinstance(each, str) else number(each) for each in row)
+        for row in listed
+    ]
     title = f"{counted(len(found), 'sample')}, epsilon = {cost} in all"
     output.table(title, columns, rows, words=0)
     if book is not None:

@@ -1,14 +1,15 @@
-"""Columns of raw numbers in files, for those who hold them."""
+"""Columns of raw numbers and words in files, for those who hold them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from confide._types import Floats
 from confide.errors import InvalidInput
 from confide.files import arrow, formats, parse
 from confide.files.paths import expand
@@ -30,13 +31,22 @@ class Columns:
         The files.
     names
         The columns.
+    words
+        Those of them that hold words; all others hold numbers.
     """
 
     sources: tuple[Source, ...]
     names: tuple[str, ...]
+    words: tuple[str, ...] = ()
 
     @classmethod
-    def open(cls, path: str | Path, columns: str | Sequence[str] | None = None) -> Columns:
+    def open(
+        cls,
+        path: str | Path,
+        columns: str | Sequence[str] | None = None,
+        *,
+        words: Collection[str] = (),
+    ) -> Columns:
         """Find columns in a file, a glob or a folder.
 
         Parameters
@@ -45,6 +55,8 @@ class Columns:
             What to read.
         columns
             Their names; by default the only column there is.
+        words
+            Names of the columns that hold words.
         """
         sources = tuple(formats.source(found) for found in expand([path], formats.readable()))
         for source in sources:
@@ -56,7 +68,7 @@ class Columns:
                 raise InvalidInput("each column once", f"{name!r} twice")
         for source in sources:
             source.require(names)
-        return cls(sources, names)
+        return cls(sources, names, tuple(name for name in names if name in words))
 
     @property
     def integers(self) -> list[str]:
@@ -78,23 +90,25 @@ class Columns:
         known = [source.rows for source in self.sources]
         return None if None in known else sum(rows or 0 for rows in known)
 
-    def batches(self) -> Iterator[dict[str, Floats]]:
-        """The columns, a batch at a time; every cell must be a number, and no file empty."""
+    def batches(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
+        """The columns, a batch at a time; no cell may be missing, and no file empty."""
         for source in self.sources:
             first = 0
             for batch in source.batches(self.names):
                 where = parse.rows_of(source.where, first)
                 yield {
-                    name: parse.present(batch.column(at), name=name, plain=source.text, where=where)
+                    name: parse.spelled(batch.column(at), name=name, where=where)
+                    if name in self.words
+                    else parse.present(batch.column(at), name=name, plain=source.text, where=where)
                     for at, name in enumerate(self.names)
                 }
                 first += batch.num_rows
             if not first:
                 raise InvalidInput(f"rows in {source.where}", "none")
 
-    def read(self, progress: Progress | None = None) -> dict[str, Floats]:
+    def read(self, progress: Progress | None = None) -> dict[str, npt.NDArray[Any]]:
         """The whole columns, as `numpy` arrays."""
-        parts: dict[str, list[Floats]] = {name: [] for name in self.names}
+        parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self.names}
         total = self.rows
         for batch in self.batches():
             for name, found in batch.items():

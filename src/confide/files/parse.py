@@ -234,6 +234,16 @@ def present(column: Any, *, name: str, plain: bool, where: Where) -> Floats:
     return values
 
 
+@unquoted(CELLS)
+def spelled(column: Any, *, name: str, where: Where) -> npt.NDArray[np.object_]:
+    """A column's words, none of which may be missing."""
+    found = words(column, name=name, where=where)
+    if None in found:
+        expected = f"a word in every row of column {name!r}"
+        raise BadRows(expected, f"none in {where(found.index(None))}", column=name)
+    return np.array(found, dtype=object)
+
+
 def _advice(cell: str, gap: str) -> str:
     """What to write instead of a cell that is no plain number."""
     for word in GAPS:

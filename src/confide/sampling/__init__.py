@@ -7,6 +7,7 @@ from confide.sampling.fleet import Fleet
 from confide.sampling.mbde import MBDE
 from confide.sampling.mollifier import FiniteMollifier, Mollifier
 from confide.sampling.naive import NaiveSampler
+from confide.sampling.public import public_masses
 from confide.sampling.ratios import KDE, Binned, Classifier, GaussianMixture, Ratio
 from confide.sampling.references import (
     Box,
@@ -16,7 +17,7 @@ from confide.sampling.references import (
     Sample,
     reference_from_dict,
 )
-from confide.sampling.register import from_dict, from_settings, samples
+from confide.sampling.register import from_dict, from_settings, samples, table_from_settings
 from confide.sampling.sampler import Sampler, Samples
 
 __all__ = [
@@ -40,6 +41,8 @@ __all__ = [
     "Samples",
     "from_dict",
     "from_settings",
+    "public_masses",
     "reference_from_dict",
     "samples",
+    "table_from_settings",
 ]

@@ -7,9 +7,11 @@ from typing import Any
 
 from confide import _checks
 from confide.errors import BadSetting, InvalidInput
+from confide.lattice import axes_of_settings
 from confide.sampling.mbde import MBDE
 from confide.sampling.mollifier import FiniteMollifier, Mollifier
 from confide.sampling.naive import NaiveSampler
+from confide.sampling.public import public_masses
 from confide.sampling.ratios import KDE, Binned, GaussianMixture, Ratio
 from confide.sampling.references import Box, Gaussian, Reference, Sample
 from confide.sampling.sampler import Sampler, Samples
@@ -71,6 +73,48 @@ def from_settings(settings: Mapping[str, Any], *, dim: int = 1) -> Mollifier:
     # On a public point.
     smooth(reference.sample(1, seed=0), reference)
     return Mollifier(reference=reference, epsilon=epsilon, ratio=smooth)
+
+
+CELLS = 16
+"""Cells of a column of numbers, unless told otherwise: more of them hold fewer records each."""
+
+
+def table_from_settings(settings: Mapping[str, Any]) -> FiniteMollifier:
+    """A sampler of numbers and words made of plain settings.
+
+    Parameters
+    ----------
+    settings
+        ``column``, the names; ``words``, the categories of those that hold words, by name; ``low``
+        and ``high``, public bounds of all others in their order; perhaps ``cells`` of each of
+        these; ``epsilon``, the cost of one sample; perhaps ``public``, columns of public records
+        by name, from which the reference is learned. Without it all cells are alike. None counts as
+        not given.
+
+    Examples
+    --------
+    >>> words = {"smokes": ["no", "yes"]}
+    >>> table_from_settings({"column": ["smokes"], "words": words, "epsilon": 1.0}).outcomes
+    2
+    """
+    given = {name: value for name, value in settings.items() if value is not None}
+    own = ("column", "words", "low", "high", "cells", "epsilon", "public")
+    everywhere = ("reference", "ratio", *(each for one in REFERENCES.values() for each in one))
+    for name in given:
+        if name in everywhere and name not in own:
+            raise BadSetting(f"no {{{name}}} where there are columns of words", f"{{{name}}}")
+    _checks.known_keys(given, own, "the settings of a sampler of tables")
+    if "epsilon" not in given:
+        raise BadSetting("{epsilon}, what one sample costs", "none")
+    columns = axes_of_settings(
+        given.get("column", ()),
+        words=given.get("words", {}),
+        low=given.get("low", ()),
+        high=given.get("high", ()),
+        size=_checks.integer(2, cells=given.get("cells", CELLS)),
+    )
+    masses = public_masses(columns, given["public"]) if "public" in given else None
+    return FiniteMollifier(columns, epsilon=given["epsilon"], reference=masses)
 
 
 def _reference(kind: str, given: Mapping[str, Any], dim: int) -> Reference:

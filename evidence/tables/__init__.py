@@ -1,0 +1,1 @@
+"""Private samples of tables with words, near uniform and public references."""
