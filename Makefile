@@ -16,7 +16,7 @@ export OMP_NUM_THREADS = 1
 unexport PYTHONDONTWRITEBYTECODE
 NAME ?=
 
-.PHONY: demo test test-spark test-browser test-lowest test-newest lint web web-check bench evidence fuzz docs upgrade clean screenshots
+.PHONY: demo test test-spark test-browser test-lowest test-newest lint web web-check bench evidence fuzz docs release upgrade clean screenshots
 
 demo: .venv/ready
 	$(BIN)/confide demo
@@ -69,6 +69,10 @@ fuzz: .venv/ready
 
 docs: .venv-docs/ready
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --strict
+
+# The checklist of a release: builds, looks inside, and tries the wheel in an empty environment.
+release: .venv/ready
+	$(BIN)/python -m tools.release
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

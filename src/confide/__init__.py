@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from confide.survey import Survey
     from confide.tables.jobs import summarize
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Everything is imported when it is first named: the whole takes a while, few need all of it, a
 # device needs numpy alone, and the command line must be there to answer whoever stops it meanwhile.

@@ -23,9 +23,13 @@ def _run() -> int:
     # Imports take a while, and somebody may change their mind meanwhile.
     from importlib.util import find_spec
 
+    from confide._extras import EXTRAS, version
     from confide.errors import missing
 
-    for module in ("typer", "rich", "pyarrow"):
+    if told := version(sys.argv[1:]):
+        print(told)
+        return 0
+    for module in EXTRAS["cli"]:
         if find_spec(module) is None:
             print(missing(module, "cli"), file=sys.stderr)
             return 2

@@ -361,7 +361,9 @@ def test_help_and_version(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     printed = capsys.readouterr()
     assert "privatize" in printed.out
     assert printed.err == ""
-    assert ran("--version", capsys) == f"confide {confide.__version__}\n"
+    assert ran("--version", capsys).startswith(f"confide {confide.__version__}\n")
+    told = machine("--version", capsys)
+    assert told["extras"]["cli"] is True
 
 
 def test_weights_and_response(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,6 @@
 """Options that are given twice, flags in help, and several quantiles at once."""
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -164,3 +165,21 @@ def test_several_quantiles_are_charged_all_or_none(capsys: pytest.CaptureFixture
 def test_a_quantile_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*QUANTILE.split(), "--q", "0.125"]) == 0
     assert "12.5 % quantile of age" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [("confide den", "density"), ("confide density --me", "--method"), ("confide pla", "plan")],
+)
+def test_shells_complete_verbs_and_options(
+    typed: str,
+    wanted: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("_CONFIDE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    with contextlib.suppress(SystemExit):
+        run([])
+    assert wanted in capsys.readouterr().out.split()

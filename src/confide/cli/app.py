@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from confide import __version__
+from confide._extras import version
 from confide.cli import parsing
 from confide.cli.verbs import EXAMPLES, VERBS
 from confide.errors import (
@@ -38,13 +38,16 @@ METHODS = {
     "estimators.RatioRegression": "--method ratio",
 }
 
+COMPLETION = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
+"""Variables in which shells hand over a command that is to be completed."""
+
 # Options that have another name than the setting of the library.
 OPTIONS = {"integers": "integer", "mechanisms": "mechanism", "most": "at-most"}
 
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"confide {__version__}")
+        print(version(["--version"]))
         raise typer.Exit
 
 
@@ -52,7 +55,10 @@ def main(
     _: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_version, is_eager=True, help="Print the version and exit."
+            "--version",
+            callback=_version,
+            is_eager=True,
+            help="Print the version and the extras that are installed; with --json as JSON.",
         ),
     ] = False,
 ) -> None:
@@ -64,7 +70,7 @@ def program(*verbs: str) -> typer.Typer:
 
     What a verb needs takes a while to import, so that a command imports its own alone.
     """
-    app = typer.Typer(name="confide", add_completion=False, pretty_exceptions_enable=False)
+    app = typer.Typer(name="confide", pretty_exceptions_enable=False)
     app.callback()(main)
     for name, (module, summary) in VERBS.items():
         if name not in verbs:
@@ -92,7 +98,17 @@ def _command(verb: str) -> Any:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; returns the exit code, 2 with one sentence on stderr for bad input."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    verb = next((word for word in given if word in VERBS), "")
+    if told := version(given):
+        print(told)
+        return 0
+    return _parsed(given)
+
+
+def _parsed(given: list[str]) -> int:
+    """Parse and run a command."""
+    # A shell that completes a command hands its words over in the environment.
+    typed = " ".join(os.environ.get(name, "") for name in COMPLETION).split()
+    verb = next((word for word in [*given, *typed] if word in VERBS), "")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A locale without UTF-8 spells out what it has no letters for, as on stderr.
         sys.stdout.reconfigure(errors="backslashreplace")
