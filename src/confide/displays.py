@@ -31,7 +31,18 @@ MARKS = ((150.0, (1.0, 2.0, 5.0)), (5000.0, (1.0, 3.0)), (np.inf, (1.0,)))
 
 
 def save(display: Any, path: str | Path) -> None:
-    """Write a display's figure; the ending says the format."""
+    """Write a display's figure; the ending says the format.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import confide as cf
+    >>> density = cf.curves.CellDensity((np.array([0.0, 1.0, 3.0]),), np.array([0.5, 0.5]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(density.plot(), f"{folder}/density.svg")
+    ...     Path(f"{folder}/density.svg").stat().st_size > 1000
+    True
+    """
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise InvalidInput(f"a plot file that ends in {', '.join(FORMATS)}", repr(path.name))
@@ -132,6 +143,12 @@ class DensityDisplay(Display):
     heaps
         Values that many people share, each with its share: lines with a figure, since no height
         would fit them.
+
+    Examples
+    --------
+    >>> display = DensityDisplay((np.array([0.0, 1.0, 3.0]),), np.array([0.5, 0.25]), ("pay",))
+    >>> display.plot().ax_.get_xlabel()
+    'pay'
     """
 
     edges: tuple[Floats, ...]
@@ -225,7 +242,15 @@ def _with(level: float | None) -> str:
 
 @dataclass(repr=False)
 class RegressionDisplay(Display):
-    """A regression curve, its band and the corrected baseline; a map for two covariates."""
+    """A regression curve, its band and the corrected baseline; a map for two covariates.
+
+    Examples
+    --------
+    >>> x = np.linspace(0, 1, 5)
+    >>> display = RegressionDisplay((x,), 2 * x, ("age",), band=(x, 3 * x), level=0.95)
+    >>> display.plot().ax_.get_xlabel()
+    'age'
+    """
 
     axes: tuple[Floats, ...]
     heights: Floats
@@ -269,7 +294,13 @@ class RegressionDisplay(Display):
 
 @dataclass(repr=False)
 class ProportionsDisplay(Display):
-    """Shares of categories with their intervals."""
+    """Shares of categories with their intervals.
+
+    Examples
+    --------
+    >>> ProportionsDisplay(("no", "yes"), np.array([0.7, 0.3])).plot().ax_.get_xlabel()
+    'share'
+    """
 
     categories: Sequence[str]
     shares: Floats
@@ -347,6 +378,11 @@ class DifferenceDisplay(Display):
         Of the interval.
     level
         Confidence level.
+
+    Examples
+    --------
+    >>> DifferenceDisplay("mean", 2.0, (0.5, 3.5), 0.95).plot().ax_.get_xlabel()
+    'first minus second, 95% interval'
     """
 
     name: str

@@ -55,7 +55,17 @@ MOST = 1000
 
 
 class ConfideError(Exception):
-    """Base of all errors that confide raises on purpose."""
+    """Base of all errors that confide raises on purpose.
+
+    Examples
+    --------
+    >>> import confide as cf
+    >>> try:
+    ...     cf.Lattice(low=1, high=0)
+    ... except cf.errors.ConfideError as error:
+    ...     print(type(error).__name__)
+    InvalidInput
+    """
 
 
 class InvalidInput(ConfideError, ValueError):
@@ -67,6 +77,11 @@ class InvalidInput(ConfideError, ValueError):
         Halves of the sentence ``Expected {expected}, got {got}.``
     advice
         What to do about it; a sentence of its own.
+
+    Examples
+    --------
+    >>> print(InvalidInput("epsilon > 0", "epsilon=-1", "Try 1."))
+    Expected epsilon > 0, got epsilon=-1. Try 1.
     """
 
     def __init__(self, expected: str, got: str, advice: str = "") -> None:
@@ -91,11 +106,37 @@ def _line(text: str) -> str:
 
 
 class Mismatch(InvalidInput):
-    """Two things that do not belong together."""
+    """Two things that do not belong together.
+
+    Examples
+    --------
+    >>> import confide as cf
+    >>> axis = cf.Lattice(low=0, high=1, size=8)
+    >>> one = cf.Counts.of(cf.Laplace(axis, epsilon=1.0).simulate([0.5], seed=1))
+    >>> two = cf.Counts.of(cf.Laplace(axis, epsilon=2.0).simulate([0.5], seed=1))
+    >>> try:
+    ...     one + two
+    ... except Mismatch:
+    ...     print("Counts of different mechanisms do not add up.")
+    Counts of different mechanisms do not add up.
+    """
 
 
 class BudgetExhausted(InvalidInput):
-    """A charge would exceed the budget; nothing was drawn and nothing was charged."""
+    """A charge would exceed the budget; nothing was drawn and nothing was charged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import confide as cf
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = cf.Ledger(f"{folder}/pay.ledger", epsilon=1.0)
+    ...     try:
+    ...         ledger.charge("mean", {"what": "mean"}, cf.Spend(2.0), lambda: 0)
+    ...     except BudgetExhausted:
+    ...         print(ledger.spent)
+    Spend(epsilon=0)
+    """
 
 
 class Unnamed(InvalidInput):
@@ -181,6 +222,12 @@ class ColumnFault(InvalidInput):
         As for `InvalidInput`.
     column
         The name of the column.
+
+    Examples
+    --------
+    >>> error = ColumnFault("whole numbers", "words", column="age")
+    >>> error.column, str(error)
+    ('age', 'Expected whole numbers, got words.')
     """
 
     def __init__(self, expected: str, got: str, advice: str = "", *, column: str = "") -> None:
@@ -198,15 +245,48 @@ def _again(kind: type[ColumnFault], *parts: str) -> ColumnFault:
 
 
 class MissingColumn(ColumnFault):
-    """A table lacks a column."""
+    """A table lacks a column.
+
+    Examples
+    --------
+    >>> import confide as cf
+    >>> survey = cf.Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> try:
+    ...     survey.privatize({"rent": [3.0]})
+    ... except MissingColumn as error:
+    ...     print(error.column)
+    pay
+    """
 
 
 class BadType(ColumnFault):
-    """A column has a type that cannot hold what is wanted: no row of it can be used."""
+    """A column has a type that cannot hold what is wanted: no row of it can be used.
+
+    Examples
+    --------
+    >>> import confide as cf
+    >>> survey = cf.Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> try:
+    ...     survey.privatize({"pay": [[1.0], [2.0]]})
+    ... except BadType as error:
+    ...     print(error.column)
+    pay
+    """
 
 
 class BadRows(ColumnFault):
-    """Some cells of a column cannot be used; their rows can be left out."""
+    """Some cells of a column cannot be used; their rows can be left out.
+
+    Examples
+    --------
+    >>> import confide as cf
+    >>> mechanism = cf.Laplace(cf.Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> try:
+    ...     cf.reports.from_table({"pay": [3, None]}, mechanism=mechanism)
+    ... except BadRows as error:
+    ...     print(error)
+    Expected whole numbers in column 'pay', got nothing in row 2 of the table.
+    """
 
 
 class Unsupported(ConfideError):
@@ -220,6 +300,11 @@ class Unsupported(ConfideError):
         The class that cannot.
     instead
         The class that can.
+
+    Examples
+    --------
+    >>> print(Unsupported("has no interval of the mode", method="Likelihood", instead="the median"))
+    Likelihood has no interval of the mode: take the median.
     """
 
     def __init__(self, reason: str, *, method: str = "", instead: str = "") -> None:
@@ -243,15 +328,39 @@ def _unsupported(reason: str, method: str, instead: str) -> Unsupported:
 
 
 class MissingExtra(ConfideError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed.
+
+    Examples
+    --------
+    >>> from confide.errors import extra
+    >>> try:
+    ...     extra("a_package_that_is_not_there", "plot")
+    ... except MissingExtra as error:
+    ...     print(error)
+    This needs a_package_that_is_not_there, which is not installed: pip install 'confide[plot]'.
+    """
 
 
 class ConfideWarning(UserWarning):
-    """The result is valid, under conditions that are worth a look."""
+    """The result is valid, under conditions that are worth a look.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ConfideWarning)  # take warnings of confide as errors
+    """
 
 
 class Implausible(ConfideWarning):
-    """Counts that no values could have given; the command line refuses them."""
+    """Counts that no values could have given; the command line refuses them.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", Implausible)  # refuse such counts, as commands do
+    """
 
 
 class unquoted(ContextDecorator):

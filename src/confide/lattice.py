@@ -371,12 +371,24 @@ def axes_of_settings(
 
 
 def listed_axes(columns: Mapping[str, Axis]) -> list[dict[str, Any]]:
-    """Columns as plain values for JSON, each with its name."""
+    """Columns as plain values for JSON, each with its name.
+
+    Examples
+    --------
+    >>> listed_axes({"way": Categories(("bus", "car"))})
+    [{'name': 'way', 'categories': ['bus', 'car']}]
+    """
     return [{"name": name, **axis.to_dict()} for name, axis in columns.items()]
 
 
 def axes_from_list(given: Any) -> dict[str, Axis]:
-    """The inverse of `listed_axes`."""
+    """The inverse of `listed_axes`.
+
+    Examples
+    --------
+    >>> axes_from_list([{"name": "way", "categories": ["bus", "car"]}])
+    {'way': Categories(labels=('bus', 'car'))}
+    """
     found: dict[str, Axis] = {}
     for each in given if isinstance(given, list) and given else [None]:
         if not isinstance(each, Mapping) or not isinstance(each.get("name"), str):

@@ -117,3 +117,15 @@ def test_helpers_are_not_public() -> None:
     # The check of a claim is called exact, too.
     assert names & helpers == {"exact"}
     assert cf.audits.exact.__module__.startswith("confide.audits")
+
+
+def test_every_public_name_has_an_example_that_runs() -> None:
+    """Doctests are collected from all of src, so that an example that is there is run."""
+    found = public()
+    assert len(found) > 200
+    without = [
+        f"{value.__module__}.{name}"
+        for name, value in found.values()
+        if ">>> " not in value.__doc__
+    ]
+    assert without == []

@@ -25,6 +25,11 @@ class ClaimDisplay(Display):
         What was checked.
     claimed, certified, found
         Epsilons; those that are missing or infinite are left out.
+
+    Examples
+    --------
+    >>> ClaimDisplay(["pay"], claimed=[1.0], certified=[1.0], found=[0.7]).plot()
+    <ClaimDisplay of 1 rows>
     """
 
     names: Sequence[str]
@@ -88,6 +93,14 @@ class Finding:
         the check gives none.
     evidence
         Figures, by name.
+
+    Examples
+    --------
+    >>> found = Finding("exact", "pay", 1.0, holds=True, unseen="Nothing else.", certified=1.0)
+    >>> found
+    <Finding exact of 'pay': epsilon=1 holds>
+    >>> Finding.from_dict(found.to_dict()) == found
+    True
     """
 
     layer: str

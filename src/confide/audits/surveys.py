@@ -31,6 +31,14 @@ class SurveyAudit:
         The findings of each question.
     together
         The finding on all reports of one respondent.
+
+    Examples
+    --------
+    >>> from confide import Survey
+    >>> smokes = {"categories": ["no", "yes"], "epsilon": 1.0}
+    >>> found = survey(Survey.from_dict({"questions": {"smokes": smokes}}), n=2000, seed=1)
+    >>> isinstance(found, SurveyAudit), found.rows()["smokes"]["claimed"]
+    (True, 1.0)
     """
 
     questions: Mapping[str, tuple[Finding, ...]]

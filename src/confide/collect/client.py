@@ -47,6 +47,12 @@ class Unacknowledged(ConfideError):
     """The collector has not said that it has the report.
 
     It is kept on this machine: to answer again sends the same one and draws nothing.
+
+    Examples
+    --------
+    >>> from confide.errors import ConfideError
+    >>> issubclass(Unacknowledged, ConfideError)  # so it can be told from a link that is wrong
+    True
     """
 
 
@@ -73,6 +79,26 @@ class Client:
     Formal guarantee: as stated by the survey's mechanisms. The collector's survey is checked
     first: a mechanism whose noise is weaker than its epsilon is refused. Each run for one link on
     one machine sends the same reports, so that nothing is spent twice.
+
+    Examples
+    --------
+    >>> import queue, tempfile, threading
+    >>> from pathlib import Path
+    >>> from confide import Survey
+    >>> survey = Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> from confide.collect import Collector
+    >>> folder, stop, found = tempfile.TemporaryDirectory(), threading.Event(), queue.SimpleQueue()
+    >>> collector = Collector(
+    ...     survey, f"{folder.name}/answers.db", None, cap=10, port=0, owner_port=None)
+    >>> running = threading.Thread(target=collector.run, kwargs={"ready": found.put, "stop": stop})
+    >>> running.start()
+    >>> page = found.get(timeout=60).page
+    >>> receipt = Client(page, folder=Path(folder.name)).answer({"pay": 3.0})
+    >>> bool(receipt)
+    True
+    >>> stop.set()
+    >>> running.join()
+    >>> folder.cleanup()
     """
 
     link: str

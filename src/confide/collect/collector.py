@@ -36,6 +36,11 @@ class Addresses:
         The page for respondents, on this machine.
     dashboard
         The owner's dashboard with its secret; empty where there is none.
+
+    Examples
+    --------
+    >>> Addresses("http://127.0.0.1:8300/", "").page
+    'http://127.0.0.1:8300/'
     """
 
     page: str
@@ -65,6 +70,25 @@ class Collector:
         Another name of the owner's service, where a proxy stands in front of it.
     url
         The public address of the page, where a proxy with TLS stands in front of it.
+
+    Examples
+    --------
+    >>> import queue, tempfile, threading
+    >>> from pathlib import Path
+    >>> from confide import Survey
+    >>> survey = Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> folder, stop, found = tempfile.TemporaryDirectory(), threading.Event(), queue.SimpleQueue()
+    >>> collector = Collector(
+    ...     survey, f"{folder.name}/answers.db", None, cap=10, port=0, owner_port=None)
+    >>> running = threading.Thread(target=collector.run, kwargs={"ready": found.put, "stop": stop})
+    >>> running.start()
+    >>> page = found.get(timeout=60).page
+    >>> from urllib.request import urlopen
+    >>> urlopen(page).status
+    200
+    >>> stop.set()
+    >>> running.join()
+    >>> folder.cleanup()
     """
 
     survey: Questionnaire

@@ -38,6 +38,19 @@ def export(store: Store, survey: Questionnaire) -> Any:
     Rows are shuffled with the system's entropy: the order of a store has a meaning as long as a
     survey runs. The difference of two exports is still the reports of those who answered in
     between, and that may be one person.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide import Survey
+    >>> from confide.collect import opened
+    >>> survey = Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = opened(f"{folder.name}/answers.db", survey, create=True, cap=10)
+    >>> export(store, survey).num_rows
+    0
+    >>> store.shut()
+    >>> folder.cleanup()
     """
     pa = arrow.arrow()
     reports = {name: array("i") for name in survey.questions}

@@ -241,7 +241,15 @@ def _groups(given: Sequence[str], survey: Questionnaire) -> tuple[str, ...]:
 
 
 def key_file(path: Path) -> SecretFile:
-    """The file of a signing key."""
+    """The file of a signing key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     len(key_file(Path(folder) / "survey.key").make())
+    32
+    """
     return SecretFile(
         path,
         label=LABEL,

@@ -47,6 +47,12 @@ class People:
     rows
         One row a person. Public groups of the survey are among the columns; all others are copied
         beside the link and go no further.
+
+    Examples
+    --------
+    >>> people = People(("region",), [{"region": "north"}, {"region": "south"}])
+    >>> len(people.rows), len(People.nameless(3).rows)
+    (2, 3)
     """
 
     columns: tuple[str, ...]
@@ -168,6 +174,19 @@ def invite(
     links. So it goes only if the store refuses the links that this call has made. If the store
     fails, or the process is killed, the same call made again admits the links of the file, unless
     they were admitted before.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide.collect import Signer, opened
+    >>> survey = Questionnaire.from_dict(
+    ...     {"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store, to = opened(f"{folder}/a.db", survey, create=True), Path(folder) / "links.csv"
+    ...     url, signer = "https://survey.example.org", Signer(bytes(32), survey)
+    ...     invite(People.nameless(3), survey, signer, store, url=url, to=to)
+    ...     store.shut()
+    3
     """
     check(people, survey, url=url, to=to)
     left = _left(to, people, url) if to.exists() else []

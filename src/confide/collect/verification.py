@@ -41,6 +41,12 @@ class Verification:
         Whether they all come with the package's policy, and with nothing that steers a browser.
     mechanisms, wording
         Whether the served survey has the mechanisms of the file; and its wording, and nothing else.
+
+    Examples
+    --------
+    >>> found = Verification({"/": True}, headers=True, mechanisms=True, wording=False)
+    >>> found.holds
+    False
     """
 
     files: dict[str, bool]
@@ -79,6 +85,25 @@ def verify(url: str, survey: Questionnaire) -> Verification:
 
     A collector could serve other files to somebody else. So this is a check to repeat, from
     places and at times that the collector cannot tell from a respondent's.
+
+    Examples
+    --------
+    >>> import queue, tempfile, threading
+    >>> from pathlib import Path
+    >>> from confide import Survey
+    >>> survey = Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> from confide.collect import Collector
+    >>> folder, stop, found = tempfile.TemporaryDirectory(), threading.Event(), queue.SimpleQueue()
+    >>> collector = Collector(
+    ...     survey, f"{folder.name}/answers.db", None, cap=10, port=0, owner_port=None)
+    >>> running = threading.Thread(target=collector.run, kwargs={"ready": found.put, "stop": stop})
+    >>> running.start()
+    >>> page = found.get(timeout=60).page
+    >>> verify(page, survey).holds
+    True
+    >>> stop.set()
+    >>> running.join()
+    >>> folder.cleanup()
     """
     url = checked_url(url)
     shipped = static.page("page", "device")

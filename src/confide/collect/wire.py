@@ -39,6 +39,11 @@ class Refused(ConfideError):
         The HTTP status that says so.
     reason
         One sentence for the person who reads it.
+
+    Examples
+    --------
+    >>> Refused(409, "This invitation was used.").status
+    409
     """
 
     def __init__(self, status: int, reason: str) -> None:

@@ -30,6 +30,15 @@ class Intervals(Protocol):
     Each method returns the lower and upper ends of intervals with the given confidence level, and
     raises `Unsupported` where the estimator has none. Where people may decline there is one more,
     ``declined(level)``.
+
+    Examples
+    --------
+    >>> from confide import Counts, Lattice, SquareWave, density
+    >>> mechanism = SquareWave(Lattice(low=0, high=1, size=32), epsilon=3.0)
+    >>> found = density(Counts.of(mechanism.simulate(np.linspace(0, 1, 500), seed=1)))
+    >>> low, high = found.intervals.mean(0.95)  # found.interval("mean") asks the same
+    >>> bool(low < 0.5 < high)
+    True
     """
 
     def mean(self, level: float) -> Bounds:
@@ -65,6 +74,15 @@ class Density(ABC):
         How it came about: method, n, epsilon, smoothing or bandwidth.
     declined
         Share of the population that preferred not to say; None where that was not offered.
+
+    Examples
+    --------
+    >>> from confide import Counts, Lattice, SquareWave, density
+    >>> mechanism = SquareWave(Lattice(low=0, high=1, size=32), epsilon=3.0)
+    >>> found = density(Counts.of(mechanism.simulate(np.linspace(0, 1, 2000), seed=1)))
+    >>> low, high = found.interval("mean")
+    >>> isinstance(found, Density), bool(low < 0.5 < high)
+    (True, True)
     """
 
     names: tuple[str, ...]
@@ -618,6 +636,15 @@ class WaveDensity(Density):
         waves come back in phase, and the density is taken to be zero.
     facts, intervals
         As for `CellDensity`.
+
+    Examples
+    --------
+    >>> one = np.array([[1.0]])
+    >>> wave = WaveDensity(one, np.array([0.05]), np.zeros(1), low=np.zeros(1),
+    ...                    high=np.array([6.0]), moments=(np.array([3.0]), np.ones(1)),
+    ...                    reach=np.zeros(1))
+    >>> wave.mean(), bool(wave.pdf(3.0) < 0), bool(wave.cells.pdf(3.0) == 0)
+    (3.0, True, True)
     """
 
     frequencies: Floats

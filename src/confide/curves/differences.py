@@ -34,6 +34,13 @@ class Difference:
         Confidence interval of first - second.
     level
         Confidence level.
+
+    Examples
+    --------
+    >>> pay = Difference(
+    ...     what="mean", at=None, first=41.0, second=38.0, low=1.0, high=5.0, level=0.95)
+    >>> pay.value, pay.certain
+    (3.0, True)
     """
 
     what: str

@@ -22,7 +22,18 @@ SHOWN = 8
 
 
 class ShareIntervals(Protocol):
-    """Intervals of the shares of categories."""
+    """Intervals of the shares of categories.
+
+    Examples
+    --------
+    >>> from confide import Counts, RandomizedResponse
+    >>> from confide.estimators import CategoryShares
+    >>> mechanism = RandomizedResponse(["no", "yes"], epsilon=2.0)
+    >>> reports = mechanism.simulate(["no"] * 600 + ["yes"] * 400, seed=1)
+    >>> low, high = CategoryShares().fit(Counts.of(reports)).intervals.shares(0.95)
+    >>> bool(low[1] < 0.4 < high[1])
+    True
+    """
 
     def shares(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper ends, one a category."""

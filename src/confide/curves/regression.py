@@ -29,7 +29,15 @@ CARD_POINTS = 81
 
 
 class Band(Protocol):
-    """What an estimator hands to its curve for pointwise intervals."""
+    """What an estimator hands to its curve for pointwise intervals.
+
+    Examples
+    --------
+    >>> line = Line(1.0, (2.0,), lambda: np.diag([0.01, 0.0]), low=(0.0,), high=(1.0,))
+    >>> low, high = line.band.interval(np.array([0.5]), 0.95)  # line.interval(0.5) asks the same
+    >>> bool(low[0] < 2.0 < high[0])
+    True
+    """
 
     def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
         """Lower and upper ends at each x."""
@@ -50,6 +58,12 @@ class Regression(ABC):
         What answers `interval`, or None.
     baseline
         The corrected straight line (or logistic curve) that belongs beside it, or None.
+
+    Examples
+    --------
+    >>> line = Line(1.0, (2.0,), lambda: np.diag([0.01, 0.0]), low=(0.0,), high=(1.0,))
+    >>> isinstance(line, Regression), float(line.predict(0.5))
+    (True, 2.0)
     """
 
     names: tuple[str, ...]

@@ -29,7 +29,14 @@ CHUNK = 2**16
 
 
 class Noise(ABC):
-    """A symmetric law around zero, known without error."""
+    """A symmetric law around zero, known without error.
+
+    Examples
+    --------
+    >>> noise = Laplace(scale=2.0)
+    >>> isinstance(noise, Noise), noise.variance
+    (True, 8.0)
+    """
 
     @property
     @abstractmethod

@@ -124,6 +124,13 @@ class Noised(Channel):
     Formal guarantee: none of ours. This describes data that came with noise; it adds none.
     Where the noise has a scale of its own for each value, its average stands for all: right as
     long as the scale does not depend on the value.
+
+    Examples
+    --------
+    >>> from confide.foreign import Laplace
+    >>> channel = Noised(Lattice(low=0, high=1, size=10), Laplace(scale=0.1), margin=5)
+    >>> channel.law.outputs  # cells of what was noised
+    (20,)
     """
 
     name: ClassVar[str] = "noised"

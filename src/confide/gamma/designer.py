@@ -47,6 +47,12 @@ class PairsDisplay(Display):
         The smallest shape that any scale goes with.
     floor
         The smallest shape allowed; 0 for none.
+
+    Examples
+    --------
+    >>> shapes, scales = np.array([0.5, 1.0]), np.array([2.0, 1.0])
+    >>> PairsDisplay(shapes, scales, chosen=(1.0, 1.0), smallest=0.4).plot()
+    <PairsDisplay ...>
     """
 
     shapes: Floats
@@ -92,6 +98,12 @@ class CurvesDisplay(Display):
         Where they are known.
     curves
         Shares of values up to x.
+
+    Examples
+    --------
+    >>> x = np.linspace(0, 1, 5)
+    >>> CurvesDisplay(x, {"true": x, "estimate": x**2}).plot()
+    <CurvesDisplay ...>
     """
 
     x: Floats
@@ -132,6 +144,12 @@ class Pair:
         AIMSE or MISE at its best bandwidth.
     variance
         The part of the error that is variance.
+
+    Examples
+    --------
+    >>> pair = Pair(shape=1.0, scale=0.5, error=0.01, variance=0.004)
+    >>> pair.error - pair.variance  # the part that is bias
+    0.006
     """
 
     shape: float
@@ -179,6 +197,13 @@ class GammaDesign:
         Pairs for the picture.
     criterion
         What the errors are: ``"aimse"`` or ``"mise"``.
+
+    Examples
+    --------
+    >>> values = np.random.default_rng(1).normal(size=200)
+    >>> design = optimal_gamma(values, replicates=0, criterion="aimse")
+    >>> design.noise.scale == design.scale, design.gain >= 1
+    (True, True)
     """
 
     shape: float

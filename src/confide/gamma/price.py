@@ -159,6 +159,12 @@ class ExpectedError:
         That bandwidth, in the units of the values.
     variance
         The part of the error that is variance; of AIMSE the paper's integral over 2 pi n.
+
+    Examples
+    --------
+    >>> found = ExpectedError(error=0.01, bandwidth=0.3, variance=0.004)
+    >>> found.bandwidth
+    0.3
     """
 
     error: float

@@ -239,6 +239,14 @@ def empirical_protection(
         The probability that M(z) may not reach.
     resolution
         Cells in the protection that comes out.
+
+    Examples
+    --------
+    >>> from confide.foreign import Laplace
+    >>> values = np.random.default_rng(1).normal(size=200)
+    >>> weak, strong = (empirical_protection(values, Laplace(scale=scale)) for scale in (0.1, 2.0))
+    >>> weak < strong
+    True
     """
     certainty = _certainty(certainty)
     resolution = _checks.integer(4, 1024, resolution=resolution)
@@ -274,7 +282,14 @@ def normal_protection(value_sd: float, noise_sd: float, *, certainty: float = 0.
 
 
 def shared_variance(value_sd: float, noise: Noise) -> float:
-    """Tendick's rho**2: the share of the variance that the values have in what is noised."""
+    """Tendick's rho**2: the share of the variance that the values have in what is noised.
+
+    Examples
+    --------
+    >>> from confide.foreign import Laplace
+    >>> shared_variance(2.0, Laplace(scale=1.0))  # 4 / (4 + 2)
+    0.6666666666666666
+    """
     variance = _checks.positive(value_sd=value_sd) ** 2
     return variance / (variance + noise.variance)
 

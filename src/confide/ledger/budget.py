@@ -84,6 +84,16 @@ class Entry:
     bound
         Whether a retry with other data is noticed: a digest of the data was stored, and the secret
         file that it was made with is there. If not, it is returned with a warning.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(f"{folder}/pay.ledger", epsilon=1.0)
+    ...     _ = ledger.charge("n", {"what": "count"}, Spend(0.4), lambda: {"answer": 12})
+    ...     entry = ledger.entry("n")
+    >>> entry.key, entry.spend, entry.release
+    ('n', Spend(epsilon=0.4), {'answer': 12})
     """
 
     key: str

@@ -24,7 +24,14 @@ from confide.mechanisms.square_wave import FAR, near_weight
 
 
 class Categorical(Mechanism):
-    """A mechanism for an answer that is one of a few categories; its other fields are numbers."""
+    """A mechanism for an answer that is one of a few categories; its other fields are numbers.
+
+    Examples
+    --------
+    >>> mechanism = RandomizedResponse(["no", "yes"], epsilon=1.0)
+    >>> isinstance(mechanism, Categorical), mechanism.index(["yes", "no"]).tolist()
+    (True, [1, 0])
+    """
 
     needed: ClassVar[tuple[str, ...]] = ("categories", "epsilon")
     words: ClassVar[tuple[str, ...]] = ("categories",)

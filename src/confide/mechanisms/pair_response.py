@@ -40,6 +40,12 @@ class Side:
         of the indices below 40 and of those from 40 on. None cuts between all categories.
     prefer_not_to_say
         Whether people may decline to answer it.
+
+    Examples
+    --------
+    >>> age = Side(Lattice(low=0, high=100, size=10), cuts=(4,))
+    >>> age.classes
+    (0, 0, 0, 0, 1, 1, 1, 1, 1, 1)
     """
 
     axis: Lattice | Categories

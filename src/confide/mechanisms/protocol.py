@@ -68,6 +68,15 @@ class Private(Described):
 
     A kind is a frozen dataclass, and its fields are what it is made from. The JSON form has these
     fields, under ``role`` the name of the kind, and whatever `stated` adds.
+
+    Examples
+    --------
+    >>> from confide import Laplace
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=1.0)
+    >>> isinstance(mechanism, Private), mechanism.spend
+    (True, Spend(epsilon=1))
+    >>> Laplace.from_dict(mechanism.to_dict()) == mechanism
+    True
     """
 
     role: ClassVar[str] = "mechanism"
@@ -183,6 +192,13 @@ class Channel(Described):
     """Anything that turns a value into a report by a known law: all that an estimator needs.
 
     Most channels are mechanisms of ours; `Noised` describes what somebody else did.
+
+    Examples
+    --------
+    >>> from confide import Laplace
+    >>> channel = Laplace(Lattice(low=0, high=1, size=8), epsilon=1.0)
+    >>> isinstance(channel, Channel), channel.law.outputs
+    (True, (8,))
     """
 
     prefer_not_to_say: bool = False
@@ -232,6 +248,13 @@ class Mechanism(Private, Channel):
     keys of survey files; and one line in `confide.mechanisms.KINDS`. Survey files, summaries, the
     planner, the scikit-learn interface and the audits then find it by its name. (Where its noise
     needs more than an epsilon, plans know a ``shape`` only.)
+
+    Examples
+    --------
+    >>> from confide import Laplace
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=1.0)
+    >>> isinstance(mechanism, Mechanism), len(mechanism.privatize([0.2, 0.7]))
+    (True, 2)
     """
 
     needed: ClassVar[tuple[str, ...]] = ()
@@ -386,7 +409,15 @@ def with_declined(axis: Lattice | Categories, values: Any) -> Indices:
 
 
 class Numeric(Mechanism):
-    """A mechanism for one number on a lattice, whose other fields are numbers."""
+    """A mechanism for one number on a lattice, whose other fields are numbers.
+
+    Examples
+    --------
+    >>> from confide import Laplace
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=1.0)
+    >>> isinstance(mechanism, Numeric), mechanism.index([0.0, 0.99]).tolist()
+    (True, [0, 7])
+    """
 
     needed: ClassVar[tuple[str, ...]] = ("low", "high", "epsilon")
     optional: ClassVar[tuple[str, ...]] = ("size", "scale", "kind")
@@ -446,6 +477,13 @@ class Reports:
         How they were made.
     simulated
         Whether they were drawn from a seed. Estimators accept such reports, collectors do not.
+
+    Examples
+    --------
+    >>> from confide import RandomizedResponse
+    >>> reports = RandomizedResponse(["no", "yes"], epsilon=1.0).privatize(["no", "yes", "no"])
+    >>> len(reports), reports.simulated, set(reports.indices.tolist()) <= {0, 1}
+    (3, False, True)
     """
 
     indices: npt.NDArray[Any]

@@ -43,7 +43,13 @@ MAX_TABLES = 2**20
 
 
 def numeric() -> dict[str, type[Numeric]]:
-    """The kinds that take a number: those that can be planned."""
+    """The kinds that take a number: those that can be planned.
+
+    Examples
+    --------
+    >>> "square-wave" in numeric(), "randomized-response" in numeric()
+    (True, False)
+    """
     return {name: kind for name, kind in KINDS.items() if issubclass(kind, Numeric)}
 
 
@@ -53,6 +59,13 @@ def from_dict(fields: Mapping[str, Any]) -> Mechanism:
     Public parameters that follow from the others (the noise's exact rational, its weights) are
     computed anew and must agree with those given: noise that differs from what is declared is
     refused.
+
+    Examples
+    --------
+    >>> from confide import Laplace, Lattice
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=1.0)
+    >>> from_dict(mechanism.to_dict()) == mechanism
+    True
     """
     if not isinstance(fields, Mapping):
         raise InvalidInput("a mechanism as a JSON object", _checks.shown(fields))

@@ -176,6 +176,12 @@ class Plan:
         What the target took, where n or epsilon was found from it.
     simulated
         What further errors are simulated with; None in a plan that was read from JSON.
+
+    Examples
+    --------
+    >>> pay = plan(n=500, epsilon=1.0, low=0, high=9, surveys=2, size=16)
+    >>> isinstance(pay, Plan), pay.best("mean").error > 0
+    (True, True)
     """
 
     n: int

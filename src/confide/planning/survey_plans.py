@@ -165,6 +165,14 @@ class SurveyPlan:
         The guess for each question, in words.
     simulated
         What further errors are worked out with; None in a plan that was read from JSON.
+
+    Examples
+    --------
+    >>> survey = Questionnaire.from_dict(
+    ...     {"questions": {"smokes": {"categories": ["no", "yes"], "epsilon": 1.0}}})
+    >>> planned = plan_survey(survey, n=5_000, surveys=0)
+    >>> isinstance(planned, SurveyPlan), planned.n
+    (True, 5000)
     """
 
     n: int

@@ -49,6 +49,13 @@ class Question:
         the bound in any case, and then respondents and readers are told.
     ordered
         Whether the categories are in an order, such as "never", "sometimes", "often".
+
+    Examples
+    --------
+    >>> from confide import RandomizedResponse
+    >>> question = Question(RandomizedResponse(["no", "yes"], epsilon=1.0), missing="no")
+    >>> question.mechanism.spend
+    Spend(epsilon=1)
     """
 
     mechanism: Mechanism

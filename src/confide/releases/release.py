@@ -84,6 +84,16 @@ class Release:
         The regression or the classifier; for `LeastSquares`.
     simulated
         Whether the noise came from a seed. Such a release is for study and not private.
+
+    Examples
+    --------
+    >>> from confide import Lattice
+    >>> from confide.releases import Query
+    >>> mean = Query("mean", Lattice(low=0, high=10), epsilon=1.0).simulate([3.0] * 1000, seed=1)
+    >>> mean.spend, bool(2.5 < mean.answer["value"] < 3.5)
+    (Spend(epsilon=1), True)
+    >>> Release.from_dict(mean.to_dict()).answer == mean.answer
+    True
     """
 
     spec: Mapping[str, Any]
@@ -239,7 +249,16 @@ class Release:
 
 
 class Recipe(Private):
-    """Public parameters of a release. Neighbours differ in one record's value; n is public."""
+    """Public parameters of a release. Neighbours differ in one record's value; n is public.
+
+    Examples
+    --------
+    >>> from confide import Lattice
+    >>> from confide.releases import Histogram
+    >>> recipe = Histogram(Lattice(low=0, high=10), epsilon=0.5)
+    >>> isinstance(recipe, Recipe), recipe.spend
+    (True, Spend(epsilon=0.5))
+    """
 
     role: ClassVar[str] = "release"
     epsilon: float

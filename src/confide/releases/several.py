@@ -70,6 +70,19 @@ def release_all(
         it may then refuse a release after others were charged.
     progress
         Told the share of the work of each release that is done.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide import Lattice, Ledger
+    >>> from confide.releases import Query
+    >>> axis = Lattice(low=0, high=10)
+    >>> recipes = {what: Query(what, axis, epsilon=0.5) for what in ("mean", "sum")}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger(f"{folder}/pay.ledger", epsilon=1.0)
+    ...     found = release_all(recipes, [3.0] * 1000, ledger)
+    ...     sorted(found), ledger.left
+    (['mean', 'sum'], Spend(epsilon=0))
     """
     if ledger is None:
         return {key: one.release(values, progress=progress) for key, one in recipes.items()}

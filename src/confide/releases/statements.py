@@ -64,6 +64,12 @@ class Check:
         the noise has for the rounding errors of the function.
     pair
         The two data sets with the largest change. They are made up, so they may be shown.
+
+    Examples
+    --------
+    >>> check = Check(stated=1.0, found=0.5, n=4, sets=30, refuted=False, pair=((0,), (1,)))
+    >>> check.words()[:57]
+    'In 30 made-up data sets of 4 records one record changed t'
     """
 
     stated: float

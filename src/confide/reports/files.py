@@ -43,13 +43,31 @@ def to_arrow(reports: Reports, *, name: str = "report") -> Any:
 
 
 def to_pandas(reports: Reports, *, name: str = "report") -> Any:
-    """A pandas table of the integers; it does not keep the mechanism."""
+    """A pandas table of the integers; it does not keep the mechanism.
+
+    Examples
+    --------
+    >>> from confide import Laplace, Lattice
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> table = to_pandas(mechanism.privatize([0.2, 0.7]), name="pay")
+    >>> list(table.columns), len(table)
+    (['pay'], 2)
+    """
     extra("pandas", "all")
     return to_arrow(reports, name=name).to_pandas()
 
 
 def to_polars(reports: Reports, *, name: str = "report") -> Any:
-    """A polars table of the integers; it does not keep the mechanism."""
+    """A polars table of the integers; it does not keep the mechanism.
+
+    Examples
+    --------
+    >>> from confide import Laplace, Lattice
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> table = to_polars(mechanism.privatize([0.2, 0.7]), name="pay")
+    >>> list(table.columns), len(table)
+    (['pay'], 2)
+    """
     return extra("polars", "all").from_arrow(to_arrow(reports, name=name))
 
 
@@ -74,6 +92,13 @@ def from_table(
         does.
     simulated
         Whether they are simulated, where the table does not say.
+
+    Examples
+    --------
+    >>> from confide import Laplace, Lattice
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> from_table({"pay": [3, 5, 4]}, mechanism=mechanism)
+    <3 private reports of Laplace(...)>
     """
     bare = arrow.table_of(table)
     where = "the table"
@@ -246,6 +271,16 @@ def write(
     replace
         Replace a file that is there. If it holds other reports of the same people that anybody
         has seen, the second ones cost epsilon again.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide import Laplace, Lattice
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(mechanism.privatize([0.2, 0.7]), f"{folder}/reports.csv", name="pay")
+    ...     Path(f"{folder}/reports.csv").read_text().splitlines()[0]
+    '"pay"'
     """
     path = Path(path)
     lists = isinstance(reports.mechanism, Partition)
@@ -268,7 +303,18 @@ def read(
     column: str | Sequence[str] | None = None,
     mechanism: Mechanism | None = None,
 ) -> Reports:
-    """Read the reports of a Parquet or CSV file; for CSV the mechanism is needed."""
+    """Read the reports of a Parquet or CSV file; for CSV the mechanism is needed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide import Laplace, Lattice
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(mechanism.privatize([0.2, 0.7]), f"{folder}/reports.parquet")
+    ...     len(read(f"{folder}/reports.parquet"))
+    2
+    """
     source = formats.source(expand([path], formats.readable())[0])
     if not source.metadata and mechanism is None:
         raise unknown(source.where)

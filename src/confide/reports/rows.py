@@ -51,6 +51,12 @@ class LeftOut(ConfideWarning):
         How many of each kind.
     question
         The question that they are left out of, where there are several.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", LeftOut)  # the number of rows is known by other means
     """
 
     def __init__(self, rows: Mapping[str, int], question: str = "") -> None:

@@ -49,6 +49,12 @@ class Quantity:
         None where there are too few reports.
     low, high
         Ends of its confidence interval; None where none was asked for.
+
+    Examples
+    --------
+    >>> mean = Quantity("mean", 41_000.0, low=40_000.0, high=42_000.0)
+    >>> mean.high - mean.low
+    2000.0
     """
 
     name: str
@@ -110,6 +116,13 @@ class Result:
     reader
         What one of these people spends, by answering this question, towards a reader of nothing
         but the results; None where that is not known.
+
+    Examples
+    --------
+    >>> mean = Quantity("mean", 41.0, low=40.0, high=42.0)
+    >>> pay = Result("pay", "number", 900, 20, (mean,))
+    >>> pay.mean(), pay["mean"].low
+    (41.0, 40.0)
     """
 
     question: str

@@ -47,6 +47,16 @@ class SampleLaw:
         The sampler.
     log_ratio
         The fitted log ratio, a function of points.
+
+    Examples
+    --------
+    >>> from confide import Mollifier
+    >>> from confide.sampling import Gaussian
+    >>> sampler = Mollifier(reference=Gaussian(), epsilon=1.0)
+    >>> records = np.random.default_rng(1).normal(size=50)
+    >>> law = sampler.law_of(records)
+    >>> isinstance(law, SampleLaw), law.pdf([[0.0], [5.0]]).shape
+    (True, (2,))
     """
 
     mechanism: Mollifier

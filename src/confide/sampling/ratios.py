@@ -26,7 +26,17 @@ FLOOR = 1e-3
 
 
 class Ratio(Protocol):
-    """What a sampler asks of a density-ratio estimator."""
+    """What a sampler asks of a density-ratio estimator.
+
+    Examples
+    --------
+    >>> from confide.sampling import Gaussian
+    >>> ratio: Ratio = KDE()
+    >>> records = np.random.default_rng(1).normal(2.0, 0.5, size=(100, 1))
+    >>> log_ratio = ratio(records, Gaussian())
+    >>> bool(log_ratio(np.array([[2.0]])) > log_ratio(np.array([[0.0]])))
+    True
+    """
 
     def __call__(self, records: Floats, reference: Reference) -> LogRatio:
         """A function of points (one row each): log(P/Q) at each, up to a constant."""
@@ -43,6 +53,15 @@ class KDE:
     ----------
     bandwidth
         In units of the records' spread, instead.
+
+    Examples
+    --------
+    >>> from confide import Mollifier
+    >>> from confide.sampling import Gaussian
+    >>> sampler = Mollifier(reference=Gaussian(), epsilon=1.0, ratio=KDE())
+    >>> records = np.random.default_rng(1).normal(size=50)
+    >>> sampler.simulate(records, 3, seed=1).points.shape
+    (3, 1)
     """
 
     name: ClassVar[str] = "kde"
@@ -69,6 +88,15 @@ class Binned:
     ----------
     cells
         Cells an axis; 96 on one axis, 16 on each of two.
+
+    Examples
+    --------
+    >>> from confide import Mollifier
+    >>> from confide.sampling import Gaussian
+    >>> sampler = Mollifier(reference=Gaussian(), epsilon=1.0, ratio=Binned())
+    >>> records = np.random.default_rng(1).normal(size=50)
+    >>> sampler.simulate(records, 3, seed=1).points.shape
+    (3, 1)
     """
 
     name: ClassVar[str] = "binned"
@@ -106,6 +134,15 @@ class GaussianMixture:
     ----------
     most
         Largest number of Gaussians.
+
+    Examples
+    --------
+    >>> from confide import Mollifier
+    >>> from confide.sampling import Gaussian
+    >>> sampler = Mollifier(reference=Gaussian(), epsilon=1.0, ratio=GaussianMixture(most=2))
+    >>> records = np.random.default_rng(1).normal(size=50)
+    >>> sampler.simulate(records, 3, seed=1).points.shape
+    (3, 1)
     """
 
     name: ClassVar[str] = "gaussian-mixture"
@@ -146,6 +183,17 @@ class Classifier:
     estimator
         A classifier with ``predict_proba`` or ``decision_function`` (read as log odds); a copy of
         it is fitted to as many draws of the reference as there are records.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from confide import Mollifier
+    >>> from confide.sampling import Gaussian
+    >>> ratio = Classifier(LogisticRegression())
+    >>> sampler = Mollifier(reference=Gaussian(), epsilon=1.0, ratio=ratio)
+    >>> records = np.random.default_rng(1).normal(size=50)
+    >>> sampler.simulate(records, 3, seed=1).points.shape
+    (3, 1)
     """
 
     name: ClassVar[str] = "classifier"

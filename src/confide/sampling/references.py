@@ -34,6 +34,12 @@ class Reference(ABC):
     ----------
     dim
         How many numbers a point has.
+
+    Examples
+    --------
+    >>> reference = Gaussian(dim=2)
+    >>> isinstance(reference, Reference), reference.sample(3, seed=1).shape
+    (True, (3, 2))
     """
 
     name: ClassVar[str]
@@ -475,7 +481,13 @@ _KEYS = {
 
 
 def reference_from_dict(fields: Mapping[str, Any]) -> Reference:
-    """The reference that a `to_dict` describes, so that a public seed gives its atoms again."""
+    """The reference that a `to_dict` describes, so that a public seed gives its atoms again.
+
+    Examples
+    --------
+    >>> reference_from_dict(Gaussian(dim=2).to_dict()) == Gaussian(dim=2)
+    True
+    """
     if not isinstance(fields, Mapping):
         raise InvalidInput("a reference as a JSON object", _checks.shown(fields))
     kind = _checks.one_of(tuple(_KEYS), reference=fields.get("reference"))

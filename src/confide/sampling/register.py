@@ -168,6 +168,15 @@ def samples(fields: Mapping[str, Any]) -> Samples:
     ----------
     fields
         Plain values, for instance from ``json.load``.
+
+    Examples
+    --------
+    >>> from confide import Mollifier
+    >>> from confide.sampling import Gaussian
+    >>> sampler = Mollifier(reference=Gaussian(), epsilon=1.0)
+    >>> drawn = sampler.simulate([[0.1], [0.4], [0.2]], 2, seed=1)
+    >>> samples(drawn.to_dict()).points.tolist() == drawn.points.tolist()
+    True
     """
     keys = ("mechanism", "numbers", "samples", "spend", "simulated")
     if not isinstance(fields, Mapping) or not set(keys) <= set(fields):

@@ -38,6 +38,14 @@ class Sampler(Private):
     fit takes depends on the records, and the draw's does not: send at a time fixed beforehand, not
     when the fit is done. Whether anything is sent at all tells of the records too where they can be
     refused: choose what holds all that a respondent may have, or have them clipped.
+
+    Examples
+    --------
+    >>> from confide import Mollifier
+    >>> from confide.sampling import Gaussian
+    >>> sampler = Mollifier(reference=Gaussian(), epsilon=1.0)
+    >>> isinstance(sampler, Sampler), sampler.cost(3)
+    (True, Spend(epsilon=3))
     """
 
     epsilon: float
@@ -174,6 +182,15 @@ class Samples:
         How they were made; it says which point a number stands for.
     simulated
         Whether they were drawn from a seed. Such samples are for study and not private.
+
+    Examples
+    --------
+    >>> from confide import Mollifier
+    >>> from confide.sampling import Gaussian
+    >>> sampler = Mollifier(reference=Gaussian(), epsilon=1.0)
+    >>> drawn = sampler.simulate([[0.1], [0.4], [0.2]], 2, seed=1)
+    >>> len(drawn), drawn.spend
+    (2, Spend(epsilon=2))
     """
 
     numbers: Numbers

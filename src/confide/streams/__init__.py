@@ -36,7 +36,7 @@ def privatize(
     restart: bool = False,
     advance: Advance | None = None,
 ) -> tuple[int, int]:
-    """Write private reports of files into one, which appears when all of it is there.
+    r"""Write private reports of files into one, which appears when all of it is there.
 
     Parameters
     ----------
@@ -61,6 +61,20 @@ def privatize(
     -------
     tuple
         The number of rows, and how many of them an interrupted run had drawn.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from confide import Survey
+    >>> survey = Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     folder = Path(name)
+    ...     _ = (folder / "values.csv").write_text("pay\n3\n5\n")
+    ...     job = Job(survey, [folder / "values.csv"])
+    ...     _ = privatize(job, folder / "reports.parquet", processes=1)
+    ...     (folder / "reports.parquet").is_file()
+    True
     """
     wanted = _checks.integer(0, processes=processes) or cores()
     processes = 1 if job.small else wanted

@@ -72,7 +72,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Job:
-    """Which values are to become reports, all checked but for the values themselves.
+    r"""Which values are to become reports, all checked but for the values themselves.
 
     Parameters
     ----------
@@ -85,6 +85,18 @@ class Job:
     keep_order
         Leave the reports in the order of the values, which can give answers away: for values that
         are sorted by the answer, or nearly so, a report's neighbors tell what its noise hides.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from confide import Survey
+    >>> survey = Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     values = Path(name) / "values.csv"
+    ...     _ = values.write_text("pay,region\n3,north\n5,south\n")
+    ...     Job(survey, [values], keep=["region"]).columns
+    ['pay', 'region']
     """
 
     survey: Questionnaire

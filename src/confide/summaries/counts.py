@@ -30,7 +30,14 @@ SPREAD = 1e12
 
 @dataclass(frozen=True, eq=False)
 class Response:
-    """Sums of a public response y for each report, and the bounds that y keeps to."""
+    """Sums of a public response y for each report, and the bounds that y keeps to.
+
+    Examples
+    --------
+    >>> both = Response(np.array([3.0]), np.array([5.0]), low=0.0, high=2.0)
+    >>> (both + both).sums
+    array([6.])
+    """
 
     sums: Floats
     squares: Floats

@@ -34,6 +34,18 @@ class Asked:
         How many rows were left out, by kind; None where none may be.
     capped
         A sentence that says which values count as a bound, where a bound is open.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide import Laplace, Lattice, reports
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/reports.parquet"
+    ...     reports.write(mechanism.privatize([0.2, 0.7]), path, name="pay")
+    ...     found = asked(path)
+    >>> isinstance(found, Asked), found.question
+    (True, 'pay')
     """
 
     question: str
@@ -82,6 +94,17 @@ def asked(
         other columns only are added up.
     invalid, progress
         As for `summarize`; a summary has no rows to drop.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide import Laplace, Lattice, reports
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/reports.parquet"
+    ...     reports.write(mechanism.privatize([0.2, 0.7]), path, name="pay")
+    ...     asked(path).counts.n
+    2
     """
     given = listed(paths)
     _checks.one_of(CHOICES, invalid=invalid)

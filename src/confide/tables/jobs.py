@@ -138,6 +138,18 @@ class Job:
         Whether to ``"refuse"`` rows that cannot be used or to ``"drop"`` them.
     survey
         The survey that the reports answer, where it is known.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide import Laplace, Lattice, reports
+    >>> mechanism = Laplace(Lattice(low=0, high=1, size=8), epsilon=2.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/reports.parquet"
+    ...     reports.write(mechanism.privatize([0.2, 0.7]), path, name="pay")
+    ...     counts, left_out = Job.open(path).run()
+    >>> counts["pay"].n
+    2
     """
 
     files: Files

@@ -139,6 +139,12 @@ class Together(ConfideWarning):
         How many people were asked both.
     asking
         How many of the questions each person was asked.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", Together)  # few people are known to be asked both
     """
 
     def __init__(self, x: str, y: str, n: int, asking: Asking) -> None:
@@ -175,6 +181,20 @@ class Pair:
         What stands for a missing answer, by question.
     left_out
         How many rows were left out, by kind; None where none may be.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow.parquet as pq
+    >>> from confide import Survey
+    >>> survey = Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> table = {"pay": [1.0, 5.0, 7.0], "rating": [1.0, 2.0, 3.0]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/reports.parquet"
+    ...     pq.write_table(survey.privatize(table, keep=["rating"]), path)
+    ...     found = pair(path, x="pay", y="rating", bounds=(1, 5))
+    >>> isinstance(found, Pair), found.x, found.y
+    (True, 'pay', 'rating')
     """
 
     x: str
@@ -304,6 +324,20 @@ def pair(
         Whether the response must be one of two classes, which are then counted as 0 and 1.
     invalid, progress
         As for `summarize`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow.parquet as pq
+    >>> from confide import Survey
+    >>> survey = Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> table = {"pay": [1.0, 5.0, 7.0], "rating": [1.0, 2.0, 3.0]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = f"{folder}/reports.parquet"
+    ...     pq.write_table(survey.privatize(table, keep=["rating"]), path)
+    ...     found = pair(path, x="pay", y="rating", bounds=(1, 5))
+    >>> found.counts.n, found.private
+    (3, False)
     """
     wanted = _Wanted(survey, x, y, weights, bounds, classes, invalid, progress)
     given = listed(paths)

@@ -37,6 +37,12 @@ class Unavailable(ConfideError):
     """The store cannot take anything now: the disk is full, or the database does not answer.
 
     Nothing of the batch was stored, or nobody knows; a device sends the same upload again.
+
+    Examples
+    --------
+    >>> from confide.errors import ConfideError
+    >>> issubclass(Unavailable, ConfideError)  # to try the same again later may work
+    True
     """
 
 
@@ -82,6 +88,19 @@ class Store(ABC):
 
     Methods of one store object are called from one thread at a time. Several processes may have
     the same store open.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from confide import Survey
+    >>> from confide.collect import opened
+    >>> survey = Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = opened(f"{folder.name}/answers.db", survey, create=True, cap=10)
+    >>> isinstance(store, Store), store.status().closed
+    (True, False)
+    >>> store.shut()
+    >>> folder.cleanup()
     """
 
     @property
