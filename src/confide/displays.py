@@ -22,9 +22,12 @@ __all__ = [
     "save",
 ]
 
-TRUTH, NAIVE, ESTIMATE = "#222222", "#c9a227", "#2a6f97"
-CYCLE = (ESTIMATE, "#b23a48", "#6a994e", "#7b5ea7", "#c9721b", "#5c6770")
-"""Colors of the first, second, ... curve in axes of ours; axes that are given keep their own."""
+TRUTH, NAIVE, ESTIMATE = "#222222", "#e69f00", "#0072b2"
+CYCLE = (ESTIMATE, "#d55e00", "#009e73", "#cc79a7", NAIVE, "#56b4e9")
+"""Colors of the first, second, ... curve in axes of ours; axes that are given keep their own.
+
+These are the colors of Okabe and Ito (2008), which people with color blindness can tell apart.
+"""
 FORMATS = (".png", ".svg", ".pdf")
 # Marks of a decade on a log axis whose ends have a ratio of at most so much.
 MARKS = ((150.0, (1.0, 2.0, 5.0)), (5000.0, (1.0, 3.0)), (np.inf, (1.0,)))
@@ -100,6 +103,18 @@ def commas(axis: Any) -> None:
 def _plain(value: float, _: Any = None) -> str:
     text = f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:g}"
     return text.replace("-", "\u2212")
+
+
+def shares(axis: Any, unit: float = 1.0) -> None:
+    """Write the numbers of an axis, times a unit, as percentages."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * unit * value:.4g} %"))
+
+
+def round_unit(span: float) -> float:
+    """A power of ten that is a tenth of a range or a little less, to count people by."""
+    return float(10.0 ** np.floor(np.log10(span / 5)))
 
 
 def _per_decade(edges: Floats) -> Floats:
@@ -183,12 +198,13 @@ class DensityDisplay(Display):
             scale = np.multiply.outer(scale, own)
         heights, edges = self.heights * scale, self.edges[0]
         decades = any(map(logarithmic, self.edges))
-        unit = "density, per factor of 10" if decades else "density"
-        unit = "share of each whole number" if self.whole else unit
+        per = 1.0 if decades or self.whole else round_unit(float(edges[-1] - edges[0]))
+        unit = "factor of 10" if decades else _plain(per)
+        unit = "share of each whole number" if self.whole else f"share of people per {unit}"
         _axis(ax, "x", edges, self.names[0] or "value")
         if heights.ndim == 2:
             mesh = ax.pcolormesh(edges, self.edges[1], heights.T, cmap="Blues", rasterized=True)
-            ax.figure.colorbar(mesh, ax=ax, label=unit)
+            self._people(ax.figure.colorbar(mesh, ax=ax), decades)
             _axis(ax, "y", self.edges[1], self.names[1])
             return self
         color = next_color(ax) if color is None else color
@@ -202,7 +218,7 @@ class DensityDisplay(Display):
                 color=color,
                 alpha=0.2,
                 lw=0,
-                label=once(ax, f"{self.level:.0%} band"),
+                label=once(ax, f"{percent(self.level or 0)} band"),
             )
         if self.median is not None:
             ax.plot(
@@ -212,7 +228,7 @@ class DensityDisplay(Display):
                 alpha=0.6,
                 lw=6,
                 solid_capstyle="butt",
-                label=once(ax, f"median, {self.level:.0%} interval"),
+                label=once(ax, f"median, {percent(self.level or 0)} interval"),
             )
         if self.whole:
             ax.stairs(heights, edges, color=color, alpha=0.25, fill=True)
@@ -221,12 +237,26 @@ class DensityDisplay(Display):
         for value, share in told:
             ax.plot((value, value), (0, heights.max()), color=color, lw=1.8, ls=":")
             ax.annotate(
-                f"{share:.0%}", (value, heights.max()), color=color, ha="center", va="bottom"
+                f"{100 * share:.0f} %",
+                (value, heights.max()),
+                color=color,
+                ha="center",
+                va="bottom",
             )
         ax.axhline(0, color="black", lw=0.6)
         ax.set_ylabel(unit)
+        shares(ax.yaxis, per)
         ax.legend(frameon=False)
         return self
+
+    def _people(self, bar: Any, decades: bool) -> None:
+        """Count the people of a map by rectangles of round sides."""
+        if decades:
+            bar.set_label("density")
+            return
+        sides = [round_unit(float(edges[-1] - edges[0])) for edges in self.edges]
+        bar.set_label(f"share of people per {' x '.join(map(_plain, sides))}")
+        shares(bar.ax.yaxis, float(np.prod(sides)))
 
     def __repr__(self) -> str:
         return f"<DensityDisplay of {_cells(self.heights)}{_with(self.level)}>"
@@ -274,7 +304,7 @@ class RegressionDisplay(Display):
         (x,) = self.axes
         color = next_color(ax) if color is None else color
         if self.band is not None:
-            words = once(ax, f"{self.level:.0%} pointwise band")
+            words = once(ax, f"{percent(self.level or 0)} pointwise band")
             ax.fill_between(x, *self.band, color=color, alpha=0.2, lw=0, label=words)
         if self.baseline is not None:
             # Beside another curve a line needs the color of its own one.
@@ -337,9 +367,9 @@ class ProportionsDisplay(Display):
             ax.invert_yaxis()
         if label is not None:
             ax.legend(frameon=False)
-        ax.set_xlabel(
-            "share" + (f", with {self.level:.0%} intervals" if errors is not None else "")
-        )
+        shown = f", with {percent(self.level or 0)} intervals" if errors is not None else ""
+        ax.set_xlabel(f"share of people{shown}")
+        shares(ax.xaxis)
         return self
 
     def __repr__(self) -> str:
@@ -405,7 +435,7 @@ class DifferenceDisplay(Display):
         labels.append(label or self.name)
         ax.set_yticks(range(row + 1), labels, parse_math=False)
         ax.set_ylim(row + 0.5, -0.5)
-        ax.set_xlabel(f"first minus second, {self.level:.0%} interval")
+        ax.set_xlabel(f"first minus second, {percent(self.level)} interval")
         commas(ax.xaxis)
         return self
 

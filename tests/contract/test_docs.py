@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from docs.run import PAGES as SHOWN
 from evidence.__main__ import STUDIES
 
 ROOT = Path(__file__).parents[2]
@@ -21,8 +22,9 @@ def blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=name)
-def test_code_runs(page: Path) -> None:
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p) and p not in SHOWN], ids=name)
+def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for block in blocks(page):
         exec(compile(block, str(page), "exec"), names)

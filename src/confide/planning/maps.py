@@ -13,7 +13,7 @@ from confide.displays import ESTIMATE, TRUTH, Display, commas, new_axes
 
 FINE = 80
 """Places along each side of a picture."""
-MARK = "#b23a48"
+MARK = "#d55e00"
 
 
 @dataclass(frozen=True, eq=False)

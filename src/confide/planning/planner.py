@@ -42,7 +42,7 @@ from confide.planning.simulation import ResponseCurve, score_deviation
 COLORS = {"square-wave": ESTIMATE, "laplace": NAIVE, "two-sided-gamma": "#7a5195"}
 LINES = dict(zip(COLORS, ("-", "--", ":"), strict=True))
 """Lines of the mechanisms where they have one color."""
-TARGET = "#b23a48"
+TARGET = "#d55e00"
 LABELS = {"n": "respondents", "epsilon": "epsilon"}
 
 

@@ -20,7 +20,7 @@ from confide.sampling.references import Reference
 from confide.sampling.sampler import Samples
 
 STYLES = {"target": (TRUTH, "-"), "reference": (NAIVE, "--")}
-COLORS = (ESTIMATE, "#b23a48", "#6a994e", "#7b5ea7", "#888888", "#d17b0f")
+COLORS = (ESTIMATE, "#d55e00", "#009e73", "#cc79a7", "#888888", "#e69f00")
 WIDTH = 3.2
 POINTS = {1: 400, 2: 80}
 """Cells along each axis of a picture of samples, by the number of axes."""
