@@ -7,7 +7,8 @@ page; ``python -m docs.run docs/tutorials/lake.md`` runs one. On such a page
 - ``sh`` blocks are run line by line, ``python`` blocks one after the other in one namespace, and
   the value of a last line is shown as a notebook would;
 - a ``text`` block with the title "Output" directly after a block holds what it printed. "Output
-  (random)" is for private reports, which are different each time: tests compare the words alone;
+  (numbers vary)" is for private reports, which are different each time, and for estimates: tests
+  compare the words alone;
 - a picture directly after that, ``images/PAGE-NAME.png``, is the file ``NAME.png`` that the block
   wrote, or else the display that its last line is.
 """
@@ -44,10 +45,11 @@ PAGES = [
 
 FENCE = re.compile(
     r"^```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]*)\")?\n(?P<code>.*?)^```\n"
-    r"(?:\n```text title=\"(?P<how>Output(?: \(random\))?)\"\n(?P<shown>.*?)^```\n)?"
+    r"(?:\n```text title=\"(?P<how>Output(?: \(numbers vary\))?)\"\n(?P<shown>.*?)^```\n)?"
     r"(?:\n!\[[^\]]*\]\((?P<picture>[^)]*images/[^)]*\.png)\)\n)?",
     re.MULTILINE | re.DOTALL,
 )
+TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1"}
 NUMBER = re.compile(r"[-−]?\d[\d,.]*(?:e[-+]?\d+)?")
 LINES = re.compile(r"[─━═\-]{2,}")
 
@@ -60,7 +62,7 @@ class Block:
     code: str
     title: str | None
     shown: str | None
-    random: bool
+    varies: bool
     picture: str | None
     start: int
     end: int
@@ -103,7 +105,7 @@ def blocks(text: str) -> list[Block]:
             each["code"],
             each["title"],
             each["shown"],
-            bool(each["how"] and "random" in each["how"]),
+            bool(each["how"] and "vary" in each["how"]),
             each["picture"],
             each.start(),
             each.end(),
@@ -159,7 +161,12 @@ class Session:
         done = subprocess.run(
             ["bash", "-c", line],
             cwd=self.folder,
-            env={**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "PYTHONPATH": paths},
+            env={
+                **os.environ,
+                **TERMINAL,
+                "PATH": f"{bin_folder}:{os.environ['PATH']}",
+                "PYTHONPATH": paths,
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -197,8 +204,8 @@ class Session:
 def _inside(folder: Path) -> Iterator[None]:
     """Work in a folder, with a terminal of 100 columns and no colors."""
     before = Path.cwd()
-    kept = {name: os.environ.get(name) for name in ("COLUMNS", "NO_COLOR")}
-    os.environ.update(COLUMNS="100", NO_COLOR="1")
+    kept = {name: os.environ.get(name) for name in TERMINAL}
+    os.environ.update(TERMINAL)
     os.chdir(folder)
     try:
         yield
