@@ -16,7 +16,7 @@ export OMP_NUM_THREADS = 1
 unexport PYTHONDONTWRITEBYTECODE
 NAME ?=
 
-.PHONY: demo test test-spark test-browser test-lowest test-newest lint web web-check bench evidence fuzz docs release upgrade clean screenshots
+.PHONY: demo test test-spark test-browser test-lowest test-newest lint web web-check bench evidence fuzz docs pages messages release upgrade clean screenshots
 
 demo: .venv/ready
 	$(BIN)/confide demo
@@ -66,6 +66,14 @@ evidence: .venv/ready
 # Damaged files for every reader; a thinned run is among the tests.
 fuzz: .venv/ready
 	$(BIN)/python -m tests.fuzz.study
+
+# Runs the tutorials and writes what they print and draw into their pages.
+pages: .venv/ready
+	$(BIN)/python -m docs.run
+
+# Every message that a user can meet, in one table.
+messages: .venv/ready
+	$(BIN)/python -m tools.messages
 
 docs: .venv-docs/ready
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/mkdocs build --strict

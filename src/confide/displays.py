@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from confide._figures import SHOWN, logarithmic
+from confide._figures import SHOWN, logarithmic, percent
 from confide._types import Floats
 from confide.errors import InvalidInput, extra
 
