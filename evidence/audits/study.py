@@ -36,6 +36,7 @@ from confide.mechanisms import ForcedResponse
 from confide.releases import (
     Bernstein,
     Choice,
+    CrossTable,
     GaussianProcess,
     Histogram,
     Holdout,
@@ -104,6 +105,7 @@ def subjects() -> list[Case]:
         "KolmogorovSmirnov": KolmogorovSmirnov(UNIT, epsilon=1.0),
         "Choice": Choice(histograms, epsilon=1.0),
         "Means": Means({"a": UNIT, "b": SMALL}, epsilon=1.0),
+        "CrossTable": CrossTable({"a": SMALL, "said": Categories(("no", "yes"))}, epsilon=1.0),
         "LeastSquares": LeastSquares(
             {"a": SMALL, "said": Categories(("no", "yes"))}, target="said", epsilon=1.0, degree=1
         ),
@@ -118,11 +120,11 @@ def subjects() -> list[Case]:
     runs = {"GaussianProcess": 100, "Query mean": 300, "Query variance": 300, "Query sum": 600}
     runs |= dict.fromkeys(("Query quantile", "Series", "Bernstein", "Choice"), 800)
     runs |= {"KolmogorovSmirnov": 1000, "Means": 300, "Statistic": 100, "Selection": 100}
-    runs |= {"LeastSquares": 200}
+    runs |= {"LeastSquares": 200, "CrossTable": 600}
     columns = tuple({"a": data, "b": [50.0] * len(data)} for data in DATA)
     sets = {"Query count": COUNTED, "Histogram, two columns": columns, "Means": columns}
     spoken = tuple({"a": data, "said": ["no"] * len(data)} for data in DATA)
-    sets |= {"LeastSquares": spoken}
+    sets |= {"LeastSquares": spoken, "CrossTable": spoken}
     answers = Categories(("no", "yes", "perhaps"))
     said = [({"said": ["no"] * 9}, {"said": ["yes"] * 5})]
     points = [(np.zeros(20), np.full(20, 2.0))]

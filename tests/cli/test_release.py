@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from confide.cli.app import run
+from confide.curves import AdditiveModel
 from confide.ledger.budget import Ledger
 
 BOUNDS = "--column x --low 0 --high 1 --epsilon 1"
@@ -382,3 +383,99 @@ def test_names_of_private_columns_are_not_listed(capsys: pytest.CaptureFixture[s
     for command in (READERS[0], READERS[4], READERS[6], READERS[7]):
         said = refused(command, capsys)
         assert "the name of one of the 2 columns of 'raw.csv', got none" in said
+
+
+FUNCTIONS = """
+import numpy as np
+
+def low_share(x):
+    return np.mean(x < 0.5)
+
+def people(x, half):
+    return np.sum((x < 0.5) == (half == "lower"))
+"""
+WORDED = "--column x --column said --words said=no,yes --low 0 --high 1 --epsilon 50"
+
+
+@pytest.fixture
+def spoken() -> None:
+    lines = Path("values.csv").read_text().splitlines()[1:]
+    words = [f"{line.split(',')[0]},{'yes' if line.endswith('1') else 'no'}" for line in lines]
+    Path("spoken.csv").write_text("\n".join(["x,said", *words]) + "\n")
+    Path("mine.py").write_text(FUNCTIONS)
+
+
+@pytest.mark.usefixtures("spoken")
+def test_tables_models_and_functions(capsys: pytest.CaptureFixture[str]) -> None:
+    table = machine(f"release cross-table spoken.csv {WORDED} --sample 5 -o rows.csv", capsys)
+    assert len(table["answers"]) == 8
+    assert set(pyarrow.csv.read_csv("rows.csv")["said"].to_pylist()) <= {"no", "yes"}
+    fitted = machine(f"release least-squares spoken.csv {WORDED} --target said", capsys)
+    model = AdditiveModel.from_dict(fitted["model"])
+    assert model.predict({"x": [0.1, 0.6]}).tolist() == ["no", "yes"]
+    means = machine(
+        "release means values.csv --column x --column y --low 0 --low 0 --high 1 --high 5 "
+        "--epsilon 1 --delta 1e-6", capsys,
+    )  # fmt: skip
+    assert set(means["answers"]) == {"x", "y"}
+    assert means["spend"]["delta"] == 1e-6
+    own = "--sensitivity 1 --answer-low 0"
+    share = machine(
+        f"release statistic values.csv {BOUNDS} --function mine.py:low_share {own} --answer-high 1 "
+        "--divided-by-n", capsys,
+    )  # fmt: skip
+    assert share["answer"]["value"] == pytest.approx(0.9, abs=0.1)
+    assert "proves nothing" in share["words"]
+    chosen = machine(
+        f"release selection values.csv {BOUNDS} --function mine.py:people {own} "
+        "--answer-high 1000 --outcome lower --outcome upper", capsys,
+    )  # fmt: skip
+    assert chosen["chosen"] == "lower"
+
+
+@pytest.mark.usefixtures("spoken")
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        (f"cross-table spoken.csv {WORDED}", "said yes"),
+        (f"least-squares spoken.csv {WORDED} --target said", "moves the share by"),
+        (f"least-squares spoken.csv {WORDED} --target x", "moves the share of the range by"),
+        ("means values.csv --column x --low 0 --high 1 --epsilon 1", "95 % from"),
+        (f"selection values.csv {BOUNDS} --function mine.py:people --sensitivity 1 --answer-low 0 "
+         "--answer-high 1000 --outcome lower --outcome upper", "people: lower"),
+    ],
+)  # fmt: skip
+def test_they_are_told_to_people_and_stored(
+    command: str, shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    charged = f"release {command} --ledger ledger.db --budget 99 --key first"
+    assert run(charged.split()) == 0
+    assert shown in capsys.readouterr().out
+    assert run(["ledger", "get", "ledger.db", "first"]) == 0
+    assert shown in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("spoken")
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (f"least-squares spoken.csv {WORDED}", "--target for least-squares"),
+        (f"least-squares spoken.csv {WORDED} --target y", "Known: x, said"),
+        (f"means spoken.csv {WORDED}", "public bounds"),
+        (f"histogram spoken.csv {WORDED}", "no --words for histogram"),
+        (f"cross-table spoken.csv {WORDED} --plot x.png", "a density for --plot"),
+        (f"least-squares spoken.csv {WORDED} --target said --sample 3 -o x.csv", "cross-table"),
+        ("cross-table spoken.csv --epsilon 1", "--column, the names of the columns"),
+        (f"statistic values.csv {BOUNDS} --function mine.py:none", "a function 'none'"),
+        (f"statistic values.csv {BOUNDS} --function none.py:low_share", "that is there"),
+        (f"statistic values.csv {BOUNDS} --function values.csv:x", "a file of Python"),
+        (f"statistic values.csv {BOUNDS}", "--what, the number to release"),
+        (f"statistic values.csv {BOUNDS} --function mine.py:low_share", "--sensitivity for"),
+        (f"statistic values.csv {BOUNDS} --function mine.py:low_share --sensitivity 0.01 "
+         "--divided-by-n --answer-low 0 --answer-high 1", "made-up data sets refute"),
+    ],
+)  # fmt: skip
+def test_refusals_of_tables_models_and_functions(
+    command: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert words in refused(f"release {command}", capsys)

@@ -224,6 +224,7 @@ RELEASES: dict[str, Callable[[], Release]] = {
     "kolmogorov": lambda: releases.KolmogorovSmirnov(AXIS, epsilon=1.0).simulate(X, seed=1),
     "process": lambda: releases.GaussianProcess(AXIS, epsilon=1.0, delta=1e-6).simulate(X, seed=1),
     "means": lambda: releases.Means({"x": AXIS}, epsilon=1.0).simulate({"x": X}, seed=1),
+    "cross table": lambda: releases.CrossTable({"x": AXIS}, epsilon=1.0).simulate({"x": X}, seed=1),
     "least squares": lambda: releases.LeastSquares(
         {"x": AXIS, "y": AXIS}, target="y", epsilon=1.0
     ).simulate({"x": X, "y": X}, seed=1),

@@ -27,6 +27,7 @@ from confide.mechanisms.protocol import Private
 from confide.releases import (
     Bernstein,
     Choice,
+    CrossTable,
     GaussianProcess,
     Histogram,
     KolmogorovSmirnov,
@@ -65,6 +66,7 @@ RECIPES: list[Any] = [
     Bernstein(UNIT, epsilon=1.0),
     GaussianProcess(UNIT, epsilon=1.0, delta=1e-6),
     KolmogorovSmirnov(UNIT, epsilon=1.0, size=4, points=4),
+    CrossTable({"x": UNIT, "said": YES}, epsilon=1.0),
     LeastSquares({**BOTH, "said": YES}, target="said", epsilon=1.0),
     LeastSquares({**BOTH, "said": YES}, target="x", epsilon=1.0, delta=1e-6),
     Means(BOTH, epsilon=1.0),

@@ -277,6 +277,12 @@ PATHS: dict[str, Path_] = {
     "gaussian process": plain(releases.GaussianProcess(LATTICE, epsilon=1.0, delta=1e-6).release),
     "kolmogorov-smirnov": plain(releases.KolmogorovSmirnov(LATTICE, epsilon=1.0).release),
     "means": (pairs, releases.Means(BOX, epsilon=1.0).release),
+    "cross table": (
+        lambda x: {"a": halves(x), "b": x},
+        releases.CrossTable(
+            {"a": cf.Lattice(low=0, high=1, size=4), "b": cf.Categories(("no", "yes"))}, epsilon=1.0
+        ).release,
+    ),
     "least squares": (pairs, releases.LeastSquares(BOX, target="a", epsilon=1.0).release),
     "least squares of words": (
         lambda x: {"a": halves(x), "b": x},

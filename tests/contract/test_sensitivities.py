@@ -25,6 +25,7 @@ from confide.exact.inversion import Inversion, weighted
 from confide.releases import (
     Bernstein,
     Choice,
+    CrossTable,
     GaussianProcess,
     Histogram,
     Holdout,
@@ -146,6 +147,9 @@ LAPLACE: dict[str, tuple[Recipe, list[Any], float]] = {
     ),
     "means": (
         Means({"a": SMALL, "b": LOG}, epsilon=EPSILON), rows([-1.0, 0.5, 1.0], [0.5, 100.0]), 1.0,
+    ),
+    "cross table": (
+        CrossTable({"a": SMALL, "w": WORDS}, epsilon=EPSILON), rows([0.0, 0.9], ["no", "yes"]), 1.0,
     ),
     "least squares": (
         LeastSquares({"a": SMALL, "w": WORDS, "b": LOG}, target="w", epsilon=EPSILON, degree=2),

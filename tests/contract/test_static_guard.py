@@ -29,6 +29,7 @@ MODULES = [
         "release", "query", "ranks", "histogram", "series", "bernstein",
         "gaussian_process", "kolmogorov_smirnov", "choice", "sequences", "holdout", "bounded",
         "means", "statements", "statistic", "selection", "least_squares",
+        "cross_table",
     )),
     *(f"sampling/{name}.py" for name in (
         "sampler", "mollification", "mollifier", "mbde", "naive",
@@ -51,6 +52,7 @@ PUBLIC = {
             "kolmogorov_smirnov",
             "means",
             "least_squares",
+            "cross_table",
             "statements",
         )
     },

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import runpy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,15 +15,17 @@ from confide import _checks
 from confide.accounting import Spend
 from confide.cli import budgets, output
 from confide.cli.estimates import QUANTILES, rows_of
-from confide.cli.options import JsonOption, PlotOption
+from confide.cli.options import JsonOption, PlotOption, WordsOption, worded
 from confide.cli.parsing import harmless
 from confide.displays import FORMATS
 from confide.errors import BadRows, BadType, InvalidInput, extra
 from confide.files import arrow, formats
 from confide.files.columns import Columns
 from confide.files.paths import counted, expand, writable
+from confide.lattice import Categories
 from confide.ledger.budget import Ledger
 from confide.releases import (
+    CrossTable,
     Histogram,
     Query,
     Recipe,
@@ -75,16 +78,13 @@ class Published:
 
     def write(self, sample: int | None, to: Path | None, plot: Path | None) -> None:
         """Synthetic data and a picture, whole or not at all."""
-        curve = self.release.curve
-        if curve is None:
-            return
         if sample is not None and to is not None:
             columns = synthesize(self.release, sample, columns=self.columns, integers=self.whole)
             formats.write(arrow.arrow().table(columns), to)
-        if plot is not None:
+        if plot is not None and self.release.curve is not None:
             alone = self.columns[0] if len(self.columns) == 1 else ""
             title = ", ".join([*self.columns, self.kind, self._cost()])
-            output.save_plot(curve.plot(level=None), plot, title, name=alone)
+            output.save_plot(self.release.curve.plot(level=None), plot, title, name=alone)
 
     def show(self, *, as_json: bool) -> None:
         """Print it, for people or for machines."""
@@ -100,6 +100,12 @@ class Published:
             about = f" of {', '.join(map(harmless, self.columns))}" if self.columns else ""
             name = f"{self.name}{about}"
             output.table(f"{n}, {self._cost()}", head, [(name, *shown)])
+        elif self.release.answers is not None:
+            self._answers(f"{n}, {self.kind}, {self._cost()}")
+        elif self.release.chosen is not None:
+            output.say(f"{n}, {self._cost()}: {self.name}: {harmless(self.release.chosen)}")
+        elif self.release.model is not None:
+            self._effects(f"{n}, {self._cost()}")
         else:
             self._table(f"{n}, {self.kind}, {self._cost()}")
             output.say(*self._cells())
@@ -112,6 +118,28 @@ class Published:
         else:
             output.say(ALONE)
         output.say(self.release.words())
+
+    def _answers(self, title: str) -> None:
+        """Several numbers with their intervals."""
+        several = self.release.answers or {}
+        number = output.format_of([each["value"] for each in several.values()])
+        level = output.percent(next(iter(several.values()))["level"])
+        rows = [
+            (harmless(name), *(number(each[part]) for part in ("value", "low", "high")))
+            for name, each in several.items()
+        ]
+        output.table(title, ("", "answer", f"{level} from", "to"), rows)
+
+    def _effects(self, title: str) -> None:
+        """How far each column moves the prediction of a model, from its least to its most."""
+        model = self.release.model
+        assert model is not None
+        moved = {name: float(np.ptp(model.effect(name), axis=0).max()) for name in model.columns}
+        unit = "share" if isinstance(model.outcome, Categories) else "share of the range"
+        number = output.format_of(list(moved.values()))
+        about = f"{title}, {harmless(model.target)} by {counted(len(moved), 'column')}"
+        rows = [(harmless(name), number(each)) for name, each in moved.items()]
+        output.table(about, ("", f"moves the {unit} by"), rows)
 
     @property
     def name(self) -> str:
@@ -135,6 +163,13 @@ class Published:
         }
         if release.answer is not None:
             return {**result, "answer": dict(release.answer)}
+        if release.answers is not None:
+            several = {name: dict(each) for name, each in release.answers.items()}
+            return {**result, "answers": several}
+        if release.chosen is not None:
+            return {**result, "chosen": release.chosen}
+        if release.model is not None:
+            return {**result, "model": release.model.to_dict()}
         assert release.curve is not None
         cells = release.curve.cells
         centers = [(edges[:-1] + edges[1:]) / 2 for edges in cells.edges]
@@ -255,6 +290,8 @@ def show_quantiles(found: Sequence[Published], spend: Spend, *, as_json: bool) -
 
 
 KINDS = tuple(of_settings())
+DENSITIES = ("histogram", "series", "gaussian-process", "bernstein", "kolmogorov-smirnov")
+"""Kinds whose release is a curve."""
 
 
 def release(
@@ -273,14 +310,51 @@ def release(
     high: Annotated[
         list[float] | None, typer.Option(help="Public upper bound of the column.")
     ] = None,
+    words: WordsOption = None,
     scale: Annotated[str, typer.Option(help="linear, or log for bounds above 0.")] = "linear",
     epsilon: Annotated[float, typer.Option(help="What the release costs.")],
     delta: Annotated[
         float | None,
-        typer.Option(help="gaussian-process: probability that epsilon leaves out, such as 1e-6."),
+        typer.Option(
+            help="gaussian-process, means, least-squares, statistic: probability that epsilon "
+            "leaves out, such as 1e-6."
+        ),
     ] = None,
     what: Annotated[
-        str | None, typer.Option(help="query: count, sum, mean, variance or quantile.")
+        str | None,
+        typer.Option(
+            help="query: count, sum, mean, variance or quantile; statistic, selection: a name."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="least-squares: the column to predict.")
+    ] = None,
+    function: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.py:NAME",
+            help="statistic, selection: your function. It runs on the records: read it first.",
+        ),
+    ] = None,
+    sensitivity: Annotated[
+        float | None,
+        typer.Option(help="statistic, selection: the most that one record changes; you state it."),
+    ] = None,
+    by_n: Annotated[
+        bool,
+        typer.Option(
+            "--divided-by-n",
+            help="The sensitivity of statistic and selection is that number over n.",
+        ),
+    ] = False,
+    answer_low: Annotated[
+        float | None, typer.Option(help="statistic, selection: public lower bound of the answers.")
+    ] = None,
+    answer_high: Annotated[
+        float | None, typer.Option(help="statistic, selection: public upper bound of the answers.")
+    ] = None,
+    outcome: Annotated[
+        list[str] | None, typer.Option(help="selection: a word to choose; repeat it.")
     ] = None,
     q: Annotated[
         list[float] | None,
@@ -288,11 +362,16 @@ def release(
             help="query: share below the quantile. Repeat it for several, which divide epsilon."
         ),
     ] = None,
-    level: Annotated[float | None, typer.Option(help="query: level of the interval.")] = None,
+    level: Annotated[
+        float | None,
+        typer.Option(help="query, means, cross-table, statistic: level of the interval."),
+    ] = None,
     spread: Annotated[
         float | None, typer.Option(help="query: part of epsilon spent on the interval.")
     ] = None,
-    cells: Annotated[int | None, typer.Option(help="histogram: cells a column.")] = None,
+    cells: Annotated[
+        int | None, typer.Option(help="histogram, cross-table: cells a column of numbers.")
+    ] = None,
     integer: Annotated[
         bool | None,
         typer.Option(
@@ -303,7 +382,9 @@ def release(
         ),
     ] = None,
     terms: Annotated[int | None, typer.Option(help="series: number of cosines.")] = None,
-    degree: Annotated[int | None, typer.Option(help="bernstein: degree of the polynomial.")] = None,
+    degree: Annotated[
+        int | None, typer.Option(help="bernstein, least-squares: degree of the polynomial.")
+    ] = None,
     bandwidth: Annotated[
         float | None,
         typer.Option(help="gaussian-process, bernstein: kernel's width, a share of the range."),
@@ -355,7 +436,17 @@ def release(
         "bandwidth": bandwidth,
         "size": size,
         "points": points,
+        "words": worded(words) or None,
+        "target": target,
+        "function": _function(function),
+        "sensitivity": sensitivity,
+        "divided_by_n": by_n or None,
+        "answer_low": answer_low,
+        "answer_high": answer_high,
+        "outcomes": outcome,
     }
+    if function is not None and what is None:
+        settings["what"] = function.rpartition(":")[2]
     if kind in WHATS:
         raise InvalidInput(
             f"a kind among {', '.join(KINDS)}",
@@ -364,16 +455,7 @@ def release(
         )
     _checks.one_of(KINDS, kind=kind)
     # Everything that can be refused is refused before a value is read, and long before a charge.
-    for path, suffixes in ((plot, FORMATS), (to, formats.written())):
-        if path is not None:
-            sources = expand([file], formats.readable())
-            writable(path, suffixes, [*sources, *([ledger] if ledger else [])])
-    if plot is not None:
-        extra("matplotlib", "plot")
-    if (sample is None) != (to is None):
-        raise InvalidInput("--sample and --output together", "one of them")
-    if kind == "query" and (plot or to) is not None:
-        raise InvalidInput("a density for --plot and --output", "a query")
+    _check_files(kind, file, plot=plot, to=to, sample=sample, ledger=ledger)
     whole: list[str] = []
     if kind == "histogram":
         whole = _integers(file, column, scale, integer)
@@ -385,7 +467,7 @@ def release(
     budgets.check(
         ledger, budget, budget_delta, {"--subject": subject, "--key": key, "--group": group}
     )
-    raw = _read(file, column, counted=what == "count")
+    raw = _read(file, column, worded(words), counted=kind == "query" and what == "count")
     if isinstance(made, Histogram) and integer is None:
         asked = [made.aligned(len(next(iter(raw.values()))))]
     book = None
@@ -395,7 +477,8 @@ def release(
     name = key or kind
     keys = [name] if len(asked) == 1 else [f"{name}/{share}" for share in q or []]
     stored = {entry.key for entry in book.entries()} if book is not None else set()
-    data = next(iter(raw.values())) if len(raw) == 1 else raw
+    alone = len(raw) == 1 and "words" not in of_settings()[kind]
+    data = next(iter(raw.values())) if alone else raw
     with output.shares("Preparing") as tell:
         recipes = dict(zip(keys, asked, strict=True))
         made_of = release_all(recipes, data, book, group=group, progress=tell)
@@ -412,11 +495,53 @@ def release(
     one.show(as_json=as_json)
 
 
-def _read(file: Path, column: Sequence[str] | None, *, counted: bool) -> dict[str, Any]:
+def _check_files(
+    kind: str,
+    file: Path,
+    *,
+    plot: Path | None,
+    to: Path | None,
+    sample: int | None,
+    ledger: Path | None,
+) -> None:
+    """Refuse what cannot be written, or has no picture or rows."""
+    for path, suffixes in ((plot, FORMATS), (to, formats.written())):
+        if path is not None:
+            sources = expand([file], formats.readable())
+            writable(path, suffixes, [*sources, *([ledger] if ledger else [])])
+    if plot is not None:
+        extra("matplotlib", "plot")
+    if (sample is None) != (to is None):
+        raise InvalidInput("--sample and --output together", "one of them")
+    if plot is not None and kind not in DENSITIES:
+        raise InvalidInput("a density for --plot", f"a {kind}")
+    if to is not None and kind not in (*DENSITIES, CrossTable.name):
+        raise InvalidInput("a density or a cross-table for --output", f"a {kind}")
+
+
+def _function(given: str | None) -> Any:
+    """The function of a file of Python, which runs."""
+    if given is None:
+        return None
+    path, _, name = given.rpartition(":")
+    if not path or not Path(path).is_file():
+        raise InvalidInput("--function as FILE.py:NAME of a file that is there", repr(given))
+    try:
+        found = runpy.run_path(path).get(name)
+    except Exception as error:
+        raise InvalidInput(f"a file of Python at {path}", f"{type(error).__name__}") from None
+    if not callable(found):
+        raise InvalidInput(f"a function {name!r} in {path}", "none")
+    return found
+
+
+def _read(
+    file: Path, column: Sequence[str] | None, words: Mapping[str, Any], *, counted: bool
+) -> dict[str, Any]:
     """The columns; for a count of 0 and 1 only, which people forget who have yes and no."""
     try:
         with output.counter("Reading") as tell:
-            raw = Columns.open(file, column).read(tell)
+            raw = Columns.open(file, column, words=words).read(tell)
     except (BadRows, BadType) as error:
         if counted:
             raise InvalidInput(error.expected, error.got, COUNT) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from confide.releases.bernstein import Bernstein
 from confide.releases.choice import Choice
+from confide.releases.cross_table import CrossTable
 from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.histogram import Histogram, shares
 from confide.releases.holdout import Holdout
@@ -23,6 +24,7 @@ __all__ = [
     "Bernstein",
     "Check",
     "Choice",
+    "CrossTable",
     "GaussianProcess",
     "Histogram",
     "Holdout",

@@ -108,7 +108,7 @@ def indexed(grids: Sequence[Axis], columns: Sequence[npt.NDArray[Any]]) -> Indic
     return np.stack(found, axis=1).astype(np.int64)
 
 
-def counted(grids: Sequence[Lattice], indices: Indices) -> npt.NDArray[np.int64]:
+def counted(grids: Sequence[Axis], indices: Indices) -> npt.NDArray[np.int64]:
     """How many records each cell has, one axis a column."""
     shape = tuple(grid.size for grid in grids)
     flat = np.ravel_multi_index(tuple(indices.T), shape)

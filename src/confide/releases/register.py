@@ -8,10 +8,11 @@ from typing import Any
 
 from confide import _checks
 from confide.errors import BadSetting, InvalidInput
-from confide.lattice import Lattice
+from confide.lattice import Axis, Lattice, axes_of_settings
 from confide.releases.bernstein import Bernstein
 from confide.releases.bounded import Bounds, Columned
 from confide.releases.choice import Choice
+from confide.releases.cross_table import CrossTable
 from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.histogram import Histogram
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
@@ -19,7 +20,9 @@ from confide.releases.least_squares import LeastSquares
 from confide.releases.means import Means
 from confide.releases.query import COUNT, Query
 from confide.releases.release import BOUNDS, Recipe
+from confide.releases.selection import Selection
 from confide.releases.series import Series
+from confide.releases.statistic import Statistic
 
 KINDS: dict[str, type[Recipe]] = {
     kind.name: kind
@@ -33,10 +36,16 @@ KINDS: dict[str, type[Recipe]] = {
         Choice,
         Means,
         LeastSquares,
+        CrossTable,
     )
 }
 """Every kind of release that JSON can name; one of one's own is added by setting an item. A
 `Statistic` and a `Selection` hold a function of their user's, which JSON cannot hold."""
+
+STATED: dict[str, type[Recipe]] = {kind.name: kind for kind in (Statistic, Selection)}
+"""Kinds that hold a function, which settings can hold and JSON cannot."""
+ENDS = {"low": "answer_low", "high": "answer_high"}
+"""Bounds of a function's answers have other names in settings than those of the columns."""
 
 COMMON = ("column", "low", "high", "scale", "epsilon")
 """Settings of all kinds that have bounds: names, public bounds and scale of columns, and cost."""
@@ -48,6 +57,10 @@ NEEDED = {
     ),
 }
 """What is said where a setting without a default is missing."""
+
+
+TABLE_CELLS = 4
+"""Cells of a column of numbers in a cross table, unless told otherwise."""
 
 
 def from_dict(fields: Mapping[str, Any]) -> Recipe:
@@ -74,10 +87,15 @@ def of_settings() -> dict[str, tuple[str, ...]]:
     ('cells', 'integers')
     """
     found = {}
-    for name, kind in KINDS.items():
+    for name, kind in {**KINDS, **STATED}.items():
         own = tuple(each.name for each in fields(kind))  # type: ignore[arg-type]
-        if "lattice" in own:
-            found[name] = tuple(each for each in own if each not in ("lattice", "epsilon"))
+        rest = tuple(each for each in own if each not in ("lattice", "columns", "epsilon"))
+        if "columns" in own:
+            found[name] = (*rest, "words", "cells")
+        elif name in STATED:
+            found[name] = tuple(ENDS.get(each, each) for each in rest)
+        elif "lattice" in own:
+            found[name] = rest
     return found
 
 
@@ -87,12 +105,13 @@ def from_settings(kind: str, settings: Mapping[str, Any]) -> Recipe:
     Parameters
     ----------
     kind
-        Its name: ``"query"``, ``"histogram"``, ``"series"``, ``"gaussian-process"``,
-        ``"bernstein"`` or ``"kolmogorov-smirnov"``.
+        Its name, one of those that `of_settings` gives.
     settings
         ``epsilon``, the public bounds ``low`` and ``high`` and perhaps ``scale``, and what the
         kind has besides, such as ``cells``. For several columns ``column``, ``low`` and ``high``
-        are lists. What is None counts as not given.
+        are lists. Where columns may hold words, ``words`` has their categories by name, and the
+        bounds are those of the others. Bounds of a function's answers are ``answer_low`` and
+        ``answer_high``. What is None counts as not given.
 
     Examples
     --------
@@ -108,24 +127,48 @@ def from_settings(kind: str, settings: Mapping[str, Any]) -> Recipe:
             _checks.known_keys([name], (*COMMON, *own), "the settings of a release")
         if name not in (*COMMON, *own):
             raise BadSetting(f"no {{{name}}} for {kind}", f"{{{name} {_checks.shown(value)}}}")
-    for name in _required(KINDS[kind]):
-        if name not in given and name in own:
-            expected, advice = NEEDED.get(name, (f"{{{name}}} for {kind}", ""))
+    make: Callable[..., Recipe] = {**KINDS, **STATED}[kind]
+    for name in _required(make):
+        said = ENDS.get(name, name) if kind in STATED else name
+        if said not in given and said in own:
+            expected, advice = NEEDED.get(said, (f"{{{said}}} for {kind}", ""))
             raise BadSetting(expected, "none", advice)
     if "epsilon" not in given:
         raise BadSetting("{epsilon}, what the release costs", "none")
     chosen = {name: value for name, value in given.items() if name in (*own, "epsilon")}
+    if "words" in own:
+        for name in ("words", "cells"):
+            chosen.pop(name, None)
+        return make(columns=_axes(kind, given), **chosen)
+    if kind in STATED:
+        chosen |= {name: chosen.pop(said) for name, said in ENDS.items()}
     bounds = _bounds(kind, given)
     if bounds is not None:
         chosen["lattice"] = bounds
-    make: Callable[..., Recipe] = KINDS[kind]
     return make(**chosen)
 
 
-def _required(kind: type[Recipe]) -> list[str]:
+def _axes(kind: str, given: Mapping[str, Any]) -> dict[str, Axis]:
+    """The bounds or categories of each of several columns."""
+    if not given.get("column"):
+        raise BadSetting(f"{{column}}, the names of the columns for {kind}", "none")
+    size = {"size": _checks.integer(2, cells=given["cells"])} if "cells" in given else {}
+    if kind == CrossTable.name and not size:
+        size = {"size": TABLE_CELLS}
+    return axes_of_settings(
+        _several(given["column"]),
+        words=given.get("words", {}),
+        low=_several(given.get("low", [])),
+        high=_several(given.get("high", [])),
+        scale=given.get("scale", "linear"),
+        **size,
+    )
+
+
+def _required(kind: Any) -> list[str]:
     return [
         each.name
-        for each in fields(kind)  # type: ignore[arg-type]
+        for each in fields(kind)
         if each.default is MISSING and each.default_factory is MISSING
     ]
 
@@ -147,8 +190,8 @@ def _bounds(kind: str, given: Mapping[str, Any]) -> Bounds | None:
     scale = given.get("scale", "linear")
     if len(columns) == 1:
         return Lattice(low=low[0], high=high[0], scale=scale)
-    joint = [name for name in of_settings() if issubclass(KINDS[name], Columned)]
-    if kind not in joint:
+    joint = [name for name, each in KINDS.items() if issubclass(each, Columned)]
+    if kind not in (*joint, *STATED):
         advice = f"Several take {' or '.join(joint)}."
         raise BadSetting(f"one {{column}} for {kind}", f"{len(columns)}", advice)
     pairs = zip(columns, low, high, strict=True)

@@ -16,6 +16,7 @@ from confide.errors import BudgetExhausted, InvalidInput
 from confide.files.paths import counted
 from confide.ledger.budget import Ledger
 from confide.ledger.costs import MICRO, Cost, charged
+from confide.releases.cross_table import CrossTable, rows_of
 from confide.releases.query import Query
 from confide.releases.release import Progress, Recipe, Release
 
@@ -204,16 +205,16 @@ def synthesize(
     integers: Sequence[str] = (),
     seed: int | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
-    """Synthetic rows of a released density, within its bounds; they cost no further privacy.
+    """Synthetic rows of what was released, within its bounds; they cost no further privacy.
 
     Parameters
     ----------
     release
-        A release of a density.
+        A release of a density or of a cross table.
     n
         How many rows.
     columns
-        Names of its columns.
+        Names of a density's columns; a cross table has its own.
     integers
         Columns to round to whole numbers.
     seed
@@ -229,8 +230,10 @@ def synthesize(
     (dtype('int64'), 5)
     """
     n = _checks.integer(1, n=n)
+    if release.spec.get("release") == CrossTable.name:
+        return rows_of(release, n, seed=seed)
     if release.curve is None:
-        raise InvalidInput("the release of a density", "an answer")
+        raise InvalidInput("the release of a density or of a table", "an answer")
     drawn = release.curve.sample(n, seed=seed).reshape(n, len(columns))
     rows: dict[str, npt.NDArray[Any]] = {name: drawn[:, at] for at, name in enumerate(columns)}
     bounds = release.spec.get("columns")

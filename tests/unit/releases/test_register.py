@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from confide.cli.app import _option
 from confide.errors import BadSetting, InvalidInput
-from confide.lattice import Lattice
+from confide.lattice import Categories, Lattice
 from confide.releases import (
     Bernstein,
+    CrossTable,
     GaussianProcess,
     Histogram,
     KolmogorovSmirnov,
+    LeastSquares,
+    Means,
     Query,
     Recipe,
+    Selection,
     Series,
+    Statistic,
     from_settings,
 )
-from confide.releases.register import KINDS, of_settings
+from confide.releases.register import KINDS, STATED, of_settings
 
 UNIT = {"low": 0, "high": 1, "epsilon": 1.0}
 LATTICE = Lattice(low=0, high=1)
+TWO = {"column": ["a", "b"], "low": [0, 0], "high": [1, 1], "epsilon": 1.0}
+WORDS = Categories(("no", "yes"))
 MADE: list[tuple[str, dict[str, Any], Recipe]] = [
     ("query", {"what": "count", "epsilon": 1.0}, Query("count", epsilon=1.0)),
     (
@@ -47,7 +55,38 @@ MADE: list[tuple[str, dict[str, Any], Recipe]] = [
         {"low": 1, "high": 9, "scale": "log", "epsilon": 2.0},
         KolmogorovSmirnov(Lattice(low=1, high=9, scale="log"), epsilon=2.0),
     ),
-]
+    (
+        "means",
+        {"column": ["a", "b"], "low": [0, 0], "high": [1, 1], "epsilon": 1.0, "delta": 1e-6},
+        Means({"a": LATTICE, "b": LATTICE}, epsilon=1.0, delta=1e-6),
+    ),
+    (
+        "least-squares",
+        {"column": ["a", "b"], "words": {"b": ["no", "yes"]}, "low": [0], "high": [1],
+         "target": "b", "epsilon": 1.0, "degree": 2},
+        LeastSquares({"a": LATTICE, "b": WORDS}, target="b", epsilon=1.0, degree=2),
+    ),
+    (
+        "cross-table",
+        {"column": ["a", "b"], "words": {"b": ["no", "yes"]}, "low": [0], "high": [1],
+         "cells": 8, "epsilon": 1.0},
+        CrossTable({"a": Lattice(low=0, high=1, size=8), "b": WORDS}, epsilon=1.0),
+    ),
+    (
+        "statistic",
+        {**UNIT, "what": "mean", "function": np.mean, "sensitivity": 1, "divided_by_n": True,
+         "answer_low": 0, "answer_high": 1},
+        Statistic("mean", np.mean, LATTICE, sensitivity=1, divided_by_n=True, low=0, high=1,
+                  epsilon=1.0),
+    ),
+    (
+        "selection",
+        {**TWO, "what": "first", "function": max, "outcomes": ["x", "y"], "sensitivity": 1,
+         "answer_low": 0, "answer_high": 9},
+        Selection("first", max, ["x", "y"], {"a": LATTICE, "b": LATTICE}, sensitivity=1, low=0,
+                  high=9, epsilon=1.0),
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "settings", "expected"), MADE, ids=[kind for kind, *_ in MADE])
@@ -60,11 +99,10 @@ def test_settings_make_what_the_class_makes(
 
 
 def test_every_kind_with_bounds_is_made_of_settings() -> None:
-    others = {"choice", "means", "least-squares"}
-    assert {kind for kind, *_ in MADE} == set(of_settings()) == set(KINDS) - others
+    assert {kind for kind, *_ in MADE} == set(of_settings())
+    assert set(of_settings()) == {*KINDS, *STATED} - {"choice"}
 
 
-TWO = {"column": ["a", "b"], "low": [0, 0], "high": [1, 1], "epsilon": 1.0}
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("series", {**UNIT, "cells": 5}, "no cells for series, got cells=5", "no --cells for"),
     ("query", UNIT, "what, the number to release, got none. Such as what=mean", "--what mean."),
