@@ -269,7 +269,7 @@ def test_pictures() -> None:
     density = CellDensity(BETA.edges, BETA.masses, facts={"n": 3}, intervals=Fixed())
     display = density.plot()
     assert len(display.ax_.lines) >= 2
-    assert wave().plot().ax_.get_ylabel() == "density"
+    assert wave().plot().ax_.get_ylabel() .startswith("share of people per ")
     flat = joint()
     two = CellDensity(flat.edges[:2], flat.masses.sum(2), names=("a", "b"))
     assert two.plot().ax_.get_ylabel() == "b"
@@ -278,7 +278,7 @@ def test_pictures() -> None:
     assert "<svg" in density._repr_html_()
     assert "n=3" in repr(density)
     shares = Proportions(("a", "b"), np.array([0.4, 0.6]))
-    assert shares.plot().ax_.get_xlabel() == "share"
+    assert shares.plot().ax_.get_xlabel() == "share of people"
 
 
 def test_proportions() -> None:
