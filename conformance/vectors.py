@@ -63,6 +63,7 @@ MECHANISMS: list[Mechanism] = [
     Laplace(Lattice(low=-7, high=7, kind="integer"), epsilon=1.0),
     RandomizedResponse(labels(2), epsilon=1.0, prefer_not_to_say=True),
     RandomizedResponse(labels(7), epsilon=3.0, prefer_not_to_say=True),
+    SquareWave(Lattice(low=0, high=2000, size=41, kind="points"), epsilon=1.0),
 ]
 
 
@@ -126,6 +127,13 @@ LATTICES = [
     Lattice(low=3, high=3.1, size=4096, scale="log"),
     Lattice(low=0.7, high=1.1, size=100, scale="log"),
 ]
+POINTS = [
+    Lattice(low=0, high=2000, size=41, kind="points"),
+    Lattice(low=0, high=1, size=101, kind="points"),
+    Lattice(low=-0.7, high=0.3, size=64, kind="points"),
+    Lattice(low=0.1, high=1e9, size=2, kind="points"),
+    Lattice(low=-1e150, high=1e150, size=1000, kind="points"),
+]
 WHOLE = [
     Lattice(low=0, high=60, kind="integer"),
     Lattice(low=-7, high=7, size=4, kind="integer"),
@@ -137,9 +145,14 @@ WHOLE = [
 
 def indices() -> Iterator[dict[str, Any]]:
     """Values and their cells: at edges, one float beside them, anywhere, and beyond the bounds."""
-    for at, lattice in enumerate(LATTICES):
-        some = sorted({lattice.size * k // 80 for k in range(81)})
-        edges = [place(lattice, Fraction(k, lattice.size)) for k in some]
+    for at, lattice in enumerate((*LATTICES, *POINTS)):
+        if lattice.kind == "number":
+            some = sorted({Fraction(lattice.size * k // 80, lattice.size) for k in range(81)})
+        else:
+            # Points, and the places halfway between two.
+            halves = 2 * lattice.size - 2
+            some = sorted({Fraction(halves * k // 80, halves) for k in range(81)})
+        edges = [place(lattice, share) for share in some]
         random = np.frombuffer(public_bytes(f"{SEED}/values/{at}", 160), "<u4").tolist()
         values = [
             *edges,
@@ -222,10 +235,13 @@ def refused() -> Iterator[dict[str, Any]]:
                              ("scale", "logarithmic"), ("scale", None), ("scale", "log"),
                              ("shape", 1)]),
             *((f"{key} {x!r} of whole numbers", {**whole, "lattice": {**whole["lattice"], key: x}})
-              for key, x in [("kind", "points"), ("kind", None), ("kind", 1), ("scale", "log"),
+              for key, x in [("kind", "whole"), ("kind", None), ("kind", 1), ("scale", "log"),
                              ("low", 0.5), ("high", 60.5), ("high", 2.0**51), ("size", 60)]),
             ("whole numbers on a log scale",
              {**whole, "lattice": {**whole["lattice"], "low": 1.0, "size": 60, "scale": "log"}}),
+            ("points on a log scale",
+             {**whole,
+              "lattice": {**whole["lattice"], "low": 1.0, "kind": "points", "scale": "log"}}),
             *((f"prefer_not_to_say {x!r}", {**each, "prefer_not_to_say": x})
               for each in (wave, response) for x in ("true", 1, None, [])),
             ("prefer_not_to_say with Laplace noise", {**laplace, "prefer_not_to_say": True}),

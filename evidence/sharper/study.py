@@ -26,7 +26,7 @@ from confide.estimators import Deconvolution
 from confide.estimators.adaptive import Adaptive
 from confide.estimators.em import em
 from confide.summaries import Counts
-from evidence.sharper import frozen, inside
+from evidence.sharper import frozen, inside, points
 from evidence.sharper.populations import STREAMS, Population, split
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -273,6 +273,8 @@ def page(results: dict[str, Any]) -> str:
             "the prior does not penalize. W1 against square wave + EMS:",
             grid(apart, "w1", "default", "square wave + EMS"),
         ]
+    if "points" in results:
+        parts.append(points.section(results["points"]))
     return "\n\n".join([*parts, TRIED])
 
 
@@ -288,6 +290,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--surveys", type=int, default=40)
     parser.add_argument("--most", type=int, default=16, help="surveys at a million respondents")
     parser.add_argument("--inside", type=int, help="only look at so many fits, by 500")
+    parser.add_argument("--points", type=int, help="only cells and points, so many surveys")
     parser.add_argument("--thin", action="store_true", help="few surveys, nothing is written")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConfideWarning)
@@ -296,8 +299,12 @@ def main(arguments: list[str] | None = None) -> int:
         some = [inside.check(500, seed=77 + part) for part in range(options.inside // 500)]
         results["inside"] = {key: sum(part[key] for part in some) for key in some[0]}
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+    if options.points is not None:
+        results["points"] = points.check(options.points, options.points // 10)
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     halves = [options.half] if options.half else ["reporting", "apart"]
-    for half in [] if options.inside is not None else halves:
+    apart = options.inside is not None or options.points is not None
+    for half in [] if apart else halves:
         rows = []
         counts = (2, 2) if options.thin else (options.surveys, options.most)
         for row in run(half, *counts, known=None if options.thin else results.get(half)):

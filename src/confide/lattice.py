@@ -24,8 +24,9 @@ LIMIT = 1e150
 """Bounds stay where ratios and squares of them are still finite floats."""
 WHOLE = 2.0**50
 """Bounds of whole numbers stay where floats hold them, and what lies between, exactly."""
-NUMBER, INTEGER = "number", "integer"
+NUMBER, POINTS, INTEGER = "number", "points", "integer"
 """Kinds of numbers that a lattice can hold."""
+KINDS = (NUMBER, POINTS, INTEGER)
 DOUBT = 1e-6
 """Cells from an edge within which logarithms are compared by `portable_log`. Two logarithms that
 are right to four units in the last digit place a value within MAX_SIZE 2**-49 = 2e-9 cells."""
@@ -48,10 +49,17 @@ class Lattice:
     scale
         ``"linear"``, or ``"log"`` for cells of equal width in the logarithm.
     kind
-        ``"number"``, or ``"integer"`` for whole numbers. Then each cell holds equally many of them,
-        as few as ``size`` cells allow: one where there are no more than ``size``. Edges lie halfway
-        between whole numbers, and both bounds are inside. Where the whole numbers cannot be shared
-        out evenly, the last cell holds fewer.
+        ``"number"``, ``"points"`` or ``"integer"``.
+
+        Points are ``size`` numbers at equal distances from each other, both bounds among them: for
+        numbers that people give at a bound or at round numbers, which are then exact. A value
+        becomes its nearest point, and one halfway between two points the upper one. Edges lie
+        halfway between points, the outermost half a step outside the bounds.
+
+        Of whole numbers (``"integer"``) each cell holds equally many, as few as ``size`` cells
+        allow: one where there are no more than ``size``. Edges lie halfway between whole numbers,
+        and both bounds are inside. Where the whole numbers cannot be shared out evenly, the last
+        cell holds fewer.
 
     Examples
     --------
@@ -61,6 +69,9 @@ class Lattice:
     >>> days = Lattice(low=0, high=60, kind="integer")
     >>> days.size, days.index([0, 59, 60, 75])
     (61, array([ 0, 59, 60, 60], dtype=int32))
+    >>> rent = Lattice(low=0, high=2_000, size=41, kind="points")
+    >>> rent.centers[[0, 1, -1]], rent.index([0, 50, 74, 75, 2_000])
+    (array([   0.,   50., 2000.]), array([ 0,  1,  1,  2, 40], dtype=int32))
     """
 
     low: float
@@ -80,7 +91,9 @@ class Lattice:
         if self.scale == "log" and low < 1 / LIMIT:
             raise InvalidInput("low > 0 on a log scale", f"low={low:g}")
         size = _checks.integer(2, MAX_SIZE, size=self.size)
-        _checks.one_of((NUMBER, INTEGER), kind=self.kind)
+        _checks.one_of(KINDS, kind=self.kind)
+        if self.kind != NUMBER and self.scale != "linear":
+            raise InvalidInput(f"a linear scale for kind={self.kind!r}", f"scale={self.scale!r}")
         for name, value in (("low", low), ("high", high)):
             object.__setattr__(self, name, value)
         if self.kind == INTEGER:
@@ -96,8 +109,6 @@ class Lattice:
     def _shared(self, size: int) -> int:
         """How many cells whole numbers fill: they are shared out evenly, the last cell excepted."""
         low, high = self.low, self.high
-        if self.scale != "linear":
-            raise InvalidInput("a linear scale for whole numbers", f"scale={self.scale!r}")
         if not (low.is_integer() and high.is_integer() and max(abs(low), abs(high)) <= WHOLE):
             raise InvalidInput(
                 f"bounds of whole numbers that are whole numbers within {WHOLE:g}",
@@ -110,13 +121,13 @@ class Lattice:
     @property
     def step(self) -> float:
         """Width of a cell, on a linear scale; the last cell of whole numbers may be narrower."""
-        if self.kind == NUMBER:
-            return (self.high - self.low) / self.size
+        if self.kind != INTEGER:
+            return (self.high - self.low) / (self.size - (self.kind == POINTS))
         return float(-(-(int(self.high) - int(self.low) + 1) // self.size))
 
     @cached_property
     def edges(self) -> Floats:
-        """The size + 1 cell edges, ascending; of whole numbers halfway between them."""
+        """The size + 1 cell edges, ascending; of points and whole numbers halfway between them."""
         edges = self.position(np.arange(self.size + 1) - 0.5, exact=True)
         if self.kind == INTEGER:
             edges[-1] = self.high + 0.5
@@ -130,13 +141,17 @@ class Lattice:
 
     @property
     def centers(self) -> Floats:
-        """Midpoint of each cell: the mean of the whole numbers that it holds."""
+        """Midpoint of each cell: its point, or the mean of the whole numbers that it holds."""
+        if self.kind == POINTS:
+            return self.position(np.arange(self.size))
         edges = self.edges
         return (edges[:-1] + edges[1:]) / 2
 
     @property
     def spreads(self) -> Floats:
-        """Variance of values that are spread evenly inside each cell."""
+        """Variance of values that are spread evenly inside each cell; none of points."""
+        if self.kind == POINTS:
+            return np.zeros(self.size)
         return (self.widths**2 - (self.kind == INTEGER)) / 12
 
     @property
@@ -169,6 +184,8 @@ class Lattice:
                 part = np.floor((part - self.low) / self.step)
             elif self.scale == "log":
                 part = self._logarithmic(part)
+            elif self.kind == POINTS:
+                part = (part - self.low) / (self.high - self.low) * (self.size - 1) + 0.5
             else:
                 part = (part - self.low) / (self.high - self.low) * self.size
             part = np.clip(part, 0, self.size - 1)
@@ -198,6 +215,10 @@ class Lattice:
         """
         if self.kind == INTEGER:
             return self.low - 0.5 + self.step * (np.asarray(index, dtype=np.float64) + 0.5)
+        if self.kind == POINTS:
+            # One rounding at the end, so that bounds and round numbers are what they are.
+            steps, last = np.asarray(index, dtype=np.float64), self.size - 1
+            return np.asarray((self.low * (last - steps) + self.high * steps) / last)
         at = (np.asarray(index, dtype=np.float64) + 0.5) / self.size
         if self.scale == "linear":
             return self.low * (1 - at) + self.high * at

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from evidence.sharper import inside, populations, study
+from evidence.sharper import inside, points, populations, study
 
 
 def test_the_split_is_the_recorded_one() -> None:
@@ -44,3 +44,11 @@ def test_a_thin_run_is_ahead_of_ems_and_of_what_was() -> None:
 def test_estimates_are_inside_their_intervals() -> None:
     found = inside.check(41)
     assert found == {"fits": 41, "means": 82, "quantiles_and_shares": 12, "outside": 0}
+
+
+def test_means_of_points_are_covered_and_those_of_cells_are_not() -> None:
+    """Two thousand surveys: the binomial standard error is .005."""
+    cells, found = (points.means(kind, 64, 4.0, 20_000, 2_000) for kind in ("number", "points"))
+    assert 0.935 <= found["coverage"] <= 0.965
+    assert cells["coverage"] < 0.9
+    assert points.medians(64, 4.0, 2_000, 2)["coverage"] == 1

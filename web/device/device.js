@@ -37,7 +37,7 @@ export function keeps([over, under], [a, b]) {
       high += up;
     }
     if (over << bits <= under * low) return true;
-    // Terms halve by now: the rest of the series is at most the last one.
+    // Terms halve by now: the rest is at most the last one.
     if (over << bits > under * (high + up)) return false;
   }
 }
@@ -95,17 +95,17 @@ function count(bounds, word) {
   return found;
 }
 
-/** Exact draws by inversion: a word decides, or more words where it does not.
+/** Exact draws by inversion: a word decides, or more words do.
  * @type {(law: Law, bits: number) => (entropy: Entropy) => number} */
 function sampler(law, bits) {
   need([8, 16, 32].includes(bits), "Words have 8, 16 or 32 bits.");
   const top = 2 ** bits - 1;
-  // The largest word stands for a bound of 2**bits, which is none, and is then refined.
+  // The largest word stands for a bound of 2**bits, and is then refined.
   const [lower, upper] = law(bits).map((bounds) =>
     Uint32Array.from(bounds, (bound) => Math.min(Number(bound), top)),
   );
   const capped = upper[upper.length - 1] === top;
-  // Bounds for a second word are made beforehand, or the time would tell.
+  // Bounds for a second word are made first, or the time would tell.
   const finer = [law(2 * bits)];
   // The first byte is the lowest.
   const read = (/** @type {Entropy} */ entropy) =>
@@ -143,17 +143,19 @@ function log(x) {
 /** @type {(fields: any) => { size: number, index(answer: any): number }} */
 function lattice(fields) {
   only(fields, "A lattice", "high low scale size", "kind");
-  const { low, high, size, scale } = fields;
-  const sound = [low, high].every((x) => Number.isFinite(x) && Math.abs(x) <= 1e150);
+  const { low, high, size, scale, kind } = fields;
+  const ends = [low, high];
+  const sound = ends.every((x) => Number.isFinite(x) && Math.abs(x) <= 1e150);
   need(sound && low < high, "Bounds must be numbers within 1e150, low < high.");
   need(from(2, size, MAX_SIZE), `The size must be an integer from 2 to ${MAX_SIZE}.`);
   const logs = scale === "log" && low >= 1e-150;
   need(logs || scale === "linear", "The scale must be linear, or log above 0.");
-  const [whole, all] = ["kind" in fields, high - low + 1];
+  const [whole, half, all] = [kind === "integer", Number(kind === "points") / 2, high - low + 1];
   // Integers in a cell; the last one may have fewer.
   const each = Math.ceil(all / size);
-  const even = [low, high].every((x) => from(-(2 ** 50), x, 2 ** 50)) && Math.ceil(all / each) === size;
-  need(!whole || (fields.kind === "integer" && !logs && even), "Cells must hold as many integers each.");
+  const even = ends.every((x) => from(-(2 ** 50), x, 2 ** 50)) && Math.ceil(all / each) === size;
+  const known = !logs && (half || (whole && even));
+  need(known || kind === undefined, "The kind must be points, or integers, evenly.");
   return {
     size,
     index(answer) {
@@ -161,7 +163,7 @@ function lattice(fields) {
       const x = Math.min(Math.max(answer, low), high);
       if (whole) return (x - low - ((x - low) % each)) / each;
       const part = logs ? log(x / low) / log(high / low) : (x - low) / (high - low);
-      return Math.trunc(Math.min(Math.max(part * size, 0), size - 1));
+      return Math.trunc(Math.min(Math.max(part * (size - 2 * half) + half, 0), size - 1));
     },
   };
 }
@@ -173,8 +175,8 @@ function honest(ratio, epsilon, m) {
   need(kept, `The noise is weaker than the declared epsilon of ${epsilon}: do not answer.`);
 }
 
-/** The 2 reach + 1 reports around an answer weigh more than all others. Where people may decline,
- * one more report says so; it weighs as much as those around an answer, and null declines.
+/** The 2 reach + 1 reports around an answer weigh more than others. Where people may decline,
+ * one more report says so, as heavy as those around an answer; null declines.
  * @type {(spec: Spec, size: number, reach: number, index: Kind["index"]) => Omit<Kind, "report">} */
 function band(spec, size, reach, index) {
   const texts = Array.isArray(spec.weights) ? spec.weights : [];
@@ -204,8 +206,8 @@ export const KINDS = {
     const near = 2 * reach + 1;
     return {
       ...band(spec, size, reach, index),
-      // Near slots count from the index, far ones step over the near reports. The last slots are
-      // cut to the symbol; so are the near ones of who declined, and far ones stay as they are.
+      // Near slots count from the index, far ones step over the near reports. The last ones are
+      // cut to the symbol; so are the near ones of who declined.
       report(index, slot) {
         const far = slot - near;
         const at = index + 2 * reach * Number(index === size);
@@ -254,7 +256,7 @@ export function mechanism(spec, { bits = 32 } = {}) {
     ...kind,
     spec,
     draw(index, entropy = system) {
-      // The last gate before noise: an index out of range would get too little.
+      // The last gate: an index out of range would get too little noise.
       need(from(0, index, kind.inputs - 1), "This is no answer to the question.");
       return kind.report(index, noise(entropy));
     },

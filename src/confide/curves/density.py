@@ -19,7 +19,7 @@ from confide.curves import forms
 from confide.curves.forms import DECLINED, ENDS, frame, size
 from confide.displays import DensityDisplay
 from confide.errors import InvalidInput, Unsupported
-from confide.lattice import INTEGER, NUMBER
+from confide.lattice import INTEGER, KINDS, NUMBER, POINTS
 
 Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -139,6 +139,10 @@ class Density(ABC):
             # The least whole number k with F(k) >= q; F(k) is reached halfway to the next one.
             least = np.ceil(edges[keep][0])
             result = np.maximum(np.ceil(result - 0.5 - CLOSE), least) + 0.0
+        elif self.cells.kinds == (POINTS,):
+            # The least point with F >= q, among those that anybody is at.
+            held, sums = self.cells.at_points(0)[rising], cumulative[1:][rising]
+            result = held[np.minimum(np.searchsorted(sums + CLOSE, shares), held.size - 1)]
         return float(result) if shares.ndim == 0 else result
 
     def median(self) -> float:
@@ -350,8 +354,9 @@ class CellDensity(Density):
     intervals
         What answers `interval`.
     kinds
-        ``"number"`` or ``"integer"`` for each column, by default numbers. Edges of whole numbers
-        lie halfway between them.
+        ``"number"``, ``"points"`` or ``"integer"`` for each column, by default numbers. Edges of
+        points and of whole numbers lie halfway between them: what a cell of points holds is at its
+        middle.
     declined
         Share of the population that preferred not to say; None where that was not offered.
     means
@@ -388,6 +393,11 @@ class CellDensity(Density):
     def whole(self) -> bool:
         """Whether it is the distribution of a single whole number."""
         return self.kinds == (INTEGER,)
+
+    def at_points(self, axis: int) -> Floats:
+        """The points of a column of points."""
+        edges = self.edges[axis]
+        return np.linspace(edges[0] + edges[1], edges[-2] + edges[-1], edges.size - 1) / 2
 
     @property
     def cells(self) -> CellDensity:
@@ -444,13 +454,18 @@ class CellDensity(Density):
         return np.pad(np.minimum(total, 1.0), [(1, 0)] * self.masses.ndim)
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
-        """P(value <= x), linear between the edges; of whole numbers a step at each."""
+        """P(value <= x), linear between the edges; of points and whole numbers a step at each."""
         places = points(x, self.masses.ndim)
         for axis, kind in enumerate(self.kinds):
+            # Sums up to a point or a whole number are reached at the edge after it.
             if kind == INTEGER:
-                # Sums up to a whole number are reached at the edge after it.
                 places = places.copy()
                 places[..., axis] = np.floor(places[..., axis]) + 0.5
+            elif kind == POINTS:
+                places = places.copy()
+                slack = CLOSE * (self.edges[axis][1] - self.edges[axis][0])
+                below = np.searchsorted(self.at_points(axis), places[..., axis] + slack, "right")
+                places[..., axis] = self.edges[axis][below]
         if self.masses.ndim == 1:
             return np.interp(places[..., 0], self.edges[0], self._cumulative)[()]
         # Multilinear: interpolate the corner sums along one column after another.
@@ -476,6 +491,8 @@ class CellDensity(Density):
             masses = masses / masses.sum()
             centers, widths = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
             within = (widths**2 - (self.kinds[axis] == INTEGER)) / 12
+            if self.kinds[axis] == POINTS:
+                centers, within = self.at_points(axis), np.zeros(masses.size)
             mean = masses @ centers
             means.append(mean)
             deviations.append(np.sqrt(masses @ ((centers - mean) ** 2 + within)))
@@ -513,11 +530,13 @@ class CellDensity(Density):
         flat = generator.choice(self.masses.size, size=n, p=self.masses.ravel())
         at = np.unravel_index(flat, self.masses.shape)
         columns: list[npt.NDArray[Any]] = []
-        for cell, edges, kind in zip(at, self.edges, self.kinds, strict=True):
+        for axis, (cell, edges, kind) in enumerate(zip(at, self.edges, self.kinds, strict=True)):
             low, high = edges[cell], edges[cell + 1]
             if kind == INTEGER:
                 whole = np.ceil(low).astype(np.int64), np.ceil(high).astype(np.int64)
                 columns.append(generator.integers(whole[0], whole[1]))
+            elif kind == POINTS:
+                columns.append(self.at_points(axis)[cell])
             else:
                 columns.append(generator.uniform(low, high))
         return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
@@ -575,7 +594,7 @@ class CellDensity(Density):
             "masses": self.masses.tolist(),
             "facts": dict(self.facts),
         }
-        if INTEGER in self.kinds:
+        if set(self.kinds) != {NUMBER}:
             fields["kinds"] = list(self.kinds)
         if self.means:
             fields["means"] = list(self.means)
@@ -593,7 +612,9 @@ class CellDensity(Density):
         if "kinds" in checked:
             kinds = forms.words(checked, "kinds", len(edges))
             for kind, edge in zip(kinds, edges, strict=True):
-                _checks.one_of((NUMBER, INTEGER), kind=kind)
+                _checks.one_of(KINDS, kind=kind)
+                if kind == POINTS and not np.allclose(np.diff(edge), edge[1] - edge[0]):
+                    raise InvalidInput("edges at equal distances between points", "others")
                 if kind == INTEGER and not (edge + 0.5 == np.floor(edge + 0.5)).all():
                     raise InvalidInput("edges halfway between whole numbers", "others")
         means: tuple[float, ...] = ()

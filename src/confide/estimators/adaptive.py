@@ -19,7 +19,7 @@ from confide.estimators.em import LEAST, STRETCH, apart, coarse_edges, one_threa
 from confide.estimators.intervals import Intervals, unbiased_means
 from confide.estimators.likelihood import Likelihood
 from confide.estimators.log_density import FAR, ORDERS, Ladder, Problem
-from confide.lattice import INTEGER, Lattice
+from confide.lattice import NUMBER, Lattice
 from confide.mechanisms import Mechanism
 from confide.mechanisms.laws import Law
 from confide.summaries import Counts
@@ -342,11 +342,11 @@ class Estimate:
     misfit: float
 
     def curve(self, lattice: Lattice) -> tuple[Floats, Floats]:
-        """Edges and masses of equal cells: finer ones with heaps, all of whole numbers."""
+        """Edges and masses of equal cells: finer ones with heaps, all points and whole numbers."""
         places, cells = self.grid.law.shape[1], self.grid.cells
         own = spread(places, cells) @ self.smooth
         own[list(self.heaps)] += list(self.heaps.values())
-        if lattice.kind == INTEGER:
+        if lattice.kind != NUMBER:
             cells = lattice.size
         elif self.heaps:
             cells = min(max(cells, CELLS[1]), places)

@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dposv
 
 from confide._types import Floats
 from confide.estimators.log_density import SCALES, SHARE, SPREAD, Mode, Problem, mode, moved
-from confide.lattice import Lattice
+from confide.lattice import POINTS, Lattice
 
 BOUND, ROUND, ANY = 0.1, 0.3, 0.3
 """Expected heaps before any report is seen: at each bound, at the round numbers of each step, and
@@ -40,7 +40,12 @@ def chances(lattice: Lattice, edges: Floats) -> Floats:
 
 
 def values(lattice: Lattice, edges: Floats) -> Floats:
-    """What to call a heap in each cell: a bound, the roundest number inside, or the middle."""
+    """What to call a heap in each cell: a bound, the roundest number inside, or the middle.
+
+    A cell that holds one point is called by it.
+    """
+    if lattice.kind == POINTS and edges.size - 1 == lattice.size:
+        return lattice.centers
     named: Floats = (edges[:-1] + edges[1:]) / 2
     for numbers in _round(lattice.low, lattice.high, lattice.scale):
         named[_places(edges, numbers)] = numbers

@@ -18,7 +18,7 @@ from confide.errors import InvalidInput, Unsupported
 from confide.estimators.declining import Answerers
 from confide.estimators.em import one_thread
 from confide.estimators.profile import MOST_BINS, NODES, Profile, bins_for
-from confide.lattice import INTEGER, Lattice
+from confide.lattice import INTEGER, NUMBER, POINTS, Lattice
 from confide.mechanisms import Channel
 from confide.mechanisms.laws import Law
 from confide.summaries import Counts
@@ -344,7 +344,7 @@ class Intervals:
             return float(ends[0]), float(ends[1])
         least = least_variance(law, scores, self._lattice.spreads)
         edges = self._lattice.edges[[0, 1, -2, -1]]
-        if self._lattice.kind == INTEGER:
+        if self._lattice.kind != NUMBER:
             edges[[0, -1]] = bounds
         if not cut:
             edges = np.array([-np.inf, np.inf])
@@ -425,6 +425,10 @@ class Intervals:
         if self._lattice.kind == INTEGER:
             # Sums up to a whole number are reached halfway to the next one.
             x = np.where(x >= self._lattice.high, np.inf, np.floor(x) + 0.5)
+        elif self._lattice.kind == POINTS:
+            slack = 1e-9 * self._lattice.step
+            below = np.searchsorted(self._lattice.centers, x + slack, side="right")
+            x = np.where(x >= self._lattice.high, np.inf, self._lattice.edges[below])
         low, high = (x >= self._lattice.high).astype(float), (x > self._lattice.low).astype(float)
         inside = (x > self._lattice.low) & (x < self._lattice.high)
         if self.counts.n and inside.any():
@@ -474,11 +478,13 @@ class Intervals:
             cuts = np.full(len(reports), self._scale * float(chdtri(1, 1 - level)))
             low[inside], high[inside] = quantile_ends(self._profile, reports, q[inside], cuts)
         positions = np.arange(self._profile.size + 1)
-        if self._lattice.kind == INTEGER:
-            # All whole numbers of every cell that the interval touches: a quantile in the cell
-            # from edge k to k + 1 has a position above k and at most k + 1.
+        if self._lattice.kind != NUMBER:
+            # All that is in any cell which the interval touches: a quantile in the cell from edge k
+            # to k + 1 has a position above k and at most k + 1.
             ends = (np.interp(end, positions, self._profile.nodes) for end in (low, high))
             first, last = (np.maximum(np.ceil(end).astype(int) - 1, 0) for end in ends)
+            if self._lattice.kind == POINTS:
+                return self._lattice.centers[first], self._lattice.centers[last]
             edges = self._lattice.edges
             return edges[first] + 0.5, edges[last + 1] - 0.5
         low, high = (np.interp(end, positions, self._edges()) for end in (low, high))

@@ -14,7 +14,7 @@ from confide._types import Floats, Waves
 from confide.errors import Unsupported
 from confide.estimators.bandwidths import Axis, Kernel, spread
 from confide.foreign.noised import Noised
-from confide.lattice import INTEGER, Lattice
+from confide.lattice import NUMBER, Lattice
 from confide.mechanisms import Channel, Laplace, TwoSidedGamma
 from confide.mechanisms.laws import Band
 
@@ -189,10 +189,10 @@ class Inverse:
 def inverses(mechanism: Channel) -> tuple[Inverse, ...]:
     """The inverse for each question of a mechanism, or a sentence why there is none."""
     for name, axis in mechanism.axes.items():
-        if isinstance(axis, Lattice) and axis.kind == INTEGER:
+        if isinstance(axis, Lattice) and axis.kind != NUMBER:
             raise Unsupported(
-                "Deconvolution and kernel regression smooth, and whole numbers have nothing in "
-                "between: take estimators.Likelihood or estimators.RatioRegression."
+                "Deconvolution and kernel regression smooth, and between whole numbers or points "
+                "there is nothing: take estimators.Likelihood or estimators.RatioRegression."
             )
         if isinstance(axis, Lattice):
             continue

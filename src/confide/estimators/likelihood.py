@@ -14,7 +14,7 @@ from confide.errors import InvalidInput, Mismatch, Unsupported
 from confide.estimators.declining import Answerers, even, held
 from confide.estimators.em import Channel, checked_grid, coarse_edges, coarsen, em, shared_out
 from confide.estimators.intervals import Intervals, unbiased_means
-from confide.lattice import INTEGER, Lattice
+from confide.lattice import NUMBER, Lattice
 from confide.summaries import Counts
 from confide.summaries.counts import expected
 from confide.summaries.plausibility import checked
@@ -188,20 +188,20 @@ class Marginals:
 
 
 def _told(masses: Floats, lattices: list[Lattice]) -> tuple[Floats, tuple[Floats, ...]]:
-    """Masses and edges as they are told: coarse cells of numbers, all cells of whole numbers.
+    """Masses and edges as they are told: coarse cells of numbers, all points and whole numbers.
 
-    Coarse cells cut whole numbers apart. So what they hold is shared out evenly over those.
+    Coarse cells cut the others apart. So what they hold is shared out evenly over those.
     """
     edges = []
     for axis, lattice in enumerate(lattices):
         size = masses.shape[axis]
-        if lattice.kind != INTEGER or size == lattice.size:
+        if lattice.kind == NUMBER or size == lattice.size:
             edges.append(coarse_edges(lattice, size))
             continue
         if masses.size // size * lattice.size > MOST_TOLD:
             raise Unsupported(
-                f"A joint estimate tells at most {MOST_TOLD:,} combinations of whole numbers: take "
-                "lattices of fewer cells."
+                f"A joint estimate tells at most {MOST_TOLD:,} combinations of points and "
+                "whole numbers: take lattices of fewer cells."
             )
         flat = shared_out(np.arange(size + 1.0) * (lattice.size / size), lattice.size)
         masses = np.moveaxis(np.tensordot(masses, flat, axes=(axis, 0)), -1, axis)

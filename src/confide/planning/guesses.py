@@ -12,7 +12,7 @@ from confide import _checks
 from confide._figures import number, percent
 from confide._types import Floats
 from confide.errors import InvalidInput
-from confide.lattice import INTEGER, Categories, Lattice
+from confide.lattice import INTEGER, POINTS, Categories, Lattice
 from confide.planning.populations import Population, guess
 from confide.questions import Question, Questionnaire
 
@@ -124,6 +124,9 @@ def _guess(question: Question, what: Any, declined: float) -> Guess:
     if axis.kind == INTEGER:
         rounded = np.rint(population.points)
         population = Population(f"{population.name}, whole numbers", rounded, population.weights)
+    elif axis.kind == POINTS:
+        rounded = axis.position(np.rint((population.points - axis.low) / axis.step))
+        population = Population(f"{population.name}, points", rounded, population.weights)
     return Guess(population.name, population, None, declined)
 
 

@@ -57,7 +57,7 @@ class Outlook:
 
     @cached_property
     def kind(self) -> str:
-        """``"number"``, ``"integer"`` or ``"categories"``."""
+        """``"number"``, ``"points"``, ``"integer"`` or ``"categories"``."""
         axis = self.question.axis
         if isinstance(axis, Categories):
             return CATEGORIES

@@ -70,7 +70,7 @@ class Expected(Quantified):
         Of what: ``"mean"`` or ``"median"`` of a number, the share of a category, or ``"declined"``,
         the share of people who prefer not to say. The others are among those who answer.
     kind
-        ``"number"``, ``"integer"`` or ``"categories"``.
+        ``"number"``, ``"points"``, ``"integer"`` or ``"categories"``.
     n, epsilon
         How many people are asked the question, and what each answer to it costs.
     error

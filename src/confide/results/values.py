@@ -21,9 +21,10 @@ from confide.questions import Questionnaire
 from confide.summaries.groups import Part, label
 
 VERSION = 1
-NUMBER, INTEGER, CATEGORIES = "number", "integer", "categories"
+NUMBER, POINTS, INTEGER, CATEGORIES = "number", "points", "integer", "categories"
 KINDS: dict[str, type[CellDensity] | type[Proportions]] = {
     NUMBER: CellDensity,
+    POINTS: CellDensity,
     INTEGER: CellDensity,
     CATEGORIES: Proportions,
 }
@@ -88,7 +89,7 @@ class Result:
     question
         Its name.
     kind
-        ``"number"``, ``"integer"`` or ``"categories"``.
+        ``"number"``, ``"points"``, ``"integer"`` or ``"categories"``.
     n
         How many reports there are: as many people were asked, and sent one.
     needed

@@ -81,9 +81,18 @@ test("whole numbers", () => {
   const found = [-5, 1, 2, 3, 4, 9, 10, 11, 1e300].map((each) => made.index(each));
   assert.deepEqual(found, [0, 0, 0, 0, 1, 2, 3, 3, 3]);
   for (const none of [1.5, 9.999999999, NaN, Infinity, "3", null]) assert.equal(made.index(none), -1);
-  for (const wrong of [{ size: 6 }, { low: 0.5 }, { scale: "log" }, { kind: "points" }, { kind: null }, { high: 2 ** 53 }]) {
+  for (const wrong of [{ size: 6 }, { low: 0.5 }, { scale: "log" }, { kind: "whole" }, { kind: null }, { high: 2 ** 53 }]) {
     assert.ok(isRefused(() => mechanism({ ...wave, lattice: { ...cells, ...wrong }, reach: 1 })), JSON.stringify(wrong));
   }
+});
+
+test("points", () => {
+  const cells = { low: 0, high: 2000, size: 41, scale: "linear", kind: "points" };
+  const made = mechanism({ ...wave, lattice: cells, reach: 1 });
+  const found = [-5, 0, 24.9, 25, 50, 74, 75, 1974.9, 1975, 2000, 1e300].map((each) => made.index(each));
+  assert.deepEqual(found, [0, 0, 0, 1, 1, 1, 2, 39, 40, 40, 40]);
+  for (const none of [NaN, Infinity, "3", null]) assert.equal(made.index(none), -1);
+  assert.ok(isRefused(() => mechanism({ ...wave, lattice: { ...cells, low: 1, scale: "log" }, reach: 1 })));
 });
 
 test("the system's bytes", () => {
