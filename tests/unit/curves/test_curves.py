@@ -269,7 +269,7 @@ def test_pictures() -> None:
     density = CellDensity(BETA.edges, BETA.masses, facts={"n": 3}, intervals=Fixed())
     display = density.plot()
     assert len(display.ax_.lines) >= 2
-    assert wave().plot().ax_.get_ylabel() .startswith("share of people per ")
+    assert wave().plot().ax_.get_ylabel().startswith("share of people per ")
     flat = joint()
     two = CellDensity(flat.edges[:2], flat.masses.sum(2), names=("a", "b"))
     assert two.plot().ax_.get_ylabel() == "b"

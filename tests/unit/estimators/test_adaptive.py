@@ -326,7 +326,7 @@ def test_a_heap_is_a_line_in_the_picture_and_does_not_flatten_the_rest() -> None
     assert (value, share) == (0.0, density.facts["heap_shares"][0])
     assert density.pdf(0.001) > 10 > density.leveled().max()
     drawn = density.plot(level=None)
-    assert f"{share:.0%}" in [text.get_text() for text in drawn.ax_.texts]
+    assert f"{share:.0%}".replace("%", " %") in [text.get_text() for text in drawn.ax_.texts]
     smooth = Adaptive().fit(Counts.of(WAVE.simulate(values(zeros=0), seed=1)))
     assert np.array_equal(smooth.leveled(), smooth.masses / np.diff(smooth.edges[0]))
     assert not smooth.plot(level=None).ax_.texts
