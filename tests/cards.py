@@ -14,6 +14,7 @@ from pyarrow import parquet
 import confide as cf
 from confide import audits, curves, estimators, foreign, gamma, planning, releases, sampling
 from confide.collect import Verification
+from confide.results import Quantity
 
 HOSTILE = '<script>document.title="broken"</script>'
 """A name that must stay a name."""
@@ -138,6 +139,15 @@ def partition() -> Any:
     return cf.CellSums.simulate(mechanism, x[:, None], x, seed=1)
 
 
+def model() -> Any:
+    sides = {HOSTILE: cf.Categories(("no", "yes"))}
+    effects = (np.array([[-0.1], [0.2]]),)
+    mean, outcome = np.array([0.5]), cf.Lattice(low=0, high=10)
+    return curves.AdditiveModel(
+        sides, effects, target="cough", outcome=outcome, mean=mean, facts={"epsilon": 1.0}
+    )
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
     "audit": audit,
     "category means": category_means,
@@ -149,6 +159,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     ),
     "counts": counts,
     "density": density,
+    "expected error": lambda: gamma.ExpectedError(error=0.01, bandwidth=0.3, variance=0.004),
     "difference": lambda: curves.difference(density(), cf.density(counts(5)), "mean"),
     "entry": lambda: ledger().entries()[0],
     "finding": lambda: audits.exact(cf.Laplace(AXIS, epsilon=1.0)),
@@ -157,8 +168,10 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "joint density": joint,
     "ledger": ledger,
     "line": lambda: estimators.LinearRegression().fit(counts()),
+    "model": model,
     "plan": lambda: planning.plan(n=500, epsilon=1.0, low=0, high=9, surveys=2, size=16),
     "proportions": lambda: estimators.CategoryShares().fit(words()),
+    "quantity": lambda: Quantity(HOSTILE, 3.0, low=2.0, high=4.5),
     "regression": lambda: estimators.RatioRegression().fit(counts()),
     "release of a curve": lambda: releases.Histogram(AXIS, epsilon=1.0).simulate(_pay(1), seed=1),
     "release of a mean": lambda: releases.Query("mean", AXIS, epsilon=1.0).simulate(
@@ -171,6 +184,9 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "spectrum": spectrum,
     "spend": lambda: cf.Spend(0.5, 1e-6),
     "summaries": lambda: cf.Summaries({"pay": counts(), HOSTILE: counts()}),
+    "survey": lambda: cf.Survey.from_dict(
+        {"questions": {HOSTILE: {"categories": ["no", "yes"], "epsilon": 1.0}}}
+    ),
     "survey plan": survey_plan,
     "verification": lambda: Verification(
         {"/": True, HOSTILE: False}, headers=True, mechanisms=True, wording=True
@@ -180,7 +196,13 @@ RESULTS: dict[str, Callable[[], Any]] = {
 
 
 @cache
+def made(name: str) -> Any:
+    """One result of a kind."""
+    return RESULTS[name]()
+
+
+@cache
 def shown(name: str) -> str:
     """The HTML of a kind of result."""
-    page: str = RESULTS[name]()._repr_html_()
+    page: str = made(name)._repr_html_()
     return page

@@ -11,7 +11,8 @@ from evidence.__main__ import STUDIES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
+PAGES = [*(ROOT / name for name in TOP), *sorted(DOCS.rglob("*.md"))]
 
 
 def name(page: Path) -> str:

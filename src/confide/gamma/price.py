@@ -12,6 +12,8 @@ import scipy
 from scipy.special import expit, gammainc, gammaincc
 
 from confide import _checks
+from confide._cards import bars, card, table
+from confide._figures import number
 from confide._types import Floats
 from confide.errors import Unsupported
 from confide.estimators.bandwidths import named
@@ -170,6 +172,15 @@ class ExpectedError:
     error: float
     bandwidth: float
     variance: float
+
+    def _repr_html_(self) -> str:
+        """The error in its parts, and the bandwidth, for notebooks."""
+        parts = {"error": self.error, "variance": self.variance}
+        rows = [
+            (name, number(one)) for name, one in (parts | {"bandwidth": self.bandwidth}).items()
+        ]
+        picture = bars(list(parts.values()), list(parts), told="error and variance")
+        return card("Expected error of a density", picture, table(("", ""), rows))
 
 
 def divisible(noise: Noise) -> None:

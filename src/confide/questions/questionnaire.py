@@ -18,13 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import bars, card, table
+from confide._figures import number
 from confide._types import Flags
-from confide.accounting import Spend
-from confide.accounting.spend import checked_epsilon, exact
+from confide.accounting.spend import Spend, checked_epsilon, exact, rounded_up, told_cost
 from confide.errors import InvalidInput, unquoted
 from confide.exact.entropy import SeededEntropy, SystemEntropy
 from confide.files import arrow, parse
 from confide.files.settings import settings_of
+from confide.lattice import Categories
 from confide.mechanisms import Mechanism, PairResponse, Reports
 from confide.mechanisms.register import KINDS, affordable
 from confide.questions.assignment import assigned
@@ -123,6 +125,21 @@ class Questionnaire:
     def title(self) -> str:
         """The title, in the survey's own language."""
         return self.wording.get("title")
+
+    def _repr_html_(self) -> str:
+        """What is asked and what each answer costs, for notebooks."""
+        costs = {name: one.spend.epsilon for name, one in self.mechanisms.items()}
+        rows = [
+            (name, _answers(self.questions.get(name)), rounded_up(cost, 6))
+            for name, cost in costs.items()
+        ]
+        some = f", {self.asks} asked of each person" if self.ask is not None else ""
+        return card(
+            f"{self.title or 'Survey'}: {len(self.questions):,} questions{some}",
+            bars(list(costs.values()), list(costs), told="epsilon of each answer"),
+            table(("question", "answers", "epsilon"), rows),
+            cost=told_cost(self.spend),
+        )
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -399,6 +416,16 @@ class Questionnaire:
     def read(cls, path: str | Path) -> Self:
         """Read a survey from a .toml or .json file."""
         return cls.from_dict(settings_of(path, "a survey"))
+
+
+def _answers(question: Question | None) -> str:
+    """What can be answered, in a few words; None stands for a pair of questions."""
+    if question is None:
+        return "two questions together"
+    axis = question.axis
+    if isinstance(axis, Categories):
+        return f"{axis.size:,} categories"
+    return f"{number(axis.low)} to {number(axis.high)}"
 
 
 def share(epsilon: float, asks: int) -> float:

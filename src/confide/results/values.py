@@ -10,7 +10,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from confide import _checks
-from confide._cards import LEVEL, bars, card, estimates, table
+from confide._cards import LEVEL, bars, card, estimates, table, whisker
 from confide._figures import number, percent
 from confide._markup import Html, join
 from confide.accounting.spend import Spend, rounded_up
@@ -63,6 +63,13 @@ class Quantity:
     _: KW_ONLY
     low: float | None
     high: float | None
+
+    def _repr_html_(self) -> str:
+        """The number and its interval, for notebooks."""
+        name, estimate, ends = _row(self)
+        picture = "" if estimate is None or ends is None else whisker(estimate, ends)
+        told = ("–" if one is None else number(one) for one in (estimate, self.low, self.high))
+        return card(name, picture, table(("estimate", "from", "to"), [tuple(told)]))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
