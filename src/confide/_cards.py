@@ -75,12 +75,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Html:
     told = [*rows[:ROWS]]
     if len(rows) > ROWS:
         told.append((f"and {len(rows) - ROWS:,} more", *[""] * (len(head) - 1)))
-    return el(
+    whole = el(
         "table",
         el("thead", _row("th", head)),
         el("tbody", *(_row("td", row) for row in told)),
         style="border-collapse:collapse;font-variant-numeric:tabular-nums;margin:0.3em 0",
     )
+    # A table that is wider than the notebook scrolls by itself.
+    return el("div", whole, style="overflow-x:auto")
 
 
 def _row(tag: str, cells: Sequence[str]) -> Html:
