@@ -5,8 +5,7 @@ python -m evidence declining [--surveys 4000] [--thin]
 Every survey is one multinomial draw from the exact law applied to the population's cells. The
 interval of a quantile of whole numbers covers where it touches the cell of the true one: the test
 of the distribution function at the edge of that cell which is nearer to the estimate does not
-reject. The factor on the chi-square quantile is simulated anew for the first surveys; the others
-use theirs in rotation.
+reject. Cuts are simulated anew for the first surveys; the others use theirs in rotation.
 """
 
 from __future__ import annotations
@@ -23,13 +22,11 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from scipy.special import chdtri
 
 from confide import Counts, Lattice, RandomizedResponse, SquareWave
 from confide.accounting.spend import exact
 from confide.estimators.declining import Answerers
-from confide.estimators.intervals import scales
-from confide.estimators.profile import Profile, bins_for
+from confide.estimators.intervals import Intervals, Tests
 from confide.estimators.shares import AnswererIntervals
 from confide.exact.enclosures import log_ceiling
 from confide.mechanisms import Mechanism
@@ -185,15 +182,36 @@ def quantiles(case: Case, surveys: int, calibrated: int, seed: int) -> dict[str,
     people = (1 - case.declined) * case.masses
     people = np.append(people, case.declined) if case.declined else people
     drawn = generator.multinomial(case.n, mechanism.law.forward(people), size=surveys)
-    profile = Profile(mechanism.law, bins=bins_for(case.n))
-    reports = profile.bin(drawn.astype(float))
-    factors = scales(profile, reports[:calibrated])
-    cuts = np.resize(factors, surveys) * float(chdtri(1, 1 - LEVEL))
+    covered = {share: np.zeros(surveys, dtype=bool) for share in QUANTILES}
+    for first in range(calibrated):
+        # The bins and the cuts of one survey serve a group of them.
+        tests = Intervals(Counts(mechanism, drawn[first], simulated=True)).tests
+        own = slice(first, None, calibrated)
+        for share, hit in _covered(tests, drawn[own].astype(float), case.masses).items():
+            covered[share][own] = hit
+    found = [
+        {
+            "quantity": f"quantile {share:g}",
+            "coverage": float(hit.mean()),
+            "verdict": _verdict(hit.mean(), surveys, (LEAST, 1.0)),
+        }
+        for share, hit in covered.items()
+    ]
+    return {
+        "epsilon": case.epsilon, "n": case.n, "declined": case.declined, "surveys": surveys,
+        "calibrated": calibrated, "quantities": found,
+    }  # fmt: skip
+
+
+def _covered(tests: Tests, drawn: np.ndarray, truth: np.ndarray) -> dict[float, np.ndarray]:
+    """Whether the sets of whole numbers hold the true quantiles, one flag a survey."""
+    profile = tests.profile
+    reports = profile.bin(drawn)
     masses, top = profile.fit(reports)
     lines = np.pad(profile.among(masses).cumsum(1), ((0, 0), (1, 0)))
-    found = []
+    found = {}
     for share in QUANTILES:
-        cell = int(np.searchsorted(case.masses.cumsum(), share))
+        cell = int(np.searchsorted(truth.cumsum(), share))
         nodes = np.arange(profile.size + 1)
         center = np.array([np.interp(share, line, nodes) for line in lines])
         covered = (center > cell) & (center <= cell + 1)
@@ -203,13 +221,9 @@ def quantiles(case: Case, surveys: int, calibrated: int, seed: int) -> dict[str,
         lost = profile.deviance(
             reports[rest], profile.below(edge[rest]), np.full(rest.size, share), top[rest]
         )
-        covered[rest] = lost <= cuts[rest]
-        row = {"quantity": f"quantile {share:g}", "coverage": float(covered.mean())}
-        found.append({**row, "verdict": _verdict(covered.mean(), surveys, (LEAST, 1.0))})
-    return {
-        "epsilon": case.epsilon, "n": case.n, "declined": case.declined, "surveys": surveys,
-        "calibrated": calibrated, "factor": float(factors.mean()), "quantities": found,
-    }  # fmt: skip
+        covered[rest] = lost <= tests.calibration.cuts(edge[rest], LEVEL)
+        found[share] = covered
+    return found
 
 
 def _verdict(coverage: float, surveys: int, wanted: tuple[float, float]) -> str:
@@ -236,13 +250,10 @@ def table(rows: Iterable[dict[str, Any]]) -> str:
 def quantile_table(rows: Iterable[dict[str, Any]]) -> str:
     """Markdown: one line a survey of whole numbers."""
     names = " | ".join(f"quantile {share:g}" for share in QUANTILES)
-    lines = [f"| epsilon | n | declined | factor | {names} |", "|---|---|---|---|---|---|---|"]
+    lines = [f"| epsilon | n | declined | {names} |", "|---|---|---|---|---|---|"]
     for row in rows:
         hits = " | ".join(f"{one['coverage']:.3f}" for one in row["quantities"])
-        lines.append(
-            f"| {row['epsilon']:g} | {row['n']:,} | {row['declined']:.0%} | {row['factor']:.2f} "
-            f"| {hits} |"
-        )
+        lines.append(f"| {row['epsilon']:g} | {row['n']:,} | {row['declined']:.0%} | {hits} |")
     return "\n".join(lines)
 
 
@@ -267,8 +278,7 @@ def page(results: dict[str, Any]) -> str:
             "Whole numbers: sick days from 0 to 60, a third of them 0. Words: shares of .6, .3 "
             "and .1.",
             table(results["rows"]),
-            f"Quantiles of the whole numbers, in {results['quantiles'][0]['surveys']:,} surveys; "
-            "the factor is what multiplies the chi-square quantile in the test.",
+            f"Quantiles of the whole numbers, in {results['quantiles'][0]['surveys']:,} surveys.",
             quantile_table(results["quantiles"]),
         ]
     )

@@ -1,43 +1,53 @@
 """A thinned run of the coverage study: intervals that say 95 % and cover far less are caught."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from evidence.coverage import study as coverage
 
 from confide import Counts, Lattice, SquareWave
-from confide.estimators import profile
+from confide.estimators import calibration
 from confide.estimators.intervals import Intervals
 
+OPTIONS = SimpleNamespace(surveys=90, calibrated=2, widths=2, estimates=8, differences=30)
 CHOSEN = [
     case
-    for case in (*coverage.CASES, *coverage.HARDER)
-    if (case.mechanism, case.epsilon, case.n, case.population.name)
+    for case in coverage.cases()
+    if (case.population.name, case.mechanism, case.n, case.epsilon)
     in {
-        ("Laplace", 1.0, 2_000, "bimodal"),
-        ("Laplace", 4.0, 20_000, "skewed"),
-        ("square wave", 1.0, 20_000, "bimodal"),
-        ("square wave", 4.0, 2_000, "skewed"),
+        ("Weibull(1.5), scale .3", "Laplace", 2_000, 1.0),
+        ("hours worked", "square wave", 500, 1.0),
+        ("30 % zeros", "square wave", 2_000, 4.0),
+        ("normal at the edge", "square wave", 20_000, 1.0),
     }
 ]
 
 
-@pytest.mark.parametrize(
-    "case", CHOSEN, ids=lambda case: f"{case.mechanism}-{case.epsilon:g}-{case.population.name}"
-)
-def test_intervals_cover(case):
-    row = coverage.study(case, surveys=120, calibrated=2, widths=2, seed=7)
-    assert len(row["quantities"]) == 8
+@pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case.title)
+def test_intervals_cover(case, monkeypatch):
+    monkeypatch.setattr(calibration, "DRAWS", 40)
+    row = coverage.study(case, OPTIONS)
+    assert len(row["quantities"]) == 11
     for quantity in row["quantities"]:
         assert quantity["verdict"] == "held", quantity
-        assert 0 < quantity["width"] < 16
+    assert all(0 < one["width"] < 1 for one in row["quantities"] if "ratio" in one)
 
 
 def test_the_study_catches_intervals_that_are_too_short(monkeypatch):
-    # Mutant: half the cut.
-    monkeypatch.setattr(coverage, "scales", lambda profile, counts: 0.5 + 0 * counts[:, 0])
-    case = coverage.Case("square wave", 4.0, 2_000, coverage.SKEWED)
-    row = coverage.study(case, surveys=120, calibrated=2, widths=1, seed=7)
+    # Mutant: a fifth of the cut.
+    monkeypatch.setattr(calibration, "ALLOWANCE", 0.2)
+    monkeypatch.setattr(calibration, "LEAST", 0.1)
+    case = coverage.Case(coverage.HARDER[3], 500, 1.0, 64)
+    row = coverage.study(case, OPTIONS)
     assert "missed" in [quantity["verdict"] for quantity in row["quantities"]]
+
+
+def test_quantiles_and_means_of_populations():
+    zeros = coverage.HARDER[1]
+    assert coverage.quantile(zeros, 0.25) == 0.0
+    assert zeros.below(np.array(coverage.quantile(zeros, 0.6))) == pytest.approx(0.6)
+    assert coverage.mean(zeros) == pytest.approx(0.7 / 3, abs=1e-4)
 
 
 def test_shares_cover():
@@ -47,7 +57,7 @@ def test_shares_cover():
 def test_weighted_intervals_cover_where_weights_go_with_the_answers(monkeypatch):
     # One respondent in 200 has the weight 25 and lies low. One effective number for all reports
     # would cover in about 60 % of surveys.
-    monkeypatch.setattr(profile, "DRAWS", 25)
+    monkeypatch.setattr(calibration, "DRAWS", 25)
     mechanism = SquareWave(Lattice(low=0, high=1, size=32), epsilon=8.0)
     generator, n, surveys = np.random.default_rng(5), 20_000, 40
     weight = 0.005 * 25 / (0.005 * 25 + 0.995)

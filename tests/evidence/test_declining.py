@@ -1,10 +1,9 @@
 """A thinned run of the study of declining: intervals that are too short are caught."""
 
-import numpy as np
 import pytest
 from evidence.declining import study
 
-from confide.estimators import declining
+from confide.estimators import calibration, declining
 
 CHOSEN = [
     study.Case("numbers", 1.0, 2_000, 0.15),
@@ -44,7 +43,9 @@ def test_the_study_catches_intervals_that_are_too_short(monkeypatch):
 
 
 def test_the_study_catches_sets_that_are_too_small(monkeypatch):
-    monkeypatch.setattr(study, "scales", lambda profile, counts: np.full(len(counts), 0.02))
+    # Mutant: hardly anything is left of the cuts.
+    monkeypatch.setattr(calibration, "ALLOWANCE", 0.01)
+    monkeypatch.setattr(calibration, "LEAST", 0.01)
     case = study.Case("whole numbers", 4.0, 2_000, 0.15)
     row = study.quantiles(case, surveys=60, calibrated=1, seed=5)
     assert "missed" in {one["verdict"] for one in row["quantities"]}

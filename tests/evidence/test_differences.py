@@ -8,7 +8,7 @@ from scipy import stats
 
 from confide import Counts, Laplace, Lattice, SquareWave
 from confide.curves import difference
-from confide.estimators import Likelihood, profile
+from confide.estimators import Likelihood, calibration
 
 LATTICE = Lattice(low=0, high=1, size=32)
 SURVEYS = 24
@@ -28,7 +28,7 @@ def quantile(cells: np.ndarray, share: float) -> float:
 @pytest.mark.parametrize(("mechanism", "sizes"), CASES, ids=["square-wave", "laplace"])
 def test_differences_of_quantiles_cover(monkeypatch, mechanism, sizes):
     # Fewer simulated surveys behind each interval; its length hardly changes.
-    monkeypatch.setattr(profile, "DRAWS", 25)
+    monkeypatch.setattr(calibration, "DRAWS", 25)
     generator = np.random.default_rng(11)
     truths = [quantile(CELLS[0], share) - quantile(CELLS[1], share) for share in SHARES]
     covered, short = np.zeros(len(SHARES)), np.zeros(len(SHARES))

@@ -332,6 +332,7 @@ def ends(low: Any, high: Any) -> tuple[Any, Any]:
 
 
 BAND_POINTS = 33
+ROUNDING = 1e-12
 CLOSE = 1e-9
 """Cells by which the rounding of sums may put a quantile beyond a whole number."""
 QUARTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
@@ -450,8 +451,9 @@ class CellDensity(Density):
         total = self.masses
         for axis in range(self.masses.ndim):
             total = np.cumsum(total, axis=axis)
-        # Rounding must not take a share above one.
-        return np.pad(np.minimum(total, 1.0), [(1, 0)] * self.masses.ndim)
+        # Rounding must not take a share above one, nor leave the share of all below it.
+        kept = np.where(total > 1 - ROUNDING, 1.0, total)
+        return np.pad(kept, [(1, 0)] * self.masses.ndim)
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
         """P(value <= x), linear between the edges; of points and whole numbers a step at each."""

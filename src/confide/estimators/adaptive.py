@@ -19,6 +19,8 @@ from confide.estimators.em import LEAST, STRETCH, apart, coarse_edges, one_threa
 from confide.estimators.intervals import Intervals, unbiased_means
 from confide.estimators.likelihood import Likelihood
 from confide.estimators.log_density import FAR, ORDERS, Ladder, Problem
+from confide.estimators.pilot import Pilot
+from confide.estimators.resolution import told, waves
 from confide.lattice import NUMBER, Lattice
 from confide.mechanisms import Mechanism
 from confide.mechanisms.laws import Law
@@ -33,8 +35,6 @@ FEWEST = 8
 CELLS = (64, 256)
 WAVES = (40, 100)
 """Cells and directions of the smooth part: fewest and most."""
-TOLD = 20.0
-"""Respondents times Fisher information from which on a wave of the density counts as told."""
 BINS, FINENESS = 256, 2
 """Bins of reports: so many, or so many for each smooth cell where that is more."""
 MOST = 1e8
@@ -155,20 +155,6 @@ def binned(law: Law, reports: int, places: int, declined: float | None) -> Bins:
     return Bins(table, starts, waved)
 
 
-def waves(places: int, most: int) -> Floats:
-    """Cosines of 1, 2, ... half periods between the bounds, as masses of places."""
-    numbers = np.arange(1, min(most, places - 1) + 1)
-    x = (np.arange(places) + 0.5) / places
-    return math.sqrt(2) * np.cos(math.pi * np.multiply.outer(x, numbers)) / places
-
-
-def told(bins: Bins, n: float) -> int:
-    """How many waves of a density the reports of n people can tell from none."""
-    even = np.maximum(bins.law.mean(axis=1), 1e-300)
-    information = (bins.waved**2 / even[:, None]).sum(axis=0)
-    return int((n * information > TOLD).sum())
-
-
 def misfit(waved: Floats, counts: Floats, fitted: Floats) -> float:
     """How far reports are from what was fitted, in the directions in which they may be.
 
@@ -190,7 +176,7 @@ def grid(law: Law, counts: Floats, declined: float | None = None) -> Grid:
     n = float(counts.sum())
     places = min(law.inputs[0] - extra, PLACES)
     bins = binned(law, BINS, places, declined)
-    kept = int(np.clip(2 * told(bins, n), *WAVES))
+    kept = int(np.clip(2 * told(bins.law, bins.waved, n), *WAVES))
     cells = CELLS[0]
     while cells < min(1.5 * kept, CELLS[1]):
         cells *= 2
@@ -271,7 +257,7 @@ class Adaptive:
             (edges,),
             masses,
             facts=facts,
-            intervals=Intervals(counts),
+            intervals=Intervals(counts, pilot=found.pilot),
             kinds=(lattice.kind,),
             declined=declined,
             means=unbiased_means(counts),
@@ -341,11 +327,17 @@ class Estimate:
     orders: tuple[float, ...]
     misfit: float
 
+    @property
+    def pilot(self) -> Pilot:
+        """What intervals simulate surveys from."""
+        own = spread(self.grid.law.shape[1], self.grid.cells) @ self.smooth
+        own[list(self.heaps)] += list(self.heaps.values())
+        return Pilot(own / own.sum(), tuple(self.heaps))
+
     def curve(self, lattice: Lattice) -> tuple[Floats, Floats]:
         """Edges and masses of equal cells: finer ones with heaps, all points and whole numbers."""
         places, cells = self.grid.law.shape[1], self.grid.cells
-        own = spread(places, cells) @ self.smooth
-        own[list(self.heaps)] += list(self.heaps.values())
+        own = self.pilot.masses
         if lattice.kind != NUMBER:
             cells = lattice.size
         elif self.heaps:

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtri, stdtrit
+from scipy.special import stdtrit
 
 from confide import _checks
 from confide._types import Floats
 from confide.curves import forms
 from confide.errors import InvalidInput, Unsupported
+from confide.estimators.calibration import Calibration
 from confide.estimators.declining import Answerers
-from confide.estimators.em import one_thread
+from confide.estimators.em import coarse_edges, one_thread
+from confide.estimators.pilot import Pilot
 from confide.estimators.profile import MOST_BINS, NODES, Profile, bins_for
 from confide.lattice import INTEGER, NUMBER, POINTS, Lattice
 from confide.mechanisms import Channel
@@ -25,26 +27,13 @@ from confide.summaries import Counts
 
 Rows = npt.NDArray[np.int64]
 Test = Callable[[Floats, Rows], Floats]
+Cuts = Callable[[Floats], Floats]
 
 LEAST = 1e-7
 STEPS = 40
 CLOSE = 0.01
-SMALL = 100
 FAR = 100.0
 """Ranges beyond the bounds to which an interval that is not cut may reach."""
-
-
-def scales(
-    profile: Profile,
-    counts: Floats,
-    dispersion: Floats | None = None,
-    *,
-    windows: bool = False,
-) -> Floats:
-    """The factor on the chi-square quantile, one for each row of binned counts."""
-    n = counts.sum(1)
-    measured = profile.scale(counts, dispersion, windows=windows)
-    return np.maximum(measured, np.where(n < SMALL, 1 + 10 / n, 0.0))
 
 
 def least_variance(law: Law, scores: Floats, spreads: Floats) -> float:
@@ -113,12 +102,13 @@ def share_ends(
 
 
 def quantile_ends(
-    profile: Profile, counts: Floats, shares: Floats, cuts: Floats
+    profile: Profile, counts: Floats, shares: Floats, cuts: Cuts
 ) -> tuple[Floats, Floats]:
     """The places x at which F(x) = share is not rejected, one interval a row.
 
-    They are an interval: the distribution functions that the cut lets pass form a convex set, and
-    their least and greatest values at x both rise with x.
+    With one cut they are an interval: the distribution functions that it lets pass form a convex
+    set, and their least and greatest values at x both rise with x. A cut that changes slowly with
+    the place leaves that so; of several stretches the nearest to the middle would be found.
     """
     masses, top = profile.fit(counts)
     nodes = np.arange(profile.size + 1)
@@ -126,12 +116,12 @@ def quantile_ends(
     center = np.array([np.interp(q, line, nodes) for q, line in zip(shares, lines, strict=True)])
 
     def root(places: Floats, at: Rows) -> Floats:
-        return np.sqrt(
-            profile.deviance(counts[at], profile.below(places), shares[at], top[at], masses[at])
-        )
+        parts = profile.below(places)
+        found = profile.deviance(counts[at], parts, shares[at], top[at], masses[at])
+        return np.sqrt(found / cuts(places))
 
     ends = 0.0, float(profile.size)
-    return _both(root, center, ends, np.sqrt(cuts), resolution=profile.size / 4096)
+    return _both(root, center, ends, np.ones(len(shares)), resolution=profile.size / 4096)
 
 
 def _both(
@@ -194,11 +184,21 @@ def _cross(
     return result
 
 
-WINDOW = 64
+WINDOW, EACH = 64, 16
+"""Cells of the tests of windows, and windows side by side whose cuts are simulated."""
 QUICK = 48
 KEPT = 4096
 MOST = 1e8
 """Respondents at most in a test: beyond, doubles cannot tell likelihoods apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tests:
+    """Tests of shares of cells, the reports that they are about, and how large they may get."""
+
+    profile: Profile
+    reports: Floats
+    calibration: Calibration
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,8 +209,8 @@ class Intervals:
     quantiles: all that a likelihood-ratio test does not reject. Of the population they assume one
     thing, that values inside a cell of the lattice are spread evenly, so they are as wide as the
     noise makes them. Values heaped inside a cell (round numbers) can shift an end by up to a cell:
-    take a finer lattice. An end of a quantile's interval inside the first or the last cell is taken
-    to the bound, where many may be.
+    so an end of a quantile's interval inside a cell where the pilot has a heap is taken to the
+    edge of that cell, and inside the first or the last one to the bound, where many may be.
 
     Parameters
     ----------
@@ -223,15 +223,18 @@ class Intervals:
         Bins that reports are gathered into, at most; by default so many that they lose little.
         Fewer make intervals of quantiles wider and sooner there. They cover as the others do: the
         law of binned reports is exact.
+    pilot
+        The estimate from which surveys are simulated; by default a smooth one.
 
     Notes
     -----
-    F(x) = c is rejected where twice the log-likelihood ratio is above k times the chi-square
-    quantile with one degree of freedom. The factor k is the mean of that statistic in surveys
-    simulated from a smooth fit to these counts, with a fixed seed and 30 % added; below 100
-    respondents it is at least 1 + 10 / n. A quantile's interval holds every x at which F(x) = q
-    is not rejected. More than 1e8 respondents count as so many. The mean of values inside a cell
-    is taken to be its centre; where it is not, the mean's interval is off by up to half a cell.
+    F(x) = c is rejected where twice the log-likelihood ratio is above a cut that depends on x: the
+    point of a gamma law that has the mean and the variance of that statistic in surveys simulated
+    from the pilot, on the same lattice and bins and with a fixed seed, and 10 % more. It is
+    simulated at a few places, next to which nobody may be, and linear between them; see
+    `confide.estimators.calibration`. A quantile's interval holds every x at which F(x) = q is not
+    rejected. More than 1e8 respondents count as so many. The mean of values inside a cell is taken
+    to be its center; where it is not, the mean's interval is off by up to half a cell.
 
     Of whole numbers an interval of quantiles is a set of them, from the first to the last: all that
     are in a cell in which the quantile may be. Where each has its own cell nothing is assumed.
@@ -240,9 +243,7 @@ class Intervals:
 
     Weighted counts are scaled to their effective number (Kish). Where weights go with the answers
     that number is wrong for most parts of the distribution, so simulated surveys give each report
-    the spread of its own weights, sum w**2 / sum w, and for the density the window where that is
-    greatest is tested too. One factor then serves all places: intervals are right where weights
-    are largest, and too wide elsewhere.
+    the spread of its own weights, sum w**2 / sum w.
 
     Examples
     --------
@@ -258,9 +259,11 @@ class Intervals:
     counts: Counts
     size: int = NODES
     bins: int = MOST_BINS
+    pilot: Pilot | None = None
     _kept: dict[tuple[str, float, float], list[float]] = field(
         init=False, repr=False, default_factory=dict
     )
+    _simulated: dict[float, Floats] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         axes = self.counts.mechanism.axes
@@ -280,44 +283,45 @@ class Intervals:
     def quick(self) -> Intervals:
         """Intervals that take half of the time or less, and are wider where n is large.
 
-        With 48 bins of reports in place of 96 to 320 the quartiles of a square wave on 1,024 cells
+        With 48 bins of reports in place of 64 to 320 the quartiles of a square wave on 1,024 cells
         take a tenth of a second. Their intervals are hardly wider up to 50,000 respondents at
         epsilon 1, twice as wide with 5,000 at epsilon 4, four times with a million.
         """
         return replace(self, bins=QUICK)
 
     @cached_property
-    def _profile(self) -> Profile:
-        bins = min(bins_for(self.counts.effective_n), self.bins)
-        return Profile(self.counts.mechanism.law, nodes=self.size, bins=bins)
+    def _n(self) -> float:
+        return min(self.counts.effective_n, MOST)
 
-    def _binned(self, profile: Profile) -> Floats:
+    @cached_property
+    def _pilot(self) -> Pilot:
+        return Pilot.of(self.counts, self._n) if self.pilot is None else self.pilot
+
+    @cached_property
+    def tests(self) -> Tests:
+        """Tests of the distribution function."""
+        bins = min(bins_for(self.counts.mechanism.law, self._n), self.bins)
+        size = self._lattice.size
+        whole = self._pilot.everybody(np.arange(size + 1) / size, self.counts)
+        law = self.counts.mechanism.law
+        return self._calibrated(Profile(law, nodes=self.size, bins=bins, pilot=whole))
+
+    @cached_property
+    def _windows(self) -> Tests:
+        """Tests on at most 64 cells."""
+        bins = min(max(self.tests.profile.law.shape[0], WINDOW), 2 * WINDOW, self.bins)
+        return self._calibrated(Profile(self.counts.mechanism.law, nodes=WINDOW, bins=bins))
+
+    def _calibrated(self, profile: Profile) -> Tests:
+        pilot = self._pilot.everybody(profile.nodes / self._lattice.size, self.counts)
         total = self.counts.total
-        n = min(self.counts.effective_n, MOST)
-        return profile.bin(total * (n / total.sum()))[None]
-
-    @cached_property
-    def _reports(self) -> Floats:
-        return self._binned(self._profile)
-
-    @cached_property
-    def _scale(self) -> float:
-        return float(scales(self._profile, self._reports, self._dispersion)[0])
-
-    @cached_property
-    def _window_scale(self) -> float:
-        if self.counts.weights is None:
-            return self._scale
-        return float(scales(self._profile, self._reports, self._dispersion, windows=True)[0])
-
-    @cached_property
-    def _dispersion(self) -> Floats | None:
-        """Weight of one respondent in each bin, or None without weights; see `Profile.scale`."""
-        if self.counts.weights is None:
-            return None
-        total, squares = (self._profile.bin(part)[None] for part in self.counts.weights)
-        overall = squares.sum() / total.sum()
-        return np.where(total > 0, squares / np.where(total > 0, total, 1.0) / overall, 1.0)
+        reports = profile.bin(total * (self._n / max(total.sum(), 1.0)))[None]
+        dispersion = None
+        if self.counts.weights is not None:
+            sums, squares = (profile.bin(part) for part in self.counts.weights)
+            overall = squares.sum() / sums.sum()
+            dispersion = np.where(sums > 0, squares / np.where(sums > 0, sums, 1.0) / overall, 1.0)
+        return Tests(profile, reports, Calibration(profile, pilot, self._n, dispersion))
 
     def mean(self, level: float = 0.95, *, cut: bool = True) -> tuple[float, float]:
         """Interval of the mean.
@@ -418,7 +422,7 @@ class Intervals:
         return (float(low), float(high)) if at.ndim == 0 else (low, high)
 
     def _edges(self) -> Floats:
-        edges: Floats = self._lattice.edges[self._profile.nodes]
+        edges: Floats = self._lattice.edges[self.tests.profile.nodes]
         return edges
 
     def _cdf(self, x: Floats, level: float) -> tuple[Floats, Floats]:
@@ -432,14 +436,21 @@ class Intervals:
         low, high = (x >= self._lattice.high).astype(float), (x > self._lattice.low).astype(float)
         inside = (x > self._lattice.low) & (x < self._lattice.high)
         if self.counts.n and inside.any():
-            places = np.interp(x[inside], self._edges(), np.arange(self._profile.size + 1))
-            reports = np.repeat(self._reports, places.size, axis=0)
-            cuts = np.full(places.size, self._scale * float(chdtri(1, 1 - level)))
-            parts = self._profile.below(places)
-            low[inside], high[inside] = share_ends(self._profile, reports, parts, cuts)
+            tests = self.tests
+            places = np.interp(x[inside], self._edges(), np.arange(tests.profile.size + 1))
+            reports = np.repeat(tests.reports, places.size, axis=0)
+            cuts = tests.calibration.cuts(places, level)
+            parts = tests.profile.below(places)
+            low[inside], high[inside] = share_ends(tests.profile, reports, parts, cuts)
         return low, high
 
     def _pdf(self, x: Floats, level: float) -> tuple[Floats, Floats]:
+        return self._shares_of_windows(x, level, together=False)
+
+    def _shares_of_windows(
+        self, x: Floats, level: float, *, together: bool
+    ) -> tuple[Floats, Floats]:
+        """Mean densities over windows around x, with one level each or one for all of them."""
         lattice = self._lattice
         numbers, half = np.arange(lattice.size + 1), lattice.size / 32
         if lattice.kind == INTEGER:
@@ -451,50 +462,72 @@ class Intervals:
         inside = (x >= lattice.low) & (x <= lattice.high)
         low, high = np.zeros(x.size), np.where(inside, 1 / width, 0.0)
         if self.counts.n and inside.any():
-            profile, reports = self._window
-            below = (
-                profile.below(np.interp(end[inside], profile.nodes, np.arange(profile.size + 1)))
-                for end in ends[::-1]
-            )
-            count = int(inside.sum())
-            cuts = np.full(count, self._window_scale * float(chdtri(1, 1 - level)))
-            shares = share_ends(
-                profile, np.repeat(reports, count, axis=0), np.subtract(*below), cuts
-            )
+            profile = self._windows.profile
+            parts = self._parts(center[inside], half)
+            cuts = self._window_cuts(center[inside], half, level, together=together)
+            reports = np.repeat(self._windows.reports, len(parts), axis=0)
+            shares = share_ends(profile, reports, parts, cuts)
             low[inside], high[inside] = (share / width[inside] for share in shares)
         return low, high
 
-    @cached_property
-    def _window(self) -> tuple[Profile, Floats]:
-        bins = 2 * min(bins_for(self.counts.effective_n), self.bins) // 3
-        profile = Profile(self.counts.mechanism.law, nodes=WINDOW, bins=bins)
-        return profile, self._binned(profile)
+    def _parts(self, centers: Floats, half: float) -> Floats:
+        """Part of each cell of the windows' profile that lies in windows around centers."""
+        profile = self._windows.profile
+        places = np.arange(profile.size + 1)
+        ends = (np.interp(centers + side, profile.nodes, places) for side in (half, -half))
+        return np.asarray(np.subtract(*(profile.below(end) for end in ends)))
+
+    def _window_cuts(self, centers: Floats, half: float, level: float, *, together: bool) -> Floats:
+        """Cuts for windows, linear between those of windows that lie side by side."""
+        many = max(1, min(EACH, int(self._lattice.size / (2 * half))))
+        step = (self._lattice.size - 2 * half) / max(many - 1, 1)
+        known = np.asarray(half + np.arange(many) * step, dtype=np.float64)
+        if half not in self._simulated:
+            parts = self._parts(known, half)
+            found = np.stack([self._windows.calibration.deviances(part) for part in parts])
+            self._simulated[half] = found
+        found, calibration = self._simulated[half], self._windows.calibration
+        cuts = calibration.cuts_of(found, level)
+        if together:
+            most = (found / cuts[:, None]).max(axis=0)
+            # Together they can only be wider than one by one.
+            cuts = cuts * np.maximum(calibration.point(most, level), 1.0)
+        return np.interp(centers, known, cuts)
 
     def _quantile(self, q: Floats, level: float) -> tuple[Floats, Floats]:
-        low, high = np.zeros(q.size), np.full(q.size, float(self._profile.size))
+        tests = self.tests
+        profile = tests.profile
+        low, high = np.zeros(q.size), np.full(q.size, float(profile.size))
         inside = (q > 0) & (q < 1)
         if self.counts.n and inside.any():
-            reports = np.repeat(self._reports, inside.sum(), axis=0)
-            cuts = np.full(len(reports), self._scale * float(chdtri(1, 1 - level)))
-            low[inside], high[inside] = quantile_ends(self._profile, reports, q[inside], cuts)
-        positions = np.arange(self._profile.size + 1)
+            reports = np.repeat(tests.reports, inside.sum(), axis=0)
+            low[inside], high[inside] = quantile_ends(
+                profile, reports, q[inside], lambda at: tests.calibration.cuts(at, level)
+            )
+        positions = np.arange(profile.size + 1)
         if self._lattice.kind != NUMBER:
             # All that is in any cell which the interval touches: a quantile in the cell from edge k
             # to k + 1 has a position above k and at most k + 1.
-            ends = (np.interp(end, positions, self._profile.nodes) for end in (low, high))
+            ends = (np.interp(end, positions, profile.nodes) for end in (low, high))
             first, last = (np.maximum(np.ceil(end).astype(int) - 1, 0) for end in ends)
             if self._lattice.kind == POINTS:
                 return self._lattice.centers[first], self._lattice.centers[last]
             edges = self._lattice.edges
             return edges[first] + 0.5, edges[last + 1] - 0.5
         low, high = (np.interp(end, positions, self._edges()) for end in (low, high))
-        # Whoever is clipped lies on a bound, not somewhere in its cell.
+        return self._beyond_heaps(low, high)
+
+    def _beyond_heaps(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Ends taken to the edges of cells where many may be at one value: heaps and bounds."""
         edges = self._lattice.edges
-        low, high = (
-            np.where(low < edges[1], edges[0], low),
-            np.where(high > edges[-2], edges[-1], high),
-        )
-        return low, high
+        places = self._pilot.masses.size
+        marks = coarse_edges(self._lattice, places)
+        for at in self._pilot.heaps:
+            a, b = marks[at], marks[at + 1]
+            low = np.where((low > a) & (low < b), a, low)
+            high = np.where((high > a) & (high < b), b, high)
+        low = np.where(low < edges[1], edges[0], low)
+        return low, np.where(high > edges[-2], edges[-1], high)
 
 
 @lru_cache(maxsize=32)

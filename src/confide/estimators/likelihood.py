@@ -14,6 +14,7 @@ from confide.errors import InvalidInput, Mismatch, Unsupported
 from confide.estimators.declining import Answerers, even, held
 from confide.estimators.em import Channel, checked_grid, coarse_edges, coarsen, em, shared_out
 from confide.estimators.intervals import Intervals, unbiased_means
+from confide.estimators.profile import NODES
 from confide.lattice import NUMBER, Lattice
 from confide.summaries import Counts
 from confide.summaries.counts import expected
@@ -154,8 +155,8 @@ class Likelihood:
             facts = {"method": "likelihood", **counts.facts, "smoothing": float(smoothing[at])}
             # A size that was asked for says inside which cells values may be taken as evenly
             # spread.
-            given = {"size": max(self.size, 2)} if isinstance(self.size, int) else {}
-            intervals = Intervals(counts, **given) if len(axes) == 1 else Marginals(counts)
+            given = max(self.size, 2) if isinstance(self.size, int) else NODES
+            intervals = Intervals(counts, size=given) if len(axes) == 1 else Marginals(counts)
             curve = CellDensity(
                 edges,
                 told,

@@ -11,8 +11,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from confide._types import Flags, Floats
-from confide.estimators.em import Reduced, apart, em, one_thread
+from confide._types import Flags, Floats, Integers
+from confide.estimators.em import apart, one_thread
+from confide.estimators.resolution import told, waves
 from confide.mechanisms.laws import Law
 
 CHUNK = 2**20
@@ -151,23 +152,65 @@ def _plus_one(half: Floats) -> Floats:
     return system
 
 
-NODES, BINS, MOST_BINS = 1024, 96, 320
-PILOT_CELLS = 64
-PILOT_SHARES = (0.1, 0.5, 0.9)
-DRAWS, SEED = 100, 19_720_101
-ALLOWANCE = 1.3
+NODES, BINS, MOST_BINS = 1024, 64, 320
+EVENLY = 0.5
+"""Part of the bins that are spread evenly; the others lie where the reports are."""
+CELLS = 256
+"""Cells on which is looked at what reports can tell."""
 GAP = 1e-3
 BEND = 1e-13
 """Second differences of straight lines, at most: what rounding leaves of zero."""
 
 
-def bins_for(n: float) -> int:
-    """Bins of reports that lose little with n respondents: about 2 n^(1/3), from 96 to 320.
+def bins_for(law: Law, n: float) -> int:
+    """Bins of reports that lose little: as fine as what n reports under this law can tell.
 
-    With 1e6 respondents (square wave, epsilon 2, 256 cells) a median's interval from 200 bins is
-    a quarter shorter than from 96, with 1e8 and 320 bins it has a twelfth of the length.
+    A square wave at epsilon 1 needs 64 up to 20,000 respondents, at epsilon 4 it needs 72 for 500
+    and 128 from 4,000 on. From 3e5 respondents on their number alone asks for more, up to 320.
     """
-    return int(np.clip(2 * np.cbrt(n), BINS, MOST_BINS))
+    size, reports = law.inputs[0] - apart(law), law.outputs[0] - apart(law)
+    if reports <= BINS:
+        return BINS
+    table = _binned(law, _starts(reports, min(reports, CELLS)), _evenly(size, CELLS))
+    cells = table[:, : min(size, CELLS)]
+    fine = BINS - 16 + min(told(cells, cells @ waves(cells.shape[1], CELLS), n), 80)
+    return int(np.clip(max(fine, 2 * np.cbrt(n)), BINS, MOST_BINS))
+
+
+def _evenly(size: int, most: int) -> Integers:
+    """The first cells of as many equal groups as there may be."""
+    return np.unique(np.linspace(0, size, min(size, most) + 1).astype(np.int64)[:-1])
+
+
+def _starts(reports: int, bins: int, chances: Floats | None = None) -> Integers:
+    """The first report of each bin: half of the bins spread evenly, half where the reports are."""
+    if reports <= bins:
+        return np.arange(reports)
+    dense = np.full(reports, 1 / reports)
+    if chances is not None:
+        dense = EVENLY * dense + (1 - EVENLY) * chances / chances.sum()
+    marks = np.linspace(0, 1, bins + 1)[1:-1]
+    # Half a report beyond rounding: even bins start where a division of integers puts them.
+    inner = np.searchsorted(dense.cumsum(), marks - 1e-9 / reports) + 1
+    found = np.unique(np.append(0, inner))
+    return np.asarray(found[found < reports], dtype=np.int64)
+
+
+def _binned(law: Law, bins: Integers, cells: Integers) -> Floats:
+    """The law of bins of reports given cells, each even inside; those who declined are the last."""
+    extra = apart(law)
+    size, reports = law.inputs[0] - extra, law.outputs[0] - extra
+    first = np.append(bins, np.full(extra, reports))
+    last = np.append(first[1:], reports + extra)
+    each = np.append(cells, np.full(extra, size))
+    columns = np.empty((first.size, each.size))
+    for row, (start, end) in enumerate(zip(first, last, strict=True)):
+        inside = np.zeros(reports + extra)
+        inside[start:end] = 1.0
+        columns[row] = np.add.reduceat(law.adjoint(inside), each)
+    columns = np.maximum(columns, 0.0)
+    table: Floats = columns / columns.sum(0)
+    return table
 
 
 class Profile:
@@ -176,7 +219,8 @@ class Profile:
     All arrays have a leading batch axis, one row a survey. Places are positions among the nodes of
     the test: 0 is the low end of the lattice, k its k-th edge, and the distribution function is
     linear between. Reports are binned, which loses information and no honesty; `bins_for` says how
-    many bins keep the loss small. Cells are joined only on lattices of more than 1,024: masses
+    many bins keep the loss small, and a pilot, masses of the law's cells, says where half of them
+    should lie. Cells are joined only on lattices of more than 1,024: masses
     that sit at a few values (zeros, round numbers) would otherwise make a joined cell's even
     spread a wrong model. Where people may decline, they are one more cell, the last, and shares are
     those among all others: a contrast of shares leaves them out.
@@ -191,38 +235,34 @@ class Profile:
         Cells between nodes, without that of those who declined.
     """
 
-    def __init__(self, law: Law, *, nodes: int = NODES, bins: int = BINS) -> None:
+    def __init__(
+        self, law: Law, *, nodes: int = NODES, bins: int = BINS, pilot: Floats | None = None
+    ) -> None:
         self._apart = apart(law)
         size, reports = law.inputs[0] - self._apart, law.outputs[0] - self._apart
         starts = np.arange(0, size, -(-size // nodes))
         self.nodes = np.append(starts, size)
-        bounds = np.linspace(0, reports, min(reports, bins) + 1).astype(int)
-        self._bins = np.append(np.unique(bounds[:-1]), np.full(self._apart, reports))
-        ends = np.append(self._bins[1:], reports + self._apart)
-        columns = np.empty((self._bins.size, starts.size + self._apart))
-        for row, (first, last) in enumerate(zip(self._bins, ends, strict=True)):
-            inside = np.zeros(reports + self._apart)
-            inside[first:last] = 1.0
-            # Those who declined, where they are, are a cell of their own.
-            each = np.append(starts, np.full(self._apart, size))
-            columns[row] = np.add.reduceat(law.adjoint(inside), each)
-        columns = np.maximum(columns, 0.0)
-        self.law: Floats = columns / columns.sum(0)
+        chances = None
+        if pilot is not None:
+            chances = np.maximum(law.forward(pilot)[:reports], 0.0)
+        self._bins = _starts(reports, bins, chances)
+        self.law: Floats = _binned(law, self._bins, starts)
+        self._bins = np.append(self._bins, np.full(self._apart, reports))
         self.size = starts.size
 
     def bin(self, counts: Floats) -> Floats:
         """Counts of the bins of reports."""
         return np.add.reduceat(counts, self._bins, axis=-1)
 
-    def fit(self, counts: Floats) -> tuple[Floats, Floats]:
+    def fit(self, counts: Floats, *, gap: float = GAP) -> tuple[Floats, Floats]:
         """Masses without any constraint, and the log-likelihood a report."""
         if len(counts) > 1 and (counts == counts[0]).all():
             # Several questions about one survey.
-            first, value = self.fit(counts[:1])
+            first, value = self.fit(counts[:1], gap=gap)
             return np.repeat(first, len(counts), axis=0), np.repeat(value, len(counts))
         n = counts.sum(1)
         kept = self._corners
-        some, values = maximize(self.law[:, kept], counts / n[:, None], gap=GAP / n)
+        some, values = maximize(self.law[:, kept], counts / n[:, None], gap=gap / n)
         masses = np.zeros((len(counts), kept.size))
         masses[:, kept] = some
         return masses, values
@@ -254,6 +294,8 @@ class Profile:
         shares: Floats,
         top: Floats,
         start: Floats | None = None,
+        *,
+        gap: float = GAP,
     ) -> Floats:
         """Twice the log-likelihood lost by a share of some cells; infinite where it cannot be.
 
@@ -267,6 +309,8 @@ class Profile:
             Log-likelihoods a report, from `fit`.
         start : array (batch, cells), optional
             Masses from `fit`, near which the search starts.
+        gap
+            By which a log-likelihood may be off.
         """
         contrast = self._ignoring(parts - shares[:, None])
         possible = (contrast.max(1) > 0) & (contrast.min(1) < 0)
@@ -279,77 +323,13 @@ class Profile:
             kept = self._corners | _bends(tied, BEND, self.size)
             near = None if start is None else start[possible][:, kept]
             shared = some / n[:, None]
-            _, value = maximize(self.law[:, kept], shared, tied[:, kept], gap=GAP / n, start=near)
+            _, value = maximize(self.law[:, kept], shared, tied[:, kept], gap=gap / n, start=near)
             result[possible] = np.maximum(2 * n * (top[possible] - value), 0.0)
         return result
 
     def _ignoring(self, contrast: Floats) -> Floats:
         """The contrast with nothing for those who declined, so that it is one among the others."""
         return np.pad(contrast, ((0, 0), (0, self._apart)))
-
-    def scale(
-        self, counts: Floats, dispersion: Floats | None = None, *, windows: bool = False
-    ) -> Floats:
-        """How many times a chi-square the deviance is, at this law and these counts.
-
-        The deviance is not a chi-square where masses press against zero: its mean runs from .2
-        (Laplace, epsilon 1) to 2 (square wave, epsilon 4, n=100), because noise alone decides
-        there what the likelihood can tell apart, or because the positive parts of many small
-        masses add up (Batlle et al. 2023 refute the conjecture that one degree of freedom is
-        safe). Its shape stays close to a chi-square's. So its mean is measured: surveys are drawn
-        (with a fixed seed) from a smooth fit, EMS on 64 cells, and tested at its own quantiles.
-
-        Parameters
-        ----------
-        counts : array (batch, bins)
-        dispersion : array (batch, bins), optional
-            Weight of one respondent in each bin, as a multiple of that of one of the effective
-            respondents: survey weights that go with the answers make some bins more uncertain,
-            and others less, than a multinomial draw of the effective number.
-        windows
-            Whether to test shares of a sixteenth of the cells, where dispersion is greatest, too.
-        """
-        cells = min(self.size, PILOT_CELLS)
-        starts = np.linspace(0, self.size, cells + 1).astype(int)[:-1]
-        starts = np.append(starts, np.full(self._apart, self.size))
-        law = np.add.reduceat(self.law, starts, axis=1)
-        law = law / law.sum(0)
-        generator = np.random.default_rng(SEED)
-        result = np.empty(len(counts))
-        pilots = em(
-            Reduced((law,)),
-            counts,
-            smoothing=1.0,
-            apart=self._apart,
-            tolerance=1e-2,
-            iterations=200,
-        )
-        for row, pilot in enumerate(pilots):
-            n = max(1, round(float(counts[row].sum())))
-            chances = law @ pilot
-            weight = np.ones(chances.size) if dispersion is None else dispersion[row]
-            units = chances / weight
-            drawn = weight * generator.multinomial(
-                max(1, round(n * units.sum() / chances.sum())), units / units.sum(), size=DRAWS
-            )
-            drawn = drawn / drawn.sum(1, keepdims=True)
-            _, top = maximize(law, drawn, gap=10 * GAP / n, start=pilot)
-            told = pilot[:cells] / pilot[:cells].sum()
-            line = np.append(0.0, told.cumsum())
-            places = [np.interp(s, line / line[-1], np.arange(cells + 1)) for s in PILOT_SHARES]
-            contrasts = [
-                np.clip(place - np.arange(cells), 0, 1) - share
-                for place, share in zip(places, PILOT_SHARES, strict=True)
-            ]
-            if windows:
-                contrasts.append(_window(told, (weight @ law)[:cells], n))
-            means = []
-            for contrast in contrasts:
-                tied = self._ignoring(np.broadcast_to(contrast, (DRAWS, cells)))
-                _, value = maximize(law, drawn, tied, gap=10 * GAP / n, start=pilot)
-                means.append(2 * n * np.mean(top - value))
-            result[row] = ALLOWANCE * max(means)
-        return result
 
 
 def _bends(lines: Floats, least: float, size: int) -> Flags:
@@ -366,16 +346,3 @@ def _bends(lines: Floats, least: float, size: int) -> Flags:
     found = np.ones(lines.shape[1], dtype=bool)
     found[1 : size - 1] = (np.abs(np.diff(lines[:, :size], 2)) > least).any(0)
     return found
-
-
-def _window(pilot: Floats, dispersion: Floats, n: int) -> Floats:
-    """Contrast of the share of a sixteenth of the cells whose reports are the most dispersed."""
-    length = max(1, pilot.size // 16)
-    ones = np.ones(length)
-    shares = np.convolve(pilot, ones, "valid")
-    # Ten respondents' worth of doubt: an empty window tells nothing.
-    ratios = np.convolve(pilot * dispersion, ones, "valid") / (shares + 10 / n)
-    first = int(ratios.argmax())
-    contrast = np.full(pilot.size, -shares[first])
-    contrast[first : first + length] += 1
-    return contrast

@@ -50,7 +50,7 @@ def sample(seed: int = 1) -> Any:
 
 @pytest.fixture(scope="module")
 def counts() -> Counts:
-    return Counts.of(ASKED.simulate(sample(), seed=1))
+    return Counts.of(ASKED.simulate(sample(), seed=3))
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from scipy import optimize, stats
 
 from confide import Laplace, Lattice, SquareWave
 from confide.errors import InvalidInput
-from confide.estimators import intervals, profile
+from confide.estimators import calibration, intervals, profile
 from confide.estimators.intervals import Intervals
 from confide.estimators.profile import Profile, maximize
 from confide.foreign.noise_laws import Gaussian
@@ -23,8 +23,13 @@ def counted(mechanism, n=500, seed=1):
 
 @pytest.fixture
 def light(monkeypatch):
-    """Fewer simulated surveys behind the factor: these tests are not about its precision."""
-    monkeypatch.setattr(profile, "DRAWS", 10)
+    """Fewer simulated surveys behind the cuts: these tests are not about their precision."""
+    monkeypatch.setattr(calibration, "DRAWS", 12)
+
+
+def one(cut):
+    """The same cut at all places."""
+    return lambda places: np.full(places.shape, cut)
 
 
 def oracle(law, shares, contrast=None):
@@ -103,7 +108,7 @@ def test_ends_are_those_of_a_brute_force_inversion(kind):
     places = np.linspace(0.01, 11.99, 400)
     deviance = profile.deviance(batch, profile.below(places), np.full(400, 0.5), tops)
     passed = places[deviance <= cut]
-    low, high = intervals.quantile_ends(profile, reports, np.array([0.5]), np.array([cut]))
+    low, high = intervals.quantile_ends(profile, reports, np.array([0.5]), one(cut))
     assert low[0] == pytest.approx(passed.min(), abs=0.1)
     assert high[0] == pytest.approx(passed.max(), abs=0.1)
     assert np.all(np.diff(np.flatnonzero(deviance <= cut)) == 1)
@@ -319,24 +324,27 @@ def test_weights_that_go_with_the_answers_widen_more_than_others_of_the_same_siz
         reports = mechanism.simulate(values, seed=seed)
         there, anywhere = (Intervals(Counts.of(reports, weights=w)) for w in (weights, moved))
         assert there.counts.effective_n == pytest.approx(anywhere.counts.effective_n)
-        assert there._window_scale > 2 * there._scale
-        plain = Intervals(Counts.of(reports))
-        assert plain._window_scale == plain._scale
-        ratios.append(there._window_scale / anywhere._window_scale)
+        # Cuts of the windows are those where the heavy weights are.
+        heaviest = [
+            one._window_cuts(np.array([20.0]), 1.0, 0.95, together=False)[0]
+            for one in (there, anywhere)
+        ]
+        ratios.append(heaviest[0] / heaviest[1])
     assert np.mean(ratios) > 1.5
 
 
 def test_more_respondents_take_more_bins():
-    assert [profile.bins_for(n) for n in (0, 1, 2e4, 1e5, 1e6, 1e7, 1e12)] == [
-        *(96, 96, 96, 96, 200, 320, 320)
-    ]
+    laws = [SquareWave(lattice(256), epsilon=epsilon).law for epsilon in (1.0, 4.0)]
+    found = [[profile.bins_for(law, n) for n in (1, 500, 2e4, 1e6, 1e12)] for law in laws]
+    assert found[0] == [64, 64, 64, 200, 320]
+    assert found[1][0] == 64 < found[1][1] < found[1][2] == 128
     mechanism = SquareWave(lattice(256), epsilon=2.0)
     chances = mechanism.law.forward(np.diff(stats.beta(2, 5).cdf(mechanism.lattice.edges)))
-    few, many = (Profile(mechanism.law, bins=bins) for bins in (96, profile.bins_for(1e8)))
+    few, many = (Profile(mechanism.law, bins=bins) for bins in (96, 320))
     widths = [
         np.diff(
             intervals.quantile_ends(
-                profile, profile.bin(1e8 * chances)[None], np.array([0.5]), np.array([5.0])
+                profile, profile.bin(1e8 * chances)[None], np.array([0.5]), one(5.0)
             ),
             axis=0,
         )
@@ -376,12 +384,15 @@ def test_values_noised_elsewhere(light):
     assert low < np.median(values) < high
 
 
-def test_factor_is_measured():
+def test_cuts_are_measured():
     # Laplace noise at epsilon 1 leaves the likelihood far less to choose from than a chi-square.
-    factor = Intervals(counted(Laplace(lattice(32), epsilon=1.0), 2000))._scale
-    assert 0.2 < factor < 0.8
-    assert factor == Intervals(counted(Laplace(lattice(32), epsilon=1.0), 2000))._scale
-    assert Intervals(counted(Laplace(lattice(32), epsilon=1.0), 20))._scale >= 1.5
+    def cut(n):
+        answer = Intervals(counted(Laplace(lattice(32), epsilon=1.0), n))
+        return answer.tests.calibration.cuts(np.array([9.0]), 0.95)[0] / 3.84
+
+    assert 0.2 < cut(2000) < 0.8
+    assert cut(2000) == cut(2000)
+    assert cut(20) >= 1.5
 
 
 def test_band_is_of_shares_of_windows(light):
@@ -393,11 +404,11 @@ def test_band_is_of_shares_of_windows(light):
     assert (low <= high).all()
     # The window is moved inside the range at its ends, and the mean density is 16 times its share.
     assert answer.pdf(0.0) == pytest.approx(answer.pdf(1 / 32), rel=1e-6)
-    profile = Profile(counts.mechanism.law, nodes=64, bins=64)
+    profile = answer._windows.profile
     part = profile.below(np.array([(0.3 + 1 / 32) * 64])) - profile.below(
         np.array([(0.3 - 1 / 32) * 64])
     )
-    cut = answer._scale * 3.841459
+    cut = answer._window_cuts(np.array([0.3 * 64]), 2.0, 0.95, together=False)[0]
     ends = intervals.share_ends(profile, profile.bin(counts.total)[None], part, np.array([cut]))
     assert low[2] == pytest.approx(16 * ends[0][0], rel=1e-4)
     assert high[2] == pytest.approx(16 * ends[1][0], rel=1e-4)

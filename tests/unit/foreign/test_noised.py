@@ -18,7 +18,7 @@ from confide.estimators import (
     LinearRegression,
     LogisticRegression,
     RatioRegression,
-    profile,
+    calibration,
 )
 from confide.estimators.intervals import Intervals
 from confide.foreign import Noised, Spectrum
@@ -131,13 +131,13 @@ def test_intervals_of_quantiles_and_shares(
     name: str, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Fewer simulated surveys behind each interval; its length hardly changes.
-    monkeypatch.setattr(profile, "DRAWS", 25)
+    monkeypatch.setattr(calibration, "DRAWS", 25)
     law, x, z, *_ = made(name, share, 3000)
     intervals = Intervals(Counts.of_noised(z, noise=law, low=LOW, high=HIGH))
-    low, high = intervals.quantile(0.5)
+    low, high = intervals.quantile(0.5, 0.99)
     assert LOW <= low < np.median(x) < high <= HIGH
     place = LOW + RANGE / 4
-    low, high = intervals.cdf(place)
+    low, high = intervals.cdf(place, 0.99)
     assert 0 <= low < (x <= place).mean() < high <= 1
 
 

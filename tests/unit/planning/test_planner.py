@@ -11,7 +11,7 @@ from scipy import stats
 
 from confide import Laplace, Lattice, SquareWave, TwoSidedGamma
 from confide.errors import BadSetting, InvalidInput
-from confide.estimators import Adaptive, profile
+from confide.estimators import Adaptive, calibration
 from confide.planning import metrics as planned
 from confide.planning.answers import Answer
 from confide.planning.metrics import Metric, Truth, metrics
@@ -338,7 +338,7 @@ def test_regression_surveys_have_the_right_responses():
 
 def test_printed_intervals_are_wider_than_the_spread_of_estimates(monkeypatch):
     # Fewer simulated surveys behind each interval, in the plan and in the surveys held.
-    monkeypatch.setattr(profile, "DRAWS", 25)
+    monkeypatch.setattr(calibration, "DRAWS", 25)
     options = UNIT | {"population": "normal", "mechanisms": ["square-wave"], "quantiles": [0.5]}
     planned = plan(n=3000, epsilon=2.0, surveys=8, intervals=True, **options)
     assert planned.metrics == ("w1", "ks", "median", "median-interval", "mean")

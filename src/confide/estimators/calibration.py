@@ -1,0 +1,169 @@
+"""How large a likelihood-ratio statistic gets where its hypothesis is true: simulated surveys.
+
+The deviance of a share is not a chi-square where masses press against zero. Its mean runs from .2
+(Laplace noise, epsilon 1) to 2 (square wave, epsilon 4, 100 respondents), because noise alone
+decides there what the likelihood can tell apart, or because the positive parts of many small masses
+add up (Batlle et al. 2023 refute the conjecture that one degree of freedom is safe). So surveys are
+drawn from a pilot, an estimate from the same reports, with a fixed seed, and tested where the pilot
+says the truth is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.special import chdtri, gammaincinv
+
+from confide._types import Floats
+from confide.estimators.profile import GAP, Profile
+
+SEED = 19_720_101
+DRAWS, FEWEST, BINS = 100, 12, 64
+"""Simulated surveys with up to 64 bins of reports, and at least: with more bins there are fewer, so
+that the time does not grow as fast as that of each."""
+SHARES = (0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98)
+"""Shares of the pilot at whose places the statistic is simulated; between them cuts are linear."""
+BODY = (0.1, 0.9)
+"""Shares of the pilot beyond which a place lies in a tail."""
+ALLOWANCE = 1.1
+"""On the cut: the pilot is not the population, and some surveys are not all of them."""
+LEAST = 0.5
+"""A cut at least: below, what the solver leaves open would count."""
+SMALL = 100
+"""Respondents below which the cut is not less than that of a chi-square, and 10 / n more."""
+WIDE = 1 / 8
+"""Part of the lattice above which a gap between two places gets one more, in its middle."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Cuts of the deviance, by place and level, for one survey.
+
+    Parameters
+    ----------
+    profile
+        The tests.
+    pilot : array (cells,)
+        Masses of the profile's cells, and of those who declined.
+    n
+        Effective number of respondents.
+    dispersion : array (bins,), optional
+        Weight of one respondent in each bin, as a multiple of that of one of the effective
+        respondents: survey weights that go with the answers make some bins more uncertain,
+        and others less, than a multinomial draw of the effective number.
+    """
+
+    profile: Profile
+    pilot: Floats
+    n: float
+    dispersion: Floats | None = None
+    _found: dict[int, tuple[float, float]] = field(init=False, repr=False, default_factory=dict)
+
+    @cached_property
+    def _drawn(self) -> tuple[Floats, Floats, Floats]:
+        """Counts of simulated surveys, masses and log-likelihoods of their fits."""
+        n = max(1, round(self.n))
+        chances = self.profile.law @ self.pilot
+        weight = np.ones(chances.size) if self.dispersion is None else self.dispersion
+        units = chances / weight
+        many = int(np.clip(DRAWS * (BINS / chances.size) ** 1.6, FEWEST, DRAWS))
+        drawn = weight * np.random.default_rng(SEED).multinomial(
+            max(1, round(n * units.sum() / chances.sum())), units / units.sum(), size=many
+        )
+        drawn = drawn * (n / drawn.sum(1, keepdims=True))
+        masses, top = self.profile.fit(drawn, gap=10 * GAP)
+        return drawn, masses, top
+
+    def deviances(self, parts: Floats) -> Floats:
+        """Deviances of the pilot's own share of parts of the cells, one a simulated survey."""
+        drawn, masses, top = self._drawn
+        many = np.broadcast_to(parts, (len(drawn), parts.size))
+        share = float(parts @ self.told)
+        shares = np.full(len(drawn), share)
+        found = self.profile.deviance(drawn, many, shares, top, masses, gap=10 * GAP)
+        # A share of nobody or of all is no hypothesis that could be rejected.
+        return np.asarray(np.where(np.isfinite(found), found, 0.0))
+
+    @cached_property
+    def told(self) -> Floats:
+        """The pilot's masses among those who did not decline."""
+        shares: Floats = self.profile.among(self.pilot[None])[0]
+        return shares
+
+    @cached_property
+    def _body(self) -> Floats:
+        """Places between which most people are."""
+        line = np.append(0.0, self.told.cumsum())
+        ends = np.interp(BODY, line / line[-1], np.arange(self.profile.size + 1.0))
+        return np.asarray(ends)
+
+    @cached_property
+    def places(self) -> Floats:
+        """Places of the profile at which the statistic is simulated, if any is asked for nearby.
+
+        Besides those of `SHARES` there is one in the middle of every wide gap between them: where
+        next to nobody is, the statistic has another law.
+        """
+        size = float(self.profile.size)
+        line = np.append(0.0, self.told.cumsum())
+        found = np.interp(SHARES, line / line[-1], np.arange(self.profile.size + 1.0))
+        marks = np.concatenate([[0.0], found, [size]])
+        wide = np.diff(marks) > WIDE * size
+        return np.unique(np.append(found, (marks[:-1] + marks[1:])[wide] / 2))
+
+    def _moments(self, at: int) -> tuple[float, float]:
+        if at not in self._found:
+            parts = self.profile.below(self.places[at : at + 1])[0]
+            found = self.deviances(parts)
+            self._found[at] = float(found.mean()), float(found.var(ddof=1))
+        return self._found[at]
+
+    def _cut_at(self, at: int, level: float) -> float:
+        """The cut at one of the places; in the tails not less than at the place before them.
+
+        There a pilot may have a tail that the population has not, or the other way around.
+        """
+        first, last = np.searchsorted(self.places, self._body)
+        inner = int(np.clip(at, first, last))
+        own = self.cut(*self._moments(at), level)
+        return own if inner == at else max(own, self.cut(*self._moments(inner), level))
+
+    def cuts(self, places: Floats, level: float) -> Floats:
+        """What the deviance of the share below each place may be, with this level."""
+        anchors = self.places
+        above = np.clip(np.searchsorted(anchors, places), 0, anchors.size - 1)
+        below = np.where(anchors[above] > places, np.maximum(above - 1, 0), above)
+        each = {int(at): self._cut_at(int(at), level) for at in np.append(below, above)}
+        low, high = (np.array([each[int(at)] for at in side]) for side in (below, above))
+        gap = anchors[above] - anchors[below]
+        part = np.clip((places - anchors[below]) / np.where(gap > 0, gap, 1.0), 0, 1)
+        return np.asarray(low + part * (high - low))
+
+    def point(self, values: Floats, level: float) -> float:
+        """The point of a gamma law with the moments of these values, without the allowance."""
+        mean, variance = float(values.mean()), float(values.var(ddof=1))
+        if not mean > 0:
+            return 0.0
+        scale = max(variance, 1e-6 * mean) / mean
+        return scale * float(gammaincinv(mean / scale, level))
+
+    def cuts_of(self, deviances: Floats, level: float) -> Floats:
+        """The cut for each row of simulated deviances."""
+        pairs = ((row.mean(), row.var(ddof=1)) for row in deviances)
+        return np.array([self.cut(float(m), float(v), level) for m, v in pairs])
+
+    def cut(self, mean: float, variance: float, level: float) -> float:
+        """The point of a gamma law with these moments, or of a scaled chi-square, and more.
+
+        A chi-square needs the mean alone, which few surveys tell better than the variance; but
+        where the statistic is often zero its tail is longer than a chi-square's.
+        """
+        plain = float(chdtri(1, 1 - level))
+        floor = LEAST if self.n >= SMALL else plain * (1 + 10 / max(self.n, 1.0))
+        if not mean > 0:
+            return floor
+        scale = max(variance, 1e-6 * mean) / mean
+        point = max(scale * float(gammaincinv(mean / scale, level)), plain * mean)
+        return max(ALLOWANCE * point, floor)

@@ -1,0 +1,36 @@
+"""How fine the differences are that reports can tell: waves of a density."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from confide._types import Floats
+
+TOLD = 20.0
+"""Respondents times Fisher information from which on a wave of the density counts as told."""
+
+
+def waves(places: int, most: int) -> Floats:
+    """Cosines of 1, 2, ... half periods between the bounds, as masses of places."""
+    numbers = np.arange(1, min(most, places - 1) + 1)
+    x = (np.arange(places) + 0.5) / places
+    return math.sqrt(2) * np.cos(math.pi * np.multiply.outer(x, numbers)) / places
+
+
+def told(law: Floats, waved: Floats, n: float) -> int:
+    """How many waves of a density the reports of n people can tell from none.
+
+    Parameters
+    ----------
+    law
+        Bins of reports by places.
+    waved
+        Bins of reports by waves: what each wave does to them.
+    n
+        Respondents.
+    """
+    even = np.maximum(law.mean(axis=1), 1e-300)
+    information = (waved**2 / even[:, None]).sum(axis=0)
+    return int((n * information > TOLD).sum())
