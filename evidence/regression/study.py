@@ -44,10 +44,11 @@ PREFACE = """# Regression
 Written by `make evidence NAME=regression`, which also writes `evidence/regression/results.json`.
 
 Which mechanism? Square-wave reports: at the same epsilon they leave a fraction of the excess risk
-that Laplace reports leave, with the same estimator. Which estimator? `RatioRegression`, the
-default. A corrected straight line or logistic curve is kept beside it as `curve.baseline`: where
-it fits, nothing beats it, and at low epsilon it is hard to beat anyway. Kernel regression is the
-papers' method.
+that Laplace reports leave, with the same estimator. Which estimator? `AdaptiveRegression`, the
+default: an average of a constant, a line, smooth and rough curves by their evidence. `curve.facts`
+has the weights of each kind. A corrected straight line or logistic curve is kept beside it as
+`curve.baseline`. `RatioRegression` was the default before; private responses, two covariates and
+categories still go to it. Kernel regression is the papers' method.
 
 ```python
 import numpy as np
@@ -59,7 +60,7 @@ rate = 12 - 0.04 * (score - 710) + rng.normal(0, 1.5, score.size)
 
 fico = cf.SquareWave(cf.Lattice(low=600, high=850), epsilon=2.0)
 counts = cf.Counts.of(fico.simulate(score, seed=5), response=rate, bounds=(0, 40))
-curve = cf.estimators.RatioRegression().fit(counts)
+curve = cf.estimators.AdaptiveRegression().fit(counts)
 curve.predict([650, 700, 750])
 curve.interval([650, 700, 750], level=0.9)
 
@@ -67,7 +68,7 @@ curve.interval([650, 700, 750], level=0.9)
 parts = {"fico": cf.SquareWave(cf.Lattice(low=600, high=850, size=128), epsilon=2.0)}
 parts["rate"] = cf.SquareWave(cf.Lattice(low=0, high=40, size=128), epsilon=2.0)
 counts = cf.Counts.of(cf.Joint(parts).simulate({"fico": score, "rate": rate}, seed=6))
-curve = cf.estimators.RatioRegression(response="rate").fit(counts)
+curve = cf.estimators.AdaptiveRegression(response="rate").fit(counts)
 ```"""
 
 

@@ -451,7 +451,8 @@ REGRESSED = {
 
 
 @pytest.mark.parametrize(
-    ("x", "method"), [("pay", "ratio"), ("age", "kernel --bandwidth 15"), ("pay", "linear")]
+    ("x", "method"),
+    [("pay", "adaptive"), ("pay", "ratio"), ("age", "kernel --bandwidth 15"), ("pay", "linear")],
 )
 def test_regress_on_a_public_column(
     x: str, method: str, related: Path, capsys: pytest.CaptureFixture[str]
@@ -476,7 +477,7 @@ def test_regress_on_a_public_column(
 def test_regress_for_people(related: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = " ".join(ran("regress reports.parquet --x pay --y rate --plot p.png", capsys).split())
     for words in (
-        "Mean rate by pay, 4,000 reports, ratio",
+        "Mean rate by pay, 4,000 reports, adaptive",
         "mean rate 95 % from to",
         " 6.25 ",
         "Corrected line: rate = ",
@@ -485,7 +486,10 @@ def test_regress_for_people(related: Path, capsys: pytest.CaptureFixture[str]) -
     ):
         assert words in said
     assert Path("p.png").read_bytes().startswith(b"\x89PNG")
-    said = ran("regress reports.parquet --x pay --y rate --points 3 --size 8 --smoothing 0", capsys)
+    said = ran(
+        "regress reports.parquet --x pay --y rate --points 3 --method ratio --size 8 --smoothing 0",
+        capsys,
+    )
     assert "size 8" in said
     assert " 6.25 " not in said
     said = " ".join(ran("regress reports.parquet --x smokes --y rate", capsys).split())
@@ -494,7 +498,9 @@ def test_regress_for_people(related: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_regress_on_another_question(related: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = machine("regress reports.parquet --x pay --y age --size 16 --weights w", capsys)
+    found = machine(
+        "regress reports.parquet --x pay --y age --method ratio --size 16 --weights w", capsys
+    )
     assert (found["response"], found["epsilon"]) == ("private", 6)
     assert found["epsilons"] == {"pay": 2, "age": 4}
     assert found["missing"] == {"age": 40}
@@ -537,7 +543,7 @@ def test_classify(related: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = "classify reports.parquet --x pay --y"
     found = machine(f"{command} late", capsys)
     assert set(found) >= (REGRESSED - {"y"}) | {"labels", "probability", "regions"}
-    assert (found["method"], found["labels"]) == ("ratio", [0, 1])
+    assert (found["method"], found["labels"]) == ("adaptive", [0, 1])
     assert found["probability"][8] < 0.5 < found["probability"][32]
     assert (found["regions"][0][0], found["regions"][-1][1]) == (0, 10)
     for pay, label in ((2, 0), (8, 1)):
@@ -574,7 +580,7 @@ def test_classify_by_a_question(related: Path, capsys: pytest.CaptureFixture[str
     assert found["regions"][0][1] == pytest.approx(5, abs=1)
     said = " ".join(ran("classify reports.parquet --x pay --y word --plot p.svg", capsys).split())
     for words in (
-        "Probability that word is yes by pay, 4,000 reports, ratio",
+        "Probability that word is yes by pay, 4,000 reports, adaptive",
         "pay probability of yes 95 % from to more likely",
         "The more likely one: no from 0.00 to ",
         "Corrected logistic curve: log odds of yes = ",

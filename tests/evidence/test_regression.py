@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
 import pytest
+from evidence.regression import curves, frozen, sharper
 from evidence.regression import study as regression
 
 from confide import Laplace, Lattice, SquareWave
@@ -49,6 +51,28 @@ def test_bands_hold_the_truth_as_often_as_they_say():
     rows = list(regression.coverage(surveys=8))
     assert np.mean([row["covered"] for row in rows]) > 0.92
     assert [row for row in rows if row["covered"] < 0.85] == []
+
+
+def test_the_split_of_curves_is_the_recorded_one():
+    assert json.loads(curves.SPLIT.read_text()) == curves.record()
+    halves = [{one.name for one in half.values()} for half in curves.split().values()]
+    assert not set.intersection(*halves)
+
+
+def test_what_was_is_kept_as_it_was():
+    """The frozen copy against the estimator, which has not changed since."""
+    mechanism = Laplace(Lattice(low=0, high=1, size=64), epsilon=3.0)
+    for truth in curves.split()["tuning"].values():
+        (counts,) = truth.surveys(mechanism, 2_000, [5], 1)
+        now = RatioRegression().fit(counts).values
+        np.testing.assert_allclose(frozen.ratio(counts).values, now, atol=1e-9)
+
+
+def test_a_thin_run_is_ahead_of_what_was():
+    """Curves of the half for tuning: the other is not to be looked at."""
+    thin = {"sizes": [10**4], "epsilons": [2.0]}
+    rows = sharper.compare("tuning", 4, kinds=["wave", "flat"], **thin)
+    assert [row["kind"] for row in rows if row["verdict"] == "missed"] == []
 
 
 @pytest.mark.parametrize("read", [regression.lending, regression.adult])

@@ -25,6 +25,7 @@ from confide.cli.options import (
 from confide.curves.regression import Classification, Logistic, Regression, Straight
 from confide.errors import InvalidInput
 from confide.estimators import (
+    AdaptiveRegression,
     KernelRegression,
     LinearRegression,
     LogisticRegression,
@@ -249,12 +250,13 @@ def _say(pair: Pair) -> None:
 
 # What each method takes.
 METHODS: dict[str, tuple[str, ...]] = {
+    "adaptive": (),
     "ratio": ("smoothing", "size"),
     "kernel": ("kernel", "bandwidth"),
     "linear": (),
     "logistic": (),
 }
-CLASSIFIERS = ("ratio", "kernel", "logistic")
+CLASSIFIERS = ("adaptive", "ratio", "kernel", "logistic")
 MAX_POINTS = 100_000
 
 XOption = Annotated[
@@ -294,7 +296,7 @@ def regress(
     *,
     x: XOption = None,
     y: YOption = None,
-    method: Annotated[str, typer.Option(help=" | ".join(METHODS))] = "ratio",
+    method: Annotated[str, typer.Option(help=" | ".join(METHODS))] = "adaptive",
     bounds: Annotated[
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="Public bounds of a public response."),
@@ -339,7 +341,7 @@ def classify(
     *,
     x: XOption = None,
     y: YOption = None,
-    method: Annotated[str, typer.Option(help=" | ".join(CLASSIFIERS))] = "ratio",
+    method: Annotated[str, typer.Option(help=" | ".join(CLASSIFIERS))] = "adaptive",
     smoothing: SmoothingOption = None,
     size: SizeOption = None,
     kernel: KernelOption = None,
@@ -415,8 +417,10 @@ class _Request:
             output.say(f"Picture: {self.plot}")
 
     def _fits_categories(self) -> None:
-        if self.method != "ratio":
-            raise InvalidInput("--method ratio for an --x of categories", f"--method {self.method}")
+        if self.method not in ("adaptive", "ratio"):
+            raise InvalidInput(
+                "--method adaptive for an --x of categories", f"--method {self.method}"
+            )
         given = {**self.options, "points": self.points}
         for option in ("smoothing", "size", "points"):
             if given[option] is not None:
@@ -433,6 +437,7 @@ def _estimator(method: str, options: Mapping[str, Any]) -> Any:
     for option in {"smoothing", "bandwidth"} & set(given):
         given[option] = word_or_number(option, given[option])
     make: Any = {
+        "adaptive": AdaptiveRegression,
         "ratio": RatioRegression,
         "kernel": KernelRegression,
         "linear": LinearRegression,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from confide.estimators.adaptive import Adaptive, density
+from confide.estimators.adaptive_regression import AdaptiveRegression
 from confide.estimators.deconvolution import Deconvolution
 from confide.estimators.kernel import KernelRegression
 from confide.estimators.likelihood import Likelihood
@@ -19,6 +20,7 @@ from confide.estimators.shares import CategoryShares
 
 __all__ = [
     "Adaptive",
+    "AdaptiveRegression",
     "CategoryShares",
     "Deconvolution",
     "KernelRegression",

@@ -48,21 +48,23 @@ class RatioBand:
         Cell edges, one array a covariate.
     low, high
         Bounds of the response.
+    values
+        The curve, as shares of the response's range.
 
     Notes
     -----
-    An interval holds both the normal one, with the resamples' standard deviation, and the middle
-    of the resamples: the first alone is too short near the response's bounds, the second where
-    resamples lean to one side. The fit in the middle has a fifth of the curve's smoothing (a
-    sixteenth for a private number as the response), so the curve need not lie in the middle of
-    its band. What is left of the bias is not in the band: where the response turns within less
-    than the noise can resolve, peaks are cut by more than the band says, and near the ends of the
-    range, where values are rare, the curve is drawn towards its neighbourhood. So bands cover less
-    as noise grows: in 60 surveys of 4,000 values x ~ Beta(2, 5) with the response 1 + 2 x, those of
-    95 % held the truth at .2, .4 and .6 in 88, 25 and 23 % under Laplace noise of scale 10, and in
-    85, 58 and 53 % from Laplace reports at epsilon .3. Reports are drawn anew with replacement, 100
-    times (40 for a private response), and public responses with the spread seen at each report, all
-    fitted in one batch with a fixed seed when first asked for.
+    An interval holds the curve, the normal one with the resamples' standard deviation, and the
+    middle of the resamples: the normal one alone is too short near the response's bounds, the
+    other where resamples lean to one side. The fit in the middle has a fifth of the curve's
+    smoothing (a sixteenth for a private number as the response), so the curve need not lie in the
+    middle of its band. What is left of the bias is not in the band: where the response turns within
+    less than the noise can resolve, peaks are cut by more than the band says, and near the ends of
+    the range, where values are rare, the curve is drawn towards its neighbourhood. So bands
+    cover less as noise grows: in 60 surveys of 4,000 values x ~ Beta(2, 5) with the response 1
+    + 2 x, those of 95 % held the truth at .2, .4 and .6 in 88, 25 and 23 % under Laplace noise
+    of scale 10, and in 85, 58 and 53 % from Laplace reports at epsilon .3. Reports are drawn
+    anew with replacement, 100 times (40 for a private response), and public responses with the
+    spread seen at each report, all fitted in one batch with a fixed seed when first asked for.
     """
 
     levels: Levels | None
@@ -70,6 +72,7 @@ class RatioBand:
     edges: tuple[Floats, ...]
     low: float
     high: float
+    values: Floats
 
     @cached_property
     def _fits(self) -> tuple[Floats, Floats]:
@@ -100,8 +103,11 @@ class RatioBand:
         middle, drawn = self._fits
         reach = float(special.ndtri((1 + level) / 2)) * drawn.std(axis=0, ddof=1)
         lowest, highest = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        ends = np.minimum(lowest, middle - reach), np.maximum(highest, middle + reach)
-        low, high = (CellRegression(self.edges, self._units(end)).predict(x) for end in ends)
+        lower = np.minimum(np.minimum(lowest, middle - reach), self.values)
+        upper = np.maximum(np.maximum(highest, middle + reach), self.values)
+        low, high = (
+            CellRegression(self.edges, self._units(end)).predict(x) for end in (lower, upper)
+        )
         return low, high
 
     def _units(self, shares: Floats) -> Floats:
@@ -224,7 +230,7 @@ class RatioRegression:
         if empty:
             facts["filled"] = empty
         values = low + (high - low) * means
-        band = RatioBand(levels, smoothing, edges, low, high)
+        band = RatioBand(levels, smoothing, edges, low, high, means)
         if not lattices:
             (categories,) = axes.values()
             assert isinstance(categories, Categories)

@@ -19,9 +19,9 @@ from confide.curves import Classification, Regression
 from confide.errors import InvalidInput
 from confide.estimators import (
     Adaptive,
+    AdaptiveRegression,
     PartitionClassification,
     PartitionRegression,
-    RatioRegression,
     suggest_cells,
 )
 from confide.lattice import Cells, Lattice
@@ -158,7 +158,7 @@ class Supervised(Private):
         """One feature, a public response."""
         (mechanism,) = self._mechanisms(1, checked_epsilon(self.epsilon))
         reports = self._reports(mechanism, X[:, 0])
-        return RatioRegression().fit(Counts.of(reports, response=y, bounds=bounds))
+        return AdaptiveRegression().fit(Counts.of(reports, response=y, bounds=bounds))
 
     def _both(self, X: Floats, y: Any, mechanism: Callable[[float], Mechanism]) -> Regression:
         """One feature and its response, each with half of the budget."""
@@ -166,7 +166,7 @@ class Supervised(Private):
         (feature,) = self._mechanisms(1, share)
         joint = Joint({"x": feature, "y": mechanism(share)})
         reports = self._reports(joint, {"x": X[:, 0], "y": y})
-        return RatioRegression(response="y").fit(Counts.of(reports))
+        return AdaptiveRegression(response="y").fit(Counts.of(reports))
 
     def _points(self, X: Any) -> Floats:
         check_is_fitted(self)
@@ -179,7 +179,7 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
     """Mean response given private features.
 
     Feature and response are both privatised: one feature by the joint likelihood of the two
-    (`RatioRegression`), several by the `Partition`. With one feature the response may be public.
+    (`AdaptiveRegression`), several by the `Partition`. With one feature the response may be public.
 
     Parameters
     ----------

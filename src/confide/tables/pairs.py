@@ -247,8 +247,8 @@ class Pair:
         Parameters
         ----------
         estimator
-            One of the regressions of `confide.estimators`, such as ``RatioRegression()``; whether
-            the response is private is filled in.
+            One of the regressions of `confide.estimators`, such as ``AdaptiveRegression()``;
+            whether the response is private is filled in.
         """
         # Imported here: to count reports needs neither.
         from confide.curves.regression import CellRegression
