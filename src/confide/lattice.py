@@ -22,8 +22,14 @@ MAX_SIZE = 2**20
 CHUNK = 2**18
 LIMIT = 1e150
 """Bounds stay where ratios and squares of them are still finite floats."""
+FEWEST = 20
+"""Cells of a zoomed lattice, at least: one or more on each side of the zoom."""
 WHOLE = 2.0**50
 """Bounds of whole numbers stay where floats hold them, and what lies between, exactly."""
+LINEAR, LOG, ZOOM = "linear", "log", "zoom"
+"""Scales of a lattice."""
+INSIDE = 0.9
+"""Share of the cells of a zoomed lattice that lie inside its zoom."""
 NUMBER, POINTS, INTEGER = "number", "points", "integer"
 """Kinds of numbers that a lattice can hold."""
 KINDS = (NUMBER, POINTS, INTEGER)
@@ -47,7 +53,7 @@ class Lattice:
     size
         Number of cells; of whole numbers at most so many.
     scale
-        ``"linear"``, or ``"log"`` for cells of equal width in the logarithm.
+        ``"linear"``, ``"log"`` for cells of equal width in the logarithm, or ``"zoom"``.
     kind
         ``"number"``, ``"points"`` or ``"integer"``.
 
@@ -60,6 +66,10 @@ class Lattice:
         allow: one where there are no more than ``size``. Edges lie halfway between whole numbers,
         and both bounds are inside. Where the whole numbers cannot be shared out evenly, the last
         cell holds fewer.
+    zoom
+        With the scale ``"zoom"``, two numbers between the bounds: nine tenths of the cells lie
+        between them, and the others outside, equally wide on each side. Nothing is clipped that
+        was not before.
 
     Examples
     --------
@@ -72,13 +82,17 @@ class Lattice:
     >>> rent = Lattice(low=0, high=2_000, size=41, kind="points")
     >>> rent.centers[[0, 1, -1]], rent.index([0, 50, 74, 75, 2_000])
     (array([   0.,   50., 2000.]), array([ 0,  1,  1,  2, 40], dtype=int32))
+    >>> close = Lattice(low=0, high=100, size=20, scale="zoom", zoom=(30, 40))
+    >>> close.edges[[0, 1, 2, 3, 18, 19, 20]].tolist()
+    [0.0, 30.0, 30.555555555555557, 31.11111111111111, 39.44444444444444, 40.0, 100.0]
     """
 
     low: float
     high: float
     size: int = SIZE
-    scale: str = "linear"
+    scale: str = LINEAR
     kind: str = NUMBER
+    zoom: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         # Adding 0 turns -0 into 0: equal lattices must have equal fingerprints.
@@ -87,18 +101,19 @@ class Lattice:
             raise InvalidInput("low < high", f"low={low:g}, high={high:g}")
         if max(abs(low), abs(high)) > LIMIT:
             raise InvalidInput(f"bounds within {LIMIT:g}", f"low={low:g}, high={high:g}")
-        _checks.one_of(("linear", "log"), scale=self.scale)
-        if self.scale == "log" and low < 1 / LIMIT:
+        _checks.one_of((LINEAR, LOG, ZOOM), scale=self.scale)
+        if self.scale == LOG and low < 1 / LIMIT:
             raise InvalidInput("low > 0 on a log scale", f"low={low:g}")
         size = _checks.integer(2, MAX_SIZE, size=self.size)
         _checks.one_of(KINDS, kind=self.kind)
-        if self.kind != NUMBER and self.scale != "linear":
+        if self.kind != NUMBER and self.scale != LINEAR:
             raise InvalidInput(f"a linear scale for kind={self.kind!r}", f"scale={self.scale!r}")
         for name, value in (("low", low), ("high", high)):
             object.__setattr__(self, name, value)
         if self.kind == INTEGER:
             size = self._shared(size)
         object.__setattr__(self, "size", size)
+        object.__setattr__(self, "zoom", self._zoomed())
         if not np.all(np.diff(self.edges) > 0):
             raise InvalidInput(
                 "cells that floating point can tell apart",
@@ -117,6 +132,52 @@ class Lattice:
         count = int(high) - int(low) + 1
         each = -(-count // size)
         return -(-count // each)
+
+    def _zoomed(self) -> tuple[float, float] | None:
+        """The zoom as floats, checked."""
+        if (self.zoom is None) == (self.scale == ZOOM):
+            raise InvalidInput(
+                'zoom = [from, to] with scale = "zoom", and only then',
+                "one of them without the other",
+            )
+        if self.zoom is None:
+            return None
+        if not isinstance(self.zoom, Sequence) or isinstance(self.zoom, str) or len(self.zoom) != 2:
+            raise InvalidInput("two numbers in zoom", _checks.shown(self.zoom))
+        start, end = (_checks.finite(zoom=each) + 0.0 for each in self.zoom)
+        if not self.low <= start < end <= self.high or end - start >= self.high - self.low:
+            raise InvalidInput(
+                f"a zoom inside of the bounds {self.low:g} and {self.high:g}, and narrower",
+                f"zoom = [{start:g}, {end:g}]",
+            )
+        if self.size < FEWEST:
+            raise InvalidInput(f"at least {FEWEST} cells with a zoom", f"size={self.size}")
+        return start, end
+
+    @cached_property
+    def pieces(self) -> tuple[tuple[float, float, int, int], ...]:
+        """Stretches of equal cells: from, to, the number of the first cell, how many cells.
+
+        A zoom has up to three, all others have one.
+        """
+        if self.zoom is None:
+            return ((self.low, self.high, 0, self.size),)
+        start, end = self.zoom
+        left, right = start - self.low, self.high - end
+        counts = [
+            # Half is rounded up: a device in another language must find the same number.
+            max(1, math.floor((1 - INSIDE) * self.size * (side / (left + right)) + 0.5))
+            if side > 0
+            else 0
+            for side in (left, right)
+        ]
+        inside = self.size - sum(counts)
+        whole = (
+            (self.low, start, 0, counts[0]),
+            (start, end, counts[0], inside),
+            (end, self.high, counts[0] + inside, counts[1]),
+        )
+        return tuple(piece for piece in whole if piece[3])
 
     @property
     def step(self) -> float:
@@ -182,12 +243,12 @@ class Lattice:
             if self.kind == INTEGER:
                 # Whole numbers below 2**53: their quotient never rounds up to the next cell.
                 part = np.floor((part - self.low) / self.step)
-            elif self.scale == "log":
+            elif self.scale == LOG:
                 part = self._logarithmic(part)
             elif self.kind == POINTS:
                 part = (part - self.low) / (self.high - self.low) * (self.size - 1) + 0.5
             else:
-                part = (part - self.low) / (self.high - self.low) * self.size
+                part = self._linear(part)
             part = np.clip(part, 0, self.size - 1)
             # Privacy rests on the integer alone: whatever the floats did, NaN included, nothing
             # but 0 .. size-1 goes on.
@@ -195,6 +256,18 @@ class Lattice:
                 raise InvalidInput("values that this lattice can hold", "others")
             indices[start : start + CHUNK] = part
         return indices
+
+    def _linear(self, values: Floats) -> Floats:
+        """Where values lie on stretches of equal cells, in cells from the low bound."""
+        if self.zoom is None:
+            return (values - self.low) / (self.high - self.low) * self.size
+        result = np.full(values.shape, np.nan)
+        for start, end, first, cells in self.pieces:
+            inside = (values >= start) & (values <= end)
+            at = (values - start) / (end - start) * cells
+            # The last cell of a stretch holds its end, unless another stretch starts there.
+            result = np.where(inside, first + np.minimum(np.floor(at), cells - 1), result)
+        return result
 
     def _logarithmic(self, values: Floats) -> Floats:
         """Where values lie on a log scale, in cells from the low bound.
@@ -219,8 +292,10 @@ class Lattice:
             # One rounding at the end, so that bounds and round numbers are what they are.
             steps, last = np.asarray(index, dtype=np.float64), self.size - 1
             return np.asarray((self.low * (last - steps) + self.high * steps) / last)
+        if self.zoom is not None:
+            return self._stretched(np.asarray(index, dtype=np.float64) + 0.5)
         at = (np.asarray(index, dtype=np.float64) + 0.5) / self.size
-        if self.scale == "linear":
+        if self.scale == LINEAR:
             return self.low * (1 - at) + self.high * at
         middle = 1.0
         if not exact:
@@ -228,9 +303,22 @@ class Lattice:
             middle = (ratio + 1 / ratio) / 2
         return middle * self.low ** (1 - at) * self.high**at
 
+    def _stretched(self, at: Floats) -> Floats:
+        """Where a number of cells from the low bound lies on a zoomed lattice, beyond it too."""
+        ends = [(first, start) for start, _, first, _ in self.pieces] + [(self.size, self.high)]
+        cells, places = np.array(ends, dtype=np.float64).T
+        inside = np.interp(at, cells, places)
+        steps = [(end - start) / many for start, end, _, many in self.pieces]
+        below, above = np.minimum(at, 0) * steps[0], np.maximum(at - self.size, 0) * steps[-1]
+        stretched: Floats = inside + below + above
+        return stretched
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; numbers that need not be whole are not mentioned."""
-        fields = {"low": self.low, "high": self.high, "size": self.size, "scale": self.scale}
+        fields: dict[str, Any] = {"low": self.low, "high": self.high, "size": self.size}
+        fields["scale"] = self.scale
+        if self.zoom is not None:
+            fields["zoom"] = list(self.zoom)
         return fields if self.kind == NUMBER else fields | {"kind": self.kind}
 
     @classmethod
@@ -238,7 +326,7 @@ class Lattice:
         """The inverse of `to_dict`."""
         if not isinstance(fields, Mapping):
             raise InvalidInput("a lattice as a JSON object", _checks.shown(fields))
-        _checks.known_keys(fields, ("low", "high", "size", "scale", "kind"), "a lattice")
+        _checks.known_keys(fields, ("low", "high", "size", "scale", "kind", "zoom"), "a lattice")
         for key in ("low", "high"):
             if key not in fields:
                 raise InvalidInput(f"the key {key!r} in a lattice", f"keys {sorted(fields)}")

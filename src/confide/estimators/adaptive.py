@@ -15,10 +15,10 @@ from confide.curves import CellDensity
 from confide.errors import InvalidInput
 from confide.estimators import heaps
 from confide.estimators.declining import Answerers
-from confide.estimators.em import LEAST, STRETCH, apart, coarse_edges, one_thread
+from confide.estimators.em import LEAST, STRETCH, apart, coarse_edges, one_thread, stacks
 from confide.estimators.intervals import Intervals, unbiased_means
 from confide.estimators.likelihood import Likelihood
-from confide.estimators.log_density import FAR, ORDERS, Ladder, Problem
+from confide.estimators.log_density import FAR, ORDERS, Ladder, Mode, Problem
 from confide.estimators.pilot import Pilot
 from confide.estimators.resolution import told, waves
 from confide.lattice import NUMBER, Lattice
@@ -175,13 +175,14 @@ def grid(law: Law, counts: Floats, declined: float | None = None) -> Grid:
     counts = counts[: counts.size - extra]
     n = float(counts.sum())
     places = min(law.inputs[0] - extra, PLACES)
-    bins = binned(law, BINS, places, declined)
+    many = stacks(law)
+    bins = binned(law, many * BINS, places, declined)
     kept = int(np.clip(2 * told(bins.law, bins.waved, n), *WAVES))
     cells = CELLS[0]
     while cells < min(1.5 * kept, CELLS[1]):
         cells *= 2
     if FINENESS * cells > BINS:
-        bins = binned(law, FINENESS * cells, places, declined)
+        bins = binned(law, many * FINENESS * cells, places, declined)
     cells = min(cells, places)
     return Grid(np.add.reduceat(counts, bins.starts), bins, cells, min(kept, cells - 1))
 
@@ -245,7 +246,7 @@ class Adaptive:
             raise InvalidInput("at least one report", "none", "There is nothing to estimate from.")
         total = counts.total
         declined = Answerers(counts).declined if counts.mechanism.prefer_not_to_say else None
-        if (declined or 0.0) > ALL or not _believable(counts):
+        if (declined or 0.0) > ALL or not believable(counts):
             return Likelihood().fit(counts)
         found = estimate(grid(law, total * (n / total.sum()), declined), lattice)
         if not found.misfit < POOR:
@@ -264,7 +265,7 @@ class Adaptive:
         )
 
 
-def _believable(counts: Counts) -> bool:
+def believable(counts: Counts) -> bool:
     """Whether some values could have given the reports; others say nothing about a density."""
     mechanism = counts.mechanism
     return not isinstance(mechanism, Mechanism) or possible(mechanism, counts.counts)
@@ -319,6 +320,8 @@ class Estimate:
         Chance of each order of the prior.
     misfit
         In standard deviations.
+    priors
+        Each prior that counts: its chance, the places of its heaps, and the mode under it.
     """
 
     grid: Grid
@@ -326,6 +329,7 @@ class Estimate:
     heaps: dict[int, float]
     orders: tuple[float, ...]
     misfit: float
+    priors: tuple[tuple[float, tuple[int, ...], Mode], ...]
 
     @property
     def pilot(self) -> Pilot:
@@ -344,6 +348,25 @@ class Estimate:
             cells = min(max(cells, CELLS[1]), places)
         masses = own @ overlap(places, cells)
         return coarse_edges(lattice, cells), masses / masses.sum()
+
+    def line(self) -> tuple[Floats, Floats]:
+        """The distribution function at the edges of the smooth cells, and its standard deviation.
+
+        The variance is that of the posterior: within each prior by its precision, and between them.
+        """
+        cells, places = self.grid.cells, self.grid.law.shape[1]
+        edges = np.arange(cells + 1)[:, None]
+        chances, lines, within = [], [], []
+        for chance, heaped, one in self.priors:
+            own = np.array(heaped, dtype=np.float64)[None] * (cells / places)
+            below = np.hstack([edges > np.arange(cells), edges > own]).astype(np.float64)
+            slope = below @ one.slope
+            within.append((slope * np.linalg.solve(one.precision, slope.T).T).sum(axis=1))
+            lines.append(below @ np.append(one.shares[0] * one.smooth, one.shares[1:]))
+            chances.append(chance)
+        line = np.array(chances) @ np.array(lines)
+        variance = np.array(chances) @ (np.array(within) + (np.array(lines) - line) ** 2)
+        return np.asarray(line), np.sqrt(np.maximum(variance, 0))
 
     def facts(self, lattice: Lattice) -> dict[str, Any]:
         """What was chosen."""
@@ -380,7 +403,11 @@ def estimate(grid: Grid, lattice: Lattice) -> Estimate:
         for at, share in zip(one.places, each.shares[1:].tolist(), strict=True):
             shares[at] += weight * share
     missed = misfit(grid.bins.waved[:, : grid.waves], grid.counts, fitted)
-    return Estimate(grid, smooth, shares, tuple(orders.values()), missed)
+    priors = tuple(
+        (weight, one.places, each)
+        for weight, (one, each) in zip(chances.tolist(), found, strict=True)
+    )
+    return Estimate(grid, smooth, shares, tuple(orders.values()), missed, priors)
 
 
 def _sets(grid: Grid, odds: Floats) -> list[Set]:

@@ -17,6 +17,7 @@ from confide import _checks
 from confide._types import Flags, Floats
 from confide.lattice import Lattice
 from confide.mechanisms.laws import Declinable, Law, Product
+from confide.mechanisms.stacked import StackedLaw
 
 FINENESS = 4
 """Bins of reports for each coarse cell, at most: so narrow that binning adds next to no blur."""
@@ -67,7 +68,12 @@ class Reduced:
 
 def apart(law: Law) -> int:
     """Inputs and reports at the end of a law's one axis that are no cells: those who declined."""
-    return int(isinstance(law, Declinable))
+    return int(isinstance(law, Declinable) or (isinstance(law, StackedLaw) and law.declinable))
+
+
+def stacks(law: Law) -> int:
+    """How many phases a law has: each needs bins of its own."""
+    return len(law.laws) if isinstance(law, StackedLaw) else 1
 
 
 def coarsen(law: Law, counts: Floats, sizes: Sequence[int]) -> tuple[Law | Reduced, Floats]:

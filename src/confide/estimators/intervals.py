@@ -17,7 +17,7 @@ from confide.curves import forms
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.calibration import Calibration
 from confide.estimators.declining import Answerers
-from confide.estimators.em import coarse_edges, one_thread
+from confide.estimators.em import coarse_edges, one_thread, stacks
 from confide.estimators.pilot import Pilot
 from confide.estimators.profile import MOST_BINS, NODES, Profile, bins_for
 from confide.lattice import INTEGER, NUMBER, POINTS, Lattice
@@ -300,10 +300,10 @@ class Intervals:
     @cached_property
     def tests(self) -> Tests:
         """Tests of the distribution function."""
-        bins = min(bins_for(self.counts.mechanism.law, self._n), self.bins)
+        law = self.counts.mechanism.law
+        bins = stacks(law) * min(bins_for(law, self._n), self.bins)
         size = self._lattice.size
         whole = self._pilot.everybody(np.arange(size + 1) / size, self.counts)
-        law = self.counts.mechanism.law
         return self._calibrated(Profile(law, nodes=self.size, bins=bins, pilot=whole))
 
     @cached_property
@@ -337,6 +337,8 @@ class Intervals:
         bounds = self._lattice.low, self._lattice.high
         if not self.counts.n:
             return bounds
+        if self._lattice.zoom is not None:
+            return self._likely_mean(level)
         weights = self.counts.total
         squares = weights if self.counts.weights is None else self.counts.weights[1]
         scores, law = self.counts.mechanism.unbiased(1), self.counts.mechanism.law
@@ -360,7 +362,7 @@ class Intervals:
 
         None where the mechanism has no unbiased score, or next to nobody answered.
         """
-        if not self.counts.n:
+        if not self.counts.n or self._lattice.zoom is not None:
             return None
         scores = _scores(self.counts.mechanism)
         if scores is None:
@@ -371,6 +373,22 @@ class Intervals:
         if not answered > 0:
             return None
         return min(max(mean / answered, self._lattice.low), self._lattice.high)
+
+    def _likely_mean(self, level: float) -> tuple[float, float]:
+        """All means that a likelihood-ratio test does not reject.
+
+        On a zoomed lattice a report says much about values inside the zoom and little about those
+        outside, and unbiased scores must serve both: they are more than twice as noisy as those of
+        equal cells. The likelihood need not be.
+        """
+        edges = self._edges()
+        low, high = edges[0], edges[-1]
+        # A mean is a share of the range: each cell counts by where its center lies.
+        parts = ((edges[:-1] + edges[1:]) / 2 - low)[None] / (high - low)
+        tests = self.tests
+        cuts = tests.calibration.cuts_of(tests.calibration.deviances(parts[0])[None], level)
+        least, most = share_ends(tests.profile, tests.reports, parts, cuts)
+        return float(low + least[0] * (high - low)), float(low + most[0] * (high - low))
 
     def declined(self, level: float = 0.95) -> tuple[float, float]:
         """Interval of the share that preferred not to say, where people could."""

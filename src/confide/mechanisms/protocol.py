@@ -179,7 +179,7 @@ def _same(value: Any) -> Any:
 
 Indices = npt.NDArray[np.int32]
 
-CELLS = ("low", "high", "size", "scale", "kind")
+CELLS = ("low", "high", "size", "scale", "kind", "zoom")
 """Keys of a survey file that make a lattice."""
 DECLINED = "declined"
 """What curves call the share of those who preferred not to say: no category may be called so."""
@@ -232,6 +232,10 @@ class Channel(Described):
         Where people may decline it expects 0 of those who do. So the scores for the power 0 tell
         who answered, and a mean among those who did is a ratio of two means of scores.
         """
+
+    def given(self, total: Floats) -> Channel:
+        """The channel of these reports, where its law depends on their numbers: of phases only."""
+        return self
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Channel) and self.to_dict() == other.to_dict()
@@ -429,6 +433,8 @@ class Numeric(Mechanism):
     def __post_init__(self) -> None:
         if not isinstance(self.lattice, Lattice):
             raise InvalidInput("a Lattice", _checks.shown(self.lattice))
+        if self.lattice.zoom is not None and "zoom" not in self.optional:
+            raise InvalidInput("a square wave on a zoomed lattice", f"a {self.name} mechanism")
 
     @classmethod
     def asked(cls, keys: Mapping[str, Any]) -> Mechanism:

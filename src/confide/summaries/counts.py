@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from confide.foreign.noise_laws import Noise
 from confide.foreign.noised import Noised
 from confide.lattice import CHUNK, Lattice
 from confide.mechanisms import Channel, Mechanism, Reports
+from confide.mechanisms.stacked import Stacked
 from confide.reports.rows import LARGEST
 from confide.summaries import forms
 
@@ -211,6 +212,7 @@ class Counts:
             sums, squares = map(_checks.frozen, self.weights)
             object.__setattr__(self, "weights", (sums, squares))
             comparable(self.counts, sums, squares)
+        object.__setattr__(self, "mechanism", self.mechanism.given(self.total))
 
     @classmethod
     def of(
@@ -315,6 +317,8 @@ class Counts:
         if isinstance(self.mechanism, Mechanism):
             epsilon = self.mechanism.spend.epsilon
             facts["epsilon"] = None if math.isinf(epsilon) else epsilon
+        elif isinstance(self.mechanism, Stacked):
+            facts["epsilon"] = self.mechanism.epsilon
         return facts | named(self)
 
     @cached_property
@@ -341,6 +345,48 @@ class Counts:
     def __radd__(self, other: int) -> Counts:
         """Zero and a summary, with which `sum` starts."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Counts]) -> Counts:
+        """The counts of the phases of one question together, for estimates from all of them.
+
+        Parameters
+        ----------
+        parts
+            Counts of each phase, in their order, by square waves that differ in the zoom of their
+            lattice only. Phases of the same lattice are added up.
+
+        Examples
+        --------
+        >>> from confide import Lattice, SquareWave
+        >>> wide = SquareWave(Lattice(low=0, high=1, size=64), epsilon=1.0)
+        >>> close = SquareWave(
+        ...     Lattice(low=0, high=1, size=64, scale="zoom", zoom=(0.2, 0.3)), epsilon=1.0)
+        >>> parts = [Counts.of(each.simulate([0.25] * 50, seed=1)) for each in (wide, close)]
+        >>> both = Counts.stacked(parts)
+        >>> both.n, (both + both).n
+        (100, 200)
+        """
+        merged: dict[Channel, Counts] = {}
+        for part in parts:
+            own = expected(part)
+            if own.response is not None:
+                raise Mismatch("counts of phases without a response", "some with one")
+            merged[own.mechanism] = merged[own.mechanism] + own if own.mechanism in merged else own
+        some = list(merged.values())
+        if len(some) == 1:
+            return some[0]
+        if not some or len({one.simulated for one in some}) > 1:
+            raise Mismatch("counts of phases that are all private or all simulated", "others")
+        if len({one.weights is None for one in some}) > 1:
+            raise Mismatch("counts of phases that all have weights or all have none", "others")
+        channel = Stacked(tuple(one.mechanism for one in some))  # type: ignore[misc]
+        counts = channel.together([one.counts for one in some])
+        weights = None
+        if some[0].weights is not None:
+            both = [[one.weights[at] for one in some if one.weights] for at in (0, 1)]
+            weights = channel.together(both[0]), channel.together(both[1])
+        return cls(channel, counts, some[0].simulated, weights)
 
     def weighted(self, weight: float) -> Counts:
         """The same reports, each with so many times its weight.
@@ -460,7 +506,7 @@ class Counts:
 
     def __repr__(self) -> str:
         kind = "simulated" if self.simulated else "private"
-        if not isinstance(self.mechanism, Mechanism):
+        if isinstance(self.mechanism, Noised):
             kind = "noised"
         return f"<Counts of {self.n} {kind} reports of {self.mechanism!r}>"
 

@@ -20,6 +20,7 @@ from confide.errors import InvalidInput
 from confide.files.paths import counted, load_json, named, writable, write_bytes
 from confide.foreign.noised import Noised
 from confide.mechanisms import Channel, register
+from confide.mechanisms.stacked import Stacked
 
 VERSION = 1
 MAX_N = 2**53
@@ -181,6 +182,10 @@ def _channel(fields: Any) -> Channel:
         return fields
     if isinstance(fields, Mapping) and fields.get("mechanism") == Noised.name:
         return Noised.from_dict(fields)
+    if isinstance(fields, Mapping) and fields.get("mechanism") == Stacked.name:
+        parts = fields.get("phases")
+        register.affordable(parts if isinstance(parts, list) else [], "a summary")
+        return Stacked.from_dict(fields)
     register.affordable([fields], "a summary")
     return register.from_dict(fields)
 
