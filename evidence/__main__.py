@@ -24,7 +24,6 @@ STUDIES = (
     "dpgan",
     "ghatak",
     "planner",
-    "phases",
     "raking",
     "audits",
     "poisoning",

@@ -39,8 +39,12 @@ class Survey(Questionnaire):
         How many of the questions each person is asked; None for all of them.
     epsilon
         What one person spends in all, where the survey says so: each question then costs that
-        divided by the number of questions that a person is asked. None where every question has an
-        epsilon of its own.
+        divided by the number of questions that a person is asked, in all rounds together. None
+        where every question has an epsilon of its own.
+    phases
+        Whether some people answer first, and their private reports choose the cells of the others.
+    rounds
+        Whether the survey comes back, and in how many rounds each person is asked.
     relations
         Pairs of questions that some people are asked for in place of single questions; None for
         no pairs. Each of these people sends one report about two answers, at the survey's whole
@@ -108,6 +112,34 @@ class Survey(Questionnaire):
         return estimate(
             self, summaries, level=level, least=least, invited=invited, progress=progress
         )
+
+    def next_phase(self, summaries: Summaries) -> Survey:
+        """The survey of the second phase, whose lattices follow from the first phase's reports.
+
+        Each question that is a number on a linear scale gets a zoom: nine tenths of its cells where
+        people are, by `confide.estimators.zooms.zoom`. Questions for which that does not pay, and
+        all others, stay as they are. Reports are private already, so this costs nobody anything.
+
+        Parameters
+        ----------
+        summaries
+            Of the first phase.
+        """
+        from confide.estimators.phases import next_phase
+
+        return type(self).from_dict(next_phase(self, summaries))
+
+    def combine(self, first: Summaries, second: Summaries) -> Summaries:
+        """The summaries of both phases together, for estimates from all respondents.
+
+        Parameters
+        ----------
+        first, second
+            Of the first phase and of the second, whose survey this is.
+        """
+        from confide.estimators.phases import combine
+
+        return combine(self, first, second)
 
     def plan(
         self,

@@ -30,6 +30,10 @@ VERBS = {
         "Count reports: all that an estimate needs, in a file that no longer grows with them.",
     ),
     "merge": ("summarize", "Add up summaries of the same questions by the same mechanisms."),
+    "phase": (
+        "phase",
+        "Make the survey of the second phase, or put the summaries of both phases together.",
+    ),
     "density": (
         "estimate",
         "Recover the density of a number, with its mean and quantiles and how sure they are.",
@@ -43,6 +47,7 @@ VERBS = {
         "compare",
         "Compare two groups of respondents, with an interval for the difference.",
     ),
+    "trend": ("trend", "Tell how a mean or a share moves from round to round."),
     "regress": (
         "regress",
         "Recover the mean of a response given a private answer, and how sure it is.",

@@ -7,6 +7,7 @@ from typing import Any
 
 from confide import _checks
 from confide.errors import InvalidInput
+from confide.lattice import ZOOM
 from confide.mechanisms import register
 from confide.mechanisms.categories import RandomizedResponse
 from confide.mechanisms.laplace import Laplace
@@ -42,6 +43,14 @@ def light(declared: Sequence[tuple[Any, Any]]) -> None:
                 _checks.shown(kind),
                 "Without the key 'mechanism' a number gets a square wave, and words get "
                 "randomized response.",
+            )
+        lattice = fields.get("lattice")
+        if isinstance(lattice, Mapping) and lattice.get("scale") == ZOOM:
+            raise InvalidInput(
+                f"a linear or log scale for the question {_checks.shown(name)}: devices do not "
+                "draw on zoomed lattices yet",
+                'scale = "zoom"',
+                "Collect the second phase of a survey in files: confide privatize.",
             )
     register.affordable(
         (fields for _, fields in declared), "a survey that devices answer", most=MOST_CELLS

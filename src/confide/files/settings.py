@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +66,43 @@ def _fault(error: Exception) -> str:
     return (
         f"a mistake {words[2]} ({words[1][0].lower()}{words[1][1:]})" if words else "something else"
     )
+
+
+def toml_of(fields: Mapping[str, Any]) -> str:
+    """Plain values as the text of a .toml file: what `settings_of` reads.
+
+    Examples
+    --------
+    >>> print(toml_of({"title": "Pay", "questions": {"pay": {"low": 0, "zoom": [1, 2]}}}), end="")
+    title = "Pay"
+    <BLANKLINE>
+    [questions.pay]
+    low = 0
+    zoom = [1, 2]
+    """
+    return "\n".join(_lines(fields, ())).lstrip("\n") + "\n"
+
+
+def _lines(fields: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    """The lines of a table and of those inside it."""
+    inner = {key: each for key, each in fields.items() if isinstance(each, Mapping) and each}
+    own = [f"{_key(key)} = {_value(each)}" for key, each in fields.items() if key not in inner]
+    lines = ["", f"[{'.'.join(map(_key, path))}]", *own] if path and (own or not inner) else own
+    for key, each in inner.items():
+        lines += _lines(each, (*path, key))
+    return lines
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_key(key)} = {_value(each)}' for key, each in value.items())}}}"
+    if isinstance(value, str):
+        # JSON's escapes are TOML's, and DEL is the one character that only TOML refuses.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value)

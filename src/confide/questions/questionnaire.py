@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -26,19 +26,32 @@ from confide.errors import InvalidInput, unquoted
 from confide.exact.entropy import SeededEntropy, SystemEntropy
 from confide.files import arrow, parse
 from confide.files.settings import settings_of
-from confide.lattice import Categories
-from confide.mechanisms import Mechanism, PairResponse, Reports
+from confide.lattice import LINEAR, Categories, Lattice
+from confide.mechanisms import Channel, Mechanism, PairResponse, Reports
 from confide.mechanisms.register import KINDS, affordable
+from confide.mechanisms.stacked import phases_of
 from confide.questions.assignment import assigned
+from confide.questions.phases import Phases
 from confide.questions.question import Question
 from confide.questions.relations import Relations
+from confide.questions.rounds import PERSON, ROUND, Rounds
 from confide.questions.wording import LANGUAGE, Wording, base
 from confide.reports.rows import Asking
 from confide.reports.stamps import Stamp
 
 TEXTS = ("title", "intro", "contact")
 """Texts of a survey; each may have a language at its end: title_de."""
-KEYS = ("language", "groups", "closes", "epsilon", "ask", "relations", "questions")
+KEYS = (
+    "language",
+    "groups",
+    "closes",
+    "epsilon",
+    "ask",
+    "relations",
+    "phases",
+    "rounds",
+    "questions",
+)
 """The other keys of a survey file."""
 
 
@@ -65,8 +78,12 @@ class Questionnaire:
         How many of the questions each person is asked; None for all of them.
     epsilon
         What one person spends in all, where the survey says so: each question then costs that
-        divided by the number of questions that a person is asked. None where every question has an
-        epsilon of its own.
+        divided by the number of questions that a person is asked, in all rounds together. None
+        where every question has an epsilon of its own.
+    phases
+        Whether some people answer first, and their private reports choose the cells of the others.
+    rounds
+        Whether the survey comes back, and in how many rounds each person is asked.
     relations
         Pairs of questions that some people are asked for in place of single questions; None for
         no pairs. Each of these people sends one report about two answers, at the survey's whole
@@ -98,6 +115,8 @@ class Questionnaire:
     ask: int | None = field(default=None, kw_only=True)
     epsilon: float | None = field(default=None, kw_only=True)
     relations: Relations | None = field(default=None, kw_only=True)
+    phases: Phases | None = field(default=None, kw_only=True)
+    rounds: Rounds | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.questions, Mapping) or not self.questions:
@@ -109,7 +128,11 @@ class Questionnaire:
                 raise InvalidInput(f"a Question for {name!r}", _checks.shown(question))
         if not isinstance(self.language, str) or not LANGUAGE.fullmatch(self.language):
             raise InvalidInput("a language such as en or pt-BR", _checks.shown(self.language))
-        object.__setattr__(self, "groups", _groups(self.groups, self.questions))
+        if self.phases is not None:
+            object.__setattr__(self, "phases", Phases.read(self.phases))
+        if self.rounds is not None:
+            object.__setattr__(self, "rounds", Rounds.read(self.rounds))
+        object.__setattr__(self, "groups", _groups(self.groups, self.questions, self.rounds))
         object.__setattr__(self, "closes", _moment(self.closes))
         object.__setattr__(self, "ask", _ask(self.ask, len(self.questions)))
         if self.epsilon is not None:
@@ -117,9 +140,34 @@ class Questionnaire:
             self._check_shares()
         if self.relations is not None:
             object.__setattr__(self, "relations", self._related(self.relations))
+        self._check_times()
         # Nobody must be asked what nobody could read: files of reports keep to the same bounds.
         affordable((question.to_dict() for question in self.questions.values()), "a survey")
         object.__setattr__(self, "questions", dict(self.questions))
+
+    def _check_times(self) -> None:
+        """Refuse phases and rounds that do not go with the rest."""
+        several = {"relations": self.relations, "phases": self.phases, "rounds": self.rounds}
+        given = [name for name, each in several.items() if each is not None]
+        if len(given) > 1:
+            raise InvalidInput(
+                "one of [relations], [phases] and [rounds] in a survey",
+                " and ".join(f"[{name}]" for name in given),
+            )
+        if self.phases is not None and self.phases.now == 1:
+            for name, question in self.questions.items():
+                axis = question.axis
+                if isinstance(axis, Lattice) and axis.zoom is not None:
+                    raise InvalidInput(
+                        "questions without a zoom in the first phase",
+                        f"one in {name!r}",
+                        "The first phase's reports choose it: survey.next_phase.",
+                    )
+
+    @property
+    def times(self) -> int:
+        """How often each person answers: in one round, or in several."""
+        return 1 if self.rounds is None else self.rounds.per_person
 
     @property
     def title(self) -> str:
@@ -184,7 +232,60 @@ class Questionnaire:
         # third three times must not come out above itself.
         whole = sum(Fraction(spend.epsilon) for spend in dearest)
         pairs = (Fraction(pair.epsilon) for pair in self.pairs.values())
-        return Spend(_rounded_up(max(whole, *pairs, 0)), total.delta, total.note)
+        most = self.times * max(whole, *pairs, 0)
+        return Spend(_rounded_up(most), self.times * total.delta, total.note)
+
+    def schedule(self, cells: npt.ArrayLike, *, seed: int | None = None) -> Flags:
+        """Draw in which rounds each person is asked: a row for each person, a column a round.
+
+        Every round asks equally many people in every cell, but for a difference of one. Draw it
+        once, before the first round, and keep it: whoever is drawn again spends more than `spend`.
+
+        Parameters
+        ----------
+        cells
+            For each person the number of a cell: people in the same public groups share it.
+        seed
+            For simulations; by default the operating system's entropy decides.
+        """
+        if self.rounds is None:
+            raise InvalidInput("a survey with [rounds]", "one without")
+        own = SystemEntropy() if seed is None else SeededEntropy(_seed(f"schedule {seed}"))
+        return assigned(own, cells, questions=self.rounds.count, ask=self.rounds.per_person)
+
+    def phase_of(self, cells: npt.ArrayLike, *, seed: int | None = None) -> npt.NDArray[np.int64]:
+        """Draw the phase of each person, 1 or 2, before anybody answers.
+
+        Parameters
+        ----------
+        cells
+            For each person the number of a cell: people in the same public groups share it.
+        seed
+            For simulations; by default the operating system's entropy decides.
+        """
+        if self.phases is None:
+            raise InvalidInput("a survey with [phases]", "one without")
+        own = SystemEntropy() if seed is None else SeededEntropy(_seed(f"phases {seed}"))
+        return self.phases.drawn(own, cells)
+
+    @property
+    def pilot(self) -> Self:
+        """The survey of the first phase: the same questions without a zoom."""
+        if self.phases is None:
+            raise InvalidInput("a survey with [phases]", "one without")
+        fields = self.to_dict()
+        for keys in fields["questions"].values():
+            if keys.pop("zoom", None) is not None:
+                keys["scale"] = LINEAR
+        return type(self).from_dict({**fields, "phases": replace(self.phases, now=1).to_dict()})
+
+    def knows(self, name: str, channel: Channel) -> bool:
+        """Whether reports of a question may be by this channel: in any phase, or in both."""
+        allowed: list[Channel] = [self.mechanisms[name]]
+        if self.phases is not None and self.phases.now == 2:
+            allowed = [self.pilot.mechanisms[name], *allowed]
+        parts = phases_of(channel)
+        return parts == tuple(allowed) or (len(parts) == 1 and parts[0] == allowed[-1])
 
     def assigned(self, cells: npt.ArrayLike, *, seed: int | None = None) -> Flags:
         """Draw which questions or pair each person is asked: a row for each, a column a question.
@@ -232,7 +333,7 @@ class Questionnaire:
     def _check_shares(self) -> None:
         """Refuse a survey whose questions do not share its epsilon evenly."""
         assert self.epsilon is not None
-        part = share(self.epsilon, self.asks)
+        part = share(self.epsilon, self.asks * self.times)
         for name, question in self.questions.items():
             mechanism = question.mechanism
             if mechanism.spend.epsilon != part:
@@ -293,13 +394,28 @@ class Questionnaire:
             Where the rows were shuffled, a pandas table made of it numbers them from n on, not
             from 0, so that pandas does not line them up with the rows of another table.
         """
-        made = self.reports(arrow.table_of(table), keep=keep)
+        given = arrow.table_of(table)
+        made = self.reports(given, keep=self._timed(given, keep))
         return made if keep_order else arrow.unpaired(arrow.mixed(made))
 
     def simulate(self, table: Any, *, seed: int, keep: Sequence[str] = ()) -> Any:
         """The same from a seed, in the order of the table: repeatable, stamped, not private."""
         seed = _checks.integer(0, seed=seed)
-        return self.reports(arrow.table_of(table), keep=keep, seed=seed)
+        given = arrow.table_of(table)
+        return self.reports(given, keep=self._timed(given, keep), seed=seed)
+
+    def _timed(self, table: Any, keep: Sequence[str]) -> list[str]:
+        """The columns to keep: where there are rounds, theirs too, once the table is checked."""
+        if self.rounds is None:
+            return list(keep)
+        if PERSON in keep:
+            raise InvalidInput(
+                f"no column {PERSON!r} beside reports",
+                "one to keep",
+                "It would undo the shuffling.",
+            )
+        self.rounds.check(table, "the table")
+        return list(dict.fromkeys([*keep, ROUND]))
 
     def stamp(self, *, simulated: bool = False) -> Stamp:
         """What a table of reports says about itself."""
@@ -373,8 +489,9 @@ class Questionnaire:
             fields["closes"] = self.closes.isoformat()
         if self.ask is not None:
             fields["ask"] = self.ask
-        if self.relations is not None:
-            fields["relations"] = self.relations.to_dict()
+        for name in ("relations", "phases", "rounds"):
+            if (each := getattr(self, name)) is not None:
+                fields[name] = each.to_dict()
         questions = {name: question.to_dict() for name, question in self.questions.items()}
         return {**fields, "questions": questions}
 
@@ -400,7 +517,8 @@ class Questionnaire:
         part = None
         if plain.get("epsilon") is not None:
             asks = _ask(plain.get("ask"), len(given)) or len(given)
-            part = share(checked_epsilon(plain["epsilon"]), asks)
+            times = Rounds.read(plain["rounds"]).per_person if plain.get("rounds") else 1
+            part = share(checked_epsilon(plain["epsilon"]), asks * times)
         questions = {}
         for name, keys in given.items():
             try:
@@ -489,11 +607,15 @@ def _digest(parts: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _groups(given: Any, questions: Mapping[str, Question]) -> tuple[str, ...]:
-    """Names of public columns, each once and none of them a question."""
+def _groups(
+    given: Any, questions: Mapping[str, Question], rounds: Rounds | None
+) -> tuple[str, ...]:
+    """Names of public columns, each once and none of them a question; the round is one."""
     names = tuple(given) if isinstance(given, list | tuple) else None
     if names is None or not all(isinstance(name, str) and name.strip() for name in names):
         raise InvalidInput('groups as a list of columns: ["region"]', _checks.shown(given))
+    if rounds is not None and ROUND not in names:
+        names = (*names, ROUND)
     for name in names:
         if name in questions:
             raise InvalidInput(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from confide import _checks
-from confide.errors import InvalidInput, Mismatch
+from confide.errors import InvalidInput, Mismatch, Unsupported
 from confide.files import formats
 from confide.reports.files import not_replaced
 from confide.streams.batches import Job, gathered, tables
@@ -76,6 +76,11 @@ def privatize(
     ...     (folder / "reports.parquet").is_file()
     True
     """
+    if job.survey.rounds is not None:
+        raise Unsupported(
+            "A file of a survey with [rounds] is not privatized in pieces, in which a person who "
+            "answers a round twice would not be noticed: take survey.privatize in Python."
+        )
     wanted = _checks.integer(0, processes=processes) or cores()
     processes = 1 if job.small else wanted
     if processes > 1:

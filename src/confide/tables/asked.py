@@ -139,7 +139,7 @@ def of_survey(
     if survey is not None and name not in survey.questions:
         _checks.one_of(tuple(survey.questions), question=name)
     result = Summaries({name: own})
-    if survey is not None and survey.mechanisms[name] != result.mechanism(name):
+    if survey is not None and not survey.knows(name, result.mechanism(name)):
         raise Mismatch(
             f"a summary of question {name!r} of this survey in {named(path)}",
             "one by another mechanism",

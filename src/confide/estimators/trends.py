@@ -1,0 +1,169 @@
+"""Trends: a mean or a share from round to round, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from confide import _checks
+from confide.curves.differences import apart
+from confide.curves.forms import frame
+from confide.errors import InvalidInput
+from confide.estimators.intervals import Intervals
+from confide.estimators.shares import CategoryShares
+from confide.lattice import Categories
+from confide.summaries import Counts, Groups
+from confide.summaries.counts import expected
+
+ROUND = "round"
+
+
+@dataclass(frozen=True)
+class Point:
+    """An estimate with its confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A quantity in each round, how it changed, and by how much a round on average.
+
+    Parameters
+    ----------
+    what
+        The quantity: ``"mean"``, or the category whose share it is.
+    level
+        Confidence level of each interval.
+    rounds
+        The quantity in each round, by its number.
+    changes
+        From the round before, for each round but the first that was asked.
+    slope
+        Change a round of the straight line through all of them, fitted by least squares with the
+        rounds weighted by their precision.
+    """
+
+    what: str
+    level: float
+    rounds: Mapping[int, Point]
+    changes: Mapping[int, Point]
+    slope: Point
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        rows = []
+        for number, one in self.rounds.items():
+            row: dict[str, Any] = {"round": number, "estimate": one.value}
+            row["interval"] = [one.low, one.high]
+            if (change := self.changes.get(number)) is not None:
+                row |= {"change": change.value, "change_interval": [change.low, change.high]}
+            rows.append(row)
+        slope = {"estimate": self.slope.value, "interval": [self.slope.low, self.slope.high]}
+        return {"what": self.what, "level": self.level, "rounds": rows, "slope": slope}
+
+    def to_frame(self) -> Any:
+        """A table of pandas: a row for each round with its estimate, interval and change."""
+        rows = []
+        for number, one in self.rounds.items():
+            change = self.changes.get(number)
+            rows.append(
+                {
+                    "round": number,
+                    "estimate": one.value,
+                    "low": one.low,
+                    "high": one.high,
+                    "change": None if change is None else change.value,
+                    "change_low": None if change is None else change.low,
+                    "change_high": None if change is None else change.high,
+                }
+            )
+        return frame(rows)
+
+
+def trend(groups: Groups[Counts], *, category: str | None = None, level: float = 0.95) -> Trend:
+    """How a mean or a share moves from round to round.
+
+    Rounds ask different people (or the same ones, with noise of their own), so that estimates of
+    two rounds are independent but for people who are in both: with ``per_person = 1`` nobody is.
+
+    Parameters
+    ----------
+    groups
+        Counts by the public column ``round``; other columns are added up.
+    category
+        Whose share, for a question of words.
+    level
+        Confidence level of each interval; of many, some miss by chance.
+
+    Examples
+    --------
+    >>> from confide import Lattice, SquareWave
+    >>> mechanism = SquareWave(Lattice(low=0, high=10, size=64), epsilon=4.0)
+    >>> parts = {
+    ...     number: Counts.of(mechanism.simulate([3.0 + number] * 2000, seed=number))
+    ...     for number in (1, 2, 3)}
+    >>> found = trend(Groups(("round",), parts))
+    >>> found.slope.low < 1 < found.slope.high
+    True
+    """
+    level = _checks.level(level)
+    if not isinstance(groups, Groups) or ROUND not in groups.by:
+        raise InvalidInput(f"counts by the column {ROUND!r}", "others", f"Summarize by {ROUND}.")
+    counts = {_number(key): expected(one) for key, one in groups.coarser([ROUND]).items()}
+    counts = {number: counts[number] for number in sorted(counts) if counts[number].n}
+    if len(counts) < 2:
+        raise InvalidInput("reports of at least two rounds", str(len(counts)))
+    axis = next(iter(counts.values())).mechanism.axes[""]
+    if isinstance(axis, Categories):
+        what = _checks.one_of(axis.labels, category=category)
+    elif category is not None:
+        raise InvalidInput("a category for a question of words", "a question that is a number")
+    else:
+        what = "mean"
+    points = {number: _point(one, category, level) for number, one in counts.items()}
+    numbers = list(points)
+    changes = {}
+    for before, after in pairwise(numbers):
+        one, two = points[after], points[before]
+        low, high = apart((one.value, one.low, one.high), (two.value, two.low, two.high))
+        changes[after] = Point(one.value - two.value, low, high)
+    return Trend(what, level, points, changes, _slope(points, level))
+
+
+def _number(key: Any) -> int:
+    try:
+        return int(key)
+    except (TypeError, ValueError):
+        raise InvalidInput("rounds that are whole numbers", _checks.shown(key)) from None
+
+
+def _point(counts: Counts, category: str | None, level: float) -> Point:
+    """The unbiased mean and its interval, which bounds do not cut, or a share."""
+    if category is None:
+        low, high = Intervals(counts).mean(level, cut=False)
+        return Point((low + high) / 2, low, high)
+    curve = CategoryShares().fit(counts)
+    low, high = curve.interval(category, level=level)
+    value = float(curve.shares[curve.categories.index(category)])
+    return Point(value, min(low, value), max(high, value))
+
+
+def _slope(points: Mapping[int, Point], level: float) -> Point:
+    z = float(ndtri((1 + level) / 2))
+    x = np.array(list(points), dtype=np.float64)
+    y = np.array([one.value for one in points.values()])
+    deviations = np.array([(one.high - one.low) / (2 * z) for one in points.values()])
+    weights = 1 / np.maximum(deviations, np.finfo(float).tiny) ** 2
+    center = weights @ x / weights.sum()
+    spread = weights @ (x - center) ** 2
+    slope = float(weights @ ((x - center) * y) / spread)
+    wide = z / float(np.sqrt(spread))
+    return Point(slope, slope - wide, slope + wide)

@@ -1,0 +1,102 @@
+"""Phases: some people answer first, and their private reports choose the cells of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from confide import _checks
+from confide.accounting.spend import exact
+from confide.errors import InvalidInput
+from confide.exact.entropy import Entropy
+from confide.exact.inversion import permutation, weighted
+
+TABLE = "phases"
+"""The table of a survey file that has phases."""
+SHARES = (0.25, 0.75)
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Which share of the people answers in the first phase, and which phase it is now.
+
+    Each person belongs to one phase, drawn beforehand, and answers in that one only. So phases
+    cost nobody anything: each answers once, on a lattice that was public by then.
+
+    Parameters
+    ----------
+    shares
+        Of the people, in the first phase and in the second; they add up to 1.
+    now
+        The phase that the survey is in. `Survey.next_phase` makes the survey of the second.
+
+    Examples
+    --------
+    >>> Phases().shares
+    (0.25, 0.75)
+    """
+
+    shares: tuple[float, ...] = SHARES
+    now: int = 1
+
+    def __post_init__(self) -> None:
+        given = self.shares
+        if not isinstance(given, list | tuple) or len(given) != 2:
+            raise InvalidInput("the shares of two phases: [0.25, 0.75]", _checks.shown(given))
+        shares = tuple(_checks.within(0, 1, shares=share) for share in given)
+        if sum(map(exact, shares)) != 1 or not min(shares) > 0:
+            raise InvalidInput(
+                "shares of the phases above 0 that add up to 1", f"shares = {_checks.shown(given)}"
+            )
+        object.__setattr__(self, "shares", shares)
+        object.__setattr__(self, "now", _checks.integer(1, 2, now=self.now))
+
+    @classmethod
+    def read(cls, given: Any) -> Phases:
+        """Phases as they are, or from the keys of a survey file."""
+        if isinstance(given, cls):
+            return given
+        if not isinstance(given, Mapping):
+            raise InvalidInput("a table [phases] with shares = [0.25, 0.75]", _checks.shown(given))
+        _checks.known_keys(given, ("shares", "now"), "[phases]")
+        return cls(**given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, with the keys of a survey file."""
+        return {"shares": list(self.shares), "now": self.now}
+
+    def drawn(self, entropy: Entropy, cells: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Draw the phase of each person.
+
+        The people of a cell are put in a random order, cell after cell, and every so many of them
+        answer first, counted from a random place. So each person is in the first phase with
+        exactly its share for a chance, and every cell has its share, but for a difference of one.
+
+        Parameters
+        ----------
+        entropy
+            Source of fair words.
+        cells
+            For each person the number of a cell: people in the same public groups share it.
+
+        Examples
+        --------
+        >>> from confide.exact.entropy import SystemEntropy
+        >>> np.bincount(Phases().drawn(SystemEntropy(), [0] * 100)).tolist()
+        [0, 25, 75]
+        """
+        own = np.asarray(cells, dtype=np.int64)
+        order = permutation(entropy, own.size)
+        order = order[np.argsort(own[order], kind="stable")]
+        share: Fraction = exact(self.shares[0])
+        part, whole = share.numerator, share.denominator
+        start = int(weighted([1] * whole).draw(entropy, 1)[0])
+        place = np.arange(start, start + own.size + 1, dtype=np.int64) * part // whole
+        phases = np.full(own.size, 2, dtype=np.int64)
+        phases[order[np.diff(place) > 0]] = 1
+        return phases

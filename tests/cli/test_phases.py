@@ -1,0 +1,89 @@
+"""Phases and rounds at the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from confide.cli.app import run
+from confide.survey import Survey
+
+PHASES = """
+title = "Staff"
+epsilon = 4.0
+[phases]
+[questions.pay]
+low = 0
+high = 1000
+size = 128
+"""
+ROUNDS = """
+epsilon = 4.0
+[rounds]
+count = 3
+[questions.pay]
+low = 0
+high = 10
+size = 32
+[questions.smokes]
+categories = ["no", "yes"]
+"""
+
+
+def test_two_phases(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("survey.toml").write_text(PHASES)
+    pay = np.random.default_rng(1).normal(300, 8, 12_000)
+    first = Survey.read("survey.toml")
+    pq.write_table(first.privatize({"pay": pay[:3000]}), "first.parquet")
+    assert run(["summarize", "survey.toml", "first.parquet", "-o", "first.json"]) == 0
+    capsys.readouterr()
+    assert run(["phase", "survey.toml", "first.json", "-o", "second.toml", "--json"]) == 0
+    start, end = json.loads(capsys.readouterr().out)["zooms"]["pay"]
+    assert 200 < start < 290
+    assert 310 < end < 400
+    pq.write_table(Survey.read("second.toml").privatize({"pay": pay[3000:]}), "second.parquet")
+    assert run(["summarize", "second.toml", "second.parquet", "-o", "second.json"]) == 0
+    # Files of both phases do not mix in any other way.
+    assert run(["merge", "first.json", "second.json", "-o", "all.json"]) == 2
+    assert run(["phase", "second.toml", "second.json", "first.json", "-o", "both.json"]) == 2
+    assert "first phase" in capsys.readouterr().err
+    assert run(["phase", "second.toml", "first.json", "second.json", "-o", "both.json"]) == 0
+    capsys.readouterr()
+    assert run(["density", "second.toml", "both.json", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["n"] == 12_000
+    assert found["epsilon"] == 4.0
+    assert run(["density", "survey.toml", "both.json"]) == 2
+    assert run(["results", "second.toml", "both.json", "-o", "results.html"]) == 0
+    assert run(["phase", "survey.toml", "-o", "x.toml"]) == 2
+    assert run(["phase", "second.toml", "first.json", "-o", "x.json"]) == 2
+    Path("plain.toml").write_text(PHASES.replace("[phases]", ""))
+    assert run(["phase", "plain.toml", "first.json", "-o", "x.toml"]) == 2
+
+
+def test_a_trend(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("survey.toml").write_text(ROUNDS)
+    n = 6000
+    number = np.arange(n) % 3 + 1
+    values = {
+        "person": np.arange(n),
+        "round": number,
+        "pay": 3.0 + number,
+        "smokes": np.where(number == 3, "yes", "no"),
+    }
+    pq.write_table(Survey.read("survey.toml").privatize(values), "reports.parquet")
+    assert run(["trend", "survey.toml", "reports.parquet", "--question", "pay", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["round"] for one in found["rounds"]] == [1, 2, 3]
+    assert found["slope"]["estimate"] == pytest.approx(1, abs=0.3)
+    args = ["trend", "survey.toml", "reports.parquet", "--question", "smokes"]
+    assert run([*args, "--category", "yes"]) == 0
+    assert "Change a round" in capsys.readouterr().out
+    assert run(args) == 2
+    assert run(["results", "survey.toml", "reports.parquet", "--json"]) == 0
+    groups = json.loads(capsys.readouterr().out)["questions"][0]["groups"]
+    assert [one["by"] for one in groups] == ["round"]

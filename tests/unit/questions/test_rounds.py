@@ -1,0 +1,183 @@
+"""Rounds: schedules, caps, and the exact loss of a person who answers in several."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import confide as cf
+from confide.errors import InvalidInput, Unsupported
+from confide.estimators.trends import trend
+from confide.summaries import Counts, Groups
+
+PAY = {"low": 0, "high": 10, "size": 32}
+
+
+def survey(**keys: Any) -> cf.Survey:
+    fields = {"title": "Pay", "epsilon": 1.0, "questions": {"pay": PAY}}
+    fields["rounds"] = {"count": 4, "per_person": 2}
+    return cf.Survey.from_dict({**fields, **keys})
+
+
+def test_a_person_spends_the_survey_epsilon_in_all_rounds_together() -> None:
+    made = survey()
+    assert made.spend.epsilon == 1.0
+    assert made.mechanisms["pay"].spend.epsilon == 0.5
+    assert made.groups == ("round",)
+    own = survey(epsilon=None, questions={"pay": {**PAY, "epsilon": 0.75}})
+    assert own.spend.epsilon == 1.5
+    assert cf.Survey.from_dict(made.to_dict()) == made
+
+
+@pytest.mark.parametrize("per_person", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_the_exact_loss_of_a_schedule_is_the_stated_sum(per_person: int, epsilon: float) -> None:
+    """All sequences of reports, for all pairs of answers that may change from round to round."""
+    rounds = {"count": 3, "per_person": per_person}
+    pay = {"low": 0, "high": 4, "size": 4}
+    made = survey(epsilon=epsilon, questions={"pay": pay}, rounds=rounds)
+    law = made.mechanisms["pay"].law
+    columns = [law.weights(index) for index in range(law.inputs[0])]
+    total = sum(columns[0])
+    assert all(sum(column) == total for column in columns)
+    worst = Fraction(1)
+    # Whatever the schedule, a person answers so many rounds: which ones is public.
+    some = range(len(columns))
+    for first, second in product(product(some, repeat=per_person), repeat=2):
+        # The reports are independent: the largest ratio is reached by one report for each round.
+        for reports in _largest(columns, first, second):
+            one = math.prod(columns[i][r] for i, r in zip(first, reports, strict=True))
+            two = math.prod(columns[i][r] for i, r in zip(second, reports, strict=True))
+            worst = max(worst, Fraction(one, two))
+    loss = math.log(worst)
+    assert loss <= made.spend.epsilon
+    assert loss == pytest.approx(made.spend.epsilon, abs=1e-10)
+
+
+def _largest(columns: Any, first: Any, second: Any) -> Any:
+    """All sequences of reports for up to two rounds, else those that differ from the first."""
+    reports = range(len(columns[0]))
+    if len(first) <= 2:
+        return product(reports, repeat=len(first))
+    best = [
+        max(reports, key=lambda r: Fraction(columns[i][r], columns[j][r]))
+        for i, j in zip(first, second, strict=True)
+    ]
+    return [best]
+
+
+def test_schedules_keep_the_cap_and_fill_every_round() -> None:
+    flags = survey().schedule([0] * 40 + [1] * 20, seed=1)
+    assert flags.shape == (60, 4)
+    assert (flags.sum(axis=1) == 2).all()
+    assert flags.sum(axis=0).tolist() == [30] * 4
+    assert flags[:40].sum(axis=0).tolist() == [20] * 4
+    with pytest.raises(InvalidInput, match="rounds"):
+        cf.Survey.from_dict({"epsilon": 1.0, "questions": {"pay": PAY}}).schedule([0])
+
+
+def table(people: list[Any], rounds: list[Any]) -> dict[str, list[Any]]:
+    return {"person": people, "round": rounds, "pay": [3.0] * len(people)}
+
+
+def test_reports_say_their_round_and_not_their_person() -> None:
+    made = survey().privatize(table(["a", "a", "b"], [1, 3, 1]))
+    assert sorted(made.column_names) == ["pay", "round"]
+    assert sorted(made.column("round").to_pylist()) == [1, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("people", "rounds", "said"),
+    [
+        (["a", "a"], [1, 1], "a second answer to round 1"),
+        (["a", "a", "a"], [1, 2, 3], "at most 2 of the rounds"),
+        (["a"], [5], "rounds from 1 to 4"),
+        (["a"], [0], "rounds from 1 to 4"),
+        ([None], [1], "a person in every row"),
+    ],
+)
+def test_tables_that_are_refused(people: list[Any], rounds: list[Any], said: str) -> None:
+    for draw in (survey().privatize, lambda t: survey().simulate(t, seed=1)):
+        with pytest.raises(InvalidInput, match=said):
+            draw(table(people, rounds))
+
+
+def test_columns_that_are_needed_or_refused() -> None:
+    with pytest.raises(InvalidInput, match="'person'"):
+        survey().privatize({"pay": [1.0], "round": [1]})
+    with pytest.raises(InvalidInput, match="undo the shuffling"):
+        survey().privatize(table(["a"], [1]), keep=["person"])
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        {},
+        {"count": 1},
+        {"count": 3, "per_person": 4},
+        {"count": 2.5},
+        {"count": 3, "every": 1},
+        [3],
+    ],
+)
+def test_rounds_that_are_refused(rounds: Any) -> None:
+    with pytest.raises(InvalidInput):
+        survey(rounds=rounds)
+
+
+def test_a_file_is_not_privatized_in_pieces(tmp_path: Any) -> None:
+    from confide.cli.app import run
+
+    (tmp_path / "survey.toml").write_text(
+        "epsilon = 1.0\n[rounds]\ncount = 3\n[questions.pay]\nlow = 0\nhigh = 1\n"
+    )
+    (tmp_path / "values.csv").write_text("person,round,pay\na,1,0.5\n")
+    given = [f"{tmp_path}/survey.toml", f"{tmp_path}/values.csv", "-o", f"{tmp_path}/out.parquet"]
+    assert run(["privatize", *given]) == 2
+    assert issubclass(Unsupported, Exception)
+
+
+def rounds_of(values: dict[int, float], n: int = 4000) -> Groups[Counts]:
+    mechanism = cf.SquareWave(cf.Lattice(low=0, high=10, size=32), epsilon=4.0)
+    parts = {
+        number: Counts.of(mechanism.simulate(np.full(n, value), seed=number))
+        for number, value in values.items()
+    }
+    return Groups(("round",), parts)
+
+
+def test_a_trend_has_rounds_changes_and_a_slope() -> None:
+    found = trend(rounds_of({1: 3.0, 2: 4.0, 4: 6.0}))
+    assert list(found.rounds) == [1, 2, 4]
+    assert list(found.changes) == [2, 4]
+    assert found.changes[4].low < 2 < found.changes[4].high
+    assert found.slope.low < 1 < found.slope.high
+    assert found.slope.high - found.slope.low < 0.2
+    assert found.to_dict()["rounds"][1]["change"] == found.changes[2].value
+    assert len(found.to_frame()) == 3
+
+
+def test_trends_of_words_and_what_is_refused() -> None:
+    words = cf.RandomizedResponse(("no", "yes"), epsilon=4.0)
+    parts = {
+        str(number): Counts.of(words.simulate(["yes"] * 200 * number + ["no"] * 800, seed=number))
+        for number in (1, 2, 10)
+    }
+    found = trend(Groups(("round",), parts), category="yes")
+    assert list(found.rounds) == [1, 2, 10]
+    assert found.changes[2].value > 0
+    with pytest.raises(InvalidInput, match="category"):
+        trend(Groups(("round",), parts))
+    with pytest.raises(InvalidInput, match="question of words"):
+        trend(rounds_of({1: 3.0, 2: 3.0}), category="yes")
+    with pytest.raises(InvalidInput, match="two rounds"):
+        trend(rounds_of({1: 3.0}))
+    with pytest.raises(InvalidInput, match="column 'round'"):
+        trend(Groups(("region",), parts), category="yes")
+    with pytest.raises(InvalidInput, match="whole numbers"):
+        trend(Groups(("round",), {"first": parts["1"], "last": parts["2"]}), category="yes")
