@@ -24,6 +24,7 @@ STUDIES = (
     "dpgan",
     "ghatak",
     "planner",
+    "phases",
     "raking",
     "audits",
     "poisoning",

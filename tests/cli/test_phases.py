@@ -38,15 +38,21 @@ def test_two_phases(capsys: pytest.CaptureFixture[str]) -> None:
     Path("survey.toml").write_text(PHASES)
     pay = np.random.default_rng(1).normal(300, 8, 12_000)
     first = Survey.read("survey.toml")
-    pq.write_table(first.privatize({"pay": pay[:3000]}), "first.parquet")
-    assert run(["summarize", "survey.toml", "first.parquet", "-o", "first.json"]) == 0
+    pq.write_table(first.simulate({"pay": pay[:3000]}, seed=1), "first.parquet")
+    assert (
+        run(["summarize", "survey.toml", "first.parquet", "-o", "first.json", "--simulated"]) == 0
+    )
     capsys.readouterr()
     assert run(["phase", "survey.toml", "first.json", "-o", "second.toml", "--json"]) == 0
     start, end = json.loads(capsys.readouterr().out)["zooms"]["pay"]
     assert 200 < start < 290
     assert 310 < end < 400
-    pq.write_table(Survey.read("second.toml").privatize({"pay": pay[3000:]}), "second.parquet")
-    assert run(["summarize", "second.toml", "second.parquet", "-o", "second.json"]) == 0
+    pq.write_table(
+        Survey.read("second.toml").simulate({"pay": pay[3000:]}, seed=2), "second.parquet"
+    )
+    assert (
+        run(["summarize", "second.toml", "second.parquet", "-o", "second.json", "--simulated"]) == 0
+    )
     # Files of both phases do not mix in any other way.
     assert run(["merge", "first.json", "second.json", "-o", "all.json"]) == 2
     assert run(["phase", "second.toml", "second.json", "first.json", "-o", "both.json"]) == 2
@@ -58,7 +64,7 @@ def test_two_phases(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["n"] == 12_000
     assert found["epsilon"] == 4.0
     assert run(["density", "survey.toml", "both.json"]) == 2
-    assert run(["results", "second.toml", "both.json", "-o", "results.html"]) == 0
+    assert run(["results", "second.toml", "both.json", "-o", "results.html", "--simulated"]) == 0
     assert run(["phase", "survey.toml", "-o", "x.toml"]) == 2
     assert run(["phase", "second.toml", "first.json", "-o", "x.json"]) == 2
     Path("plain.toml").write_text(PHASES.replace("[phases]", ""))
@@ -75,7 +81,7 @@ def test_a_trend(capsys: pytest.CaptureFixture[str]) -> None:
         "pay": 3.0 + number,
         "smokes": np.where(number == 3, "yes", "no"),
     }
-    pq.write_table(Survey.read("survey.toml").privatize(values), "reports.parquet")
+    pq.write_table(Survey.read("survey.toml").simulate(values, seed=1), "reports.parquet")
     assert run(["trend", "survey.toml", "reports.parquet", "--question", "pay", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [one["round"] for one in found["rounds"]] == [1, 2, 3]
@@ -84,6 +90,6 @@ def test_a_trend(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*args, "--category", "yes"]) == 0
     assert "Change a round" in capsys.readouterr().out
     assert run(args) == 2
-    assert run(["results", "survey.toml", "reports.parquet", "--json"]) == 0
+    assert run(["results", "survey.toml", "reports.parquet", "--simulated", "--json"]) == 0
     groups = json.loads(capsys.readouterr().out)["questions"][0]["groups"]
     assert [one["by"] for one in groups] == ["round"]
