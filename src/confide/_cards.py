@@ -266,7 +266,7 @@ def bars(
             x, wide = min(place(0.0), place(value)), abs(place(value) - place(0.0))
             parts.append(
                 el("rect", x=f"{x:.1f}", y=top + 3, width=f"{wide:.1f}", height=12,
-                   fill=COLOR, fill_opacity=0.6)
+                   fill=COLOR, fill_opacity=0.6, stroke=COLOR)
             )  # fmt: skip
         if ends is not None and math.isfinite(float(low[row])) and math.isfinite(float(high[row])):
             a, b = place(float(low[row])), place(float(high[row]))

@@ -184,8 +184,8 @@ class AdditiveModel:
     def _repr_html_(self) -> str:
         """The ranges of the effects, and what it is, for notebooks."""
         kind = "Classifier" if isinstance(self.outcome, Categories) else "Regression"
-        facts = forms.described(self.facts)
-        return card(f"{kind} of {self.target}", self._picture(), facts=facts)
+        about = {"cost": forms.cost(self.facts), "facts": forms.how(self.facts)}
+        return card(f"{kind} of {self.target}", self._picture(), **about)
 
 
 def _number(lattice: Lattice, shares: Floats) -> Floats:
