@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -35,6 +36,18 @@ FIRST = (
     "confide plan --n 5000 --epsilon 1 --low 0 --high 300000",
 )
 """What a newcomer types first."""
+PAGES = ("docs/start/first-picture.md", "docs/tutorials/staff-survey.md")
+"""Pages that a newcomer follows next; they must run as they are written."""
+FOLLOW = (
+    "import sys\n"
+    "from pathlib import Path\n"
+    "from run import Session, blocks\n"
+    "session = Session(Path(sys.argv[2]))\n"
+    "for block in blocks(Path(sys.argv[1]).read_text('utf-8')):\n"
+    "    if block.runs:\n"
+    "        session.run(block)\n"
+)
+"""Runs the blocks of a page in a folder, with the docs' own runner beside it."""
 PYTHON = (
     "import confide as cf\n"
     "mechanism = cf.SquareWave(cf.Lattice(low=0, high=100), epsilon=2.0)\n"
@@ -133,10 +146,23 @@ def tried(wheel: Path, folder: Path) -> None:
     _run([*pip, str(wheel)], folder)
     _run([str(programs / "python"), "-c", PYTHON], folder)
     without(programs, folder)
-    _run([*pip, f"{wheel}[cli,plot]"], folder)
+    _run([*pip, f"{wheel}[cli,plot,serve]"], folder)
     for line in FIRST:
         _, *words = line.split()
         _run([str(programs / "confide"), *words], folder)
+    followed(programs, folder)
+
+
+def followed(programs: Path, folder: Path) -> None:
+    """Run the first pages as they are written, away from the checkout."""
+    desk = folder / "desk" / "docs"
+    desk.mkdir(parents=True)
+    shutil.copy(ROOT / "docs" / "run.py", desk)
+    for name in PAGES:
+        page = Path(shutil.copy(ROOT / name, desk))
+        place = folder / page.stem
+        place.mkdir()
+        _run([str(programs / "python"), "-c", FOLLOW, str(page), str(place)], desk)
 
 
 def without(programs: Path, folder: Path) -> None:
@@ -190,7 +216,10 @@ def main() -> int:
             ("all files state one version", agreed),
             ("wheel and source distribution are built", lambda: built.extend(build(folder))),
             ("both hold what they should, and nothing else", lambda: looked_into(*built)),
-            ("the wheel runs in an empty environment", lambda: tried(built[0], folder)),
+            (
+                "the wheel and the first pages run in an empty environment",
+                lambda: tried(built[0], folder),
+            ),
         ]
         if not rehearse:
             steps = [
