@@ -110,8 +110,8 @@ def machine() -> str:
 def tables(rows: list[Row]) -> str:
     """One table of peers and one of limits."""
     heads = {
-        True: ("what", "confide / peer", "peer", "at most", "holds"),
-        False: ("what", "takes so many", "of this limit or unit", "at most", "holds"),
+        True: ("what", "confide / peer", "peer", "allowed", "passes"),
+        False: ("what", "ratio", "measured in", "allowed", "passes"),
     }
     parts = []
     for peer, head in heads.items():
@@ -141,7 +141,9 @@ def standing(rows: list[Row]) -> str:
 
 def page(record: Record) -> str:
     parts = [PREFACE, standing([row for rows in record.rows.values() for row in rows])]
-    parts.append("![Ratios to peers, and to limits](../images/benchmarks.png)")
+    parts.append(
+        "![Bars: how many times as fast confide is as each peer](../images/benchmarks.png)"
+    )
     for name, (title, _) in BENCHMARKS.items():
         if name in record.rows:
             parts.append(f"## {title}\n\n{tables(record.rows[name])}")

@@ -1,7 +1,8 @@
-"""The ratios of the benchmark page as a picture."""
+"""One picture of the benchmarks against peers: how many times as fast confide is."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 
 import matplotlib
@@ -12,32 +13,36 @@ import matplotlib.pyplot as plt
 
 from bench.clock import Row
 
-PANELS = {
-    True: "time of confide / time of a peer that does the same work: left of 1 is better",
-    False: "how many of a limit or unit confide takes",
-}
+AHEAD, BEHIND = "#0072b2", "#d55e00"
 
 
 def draw(rows: list[Row], path: Path) -> None:
-    """One line a row, peers above and limits below: a dot for the ratio, a bar for what may be."""
-    parts = {peer: [row for row in rows if row.peer == peer and row.ratio] for peer in PANELS}
-    figure, panels = plt.subplots(
-        len(PANELS),
-        figsize=(10, 0.26 * len(rows) + 2),
-        height_ratios=[len(part) + 1 for part in parts.values()],
-        layout="constrained",
+    """A bar for each peer that does the same work, with its figure, grouped by what is done."""
+    peers = [row for row in rows if row.peer and row.ratio and not row.what.endswith("error")]
+    groups = [(what, list(part)) for what, part in groupby(peers, key=lambda row: row.what)]
+    height = len(peers) + 1.4 * len(groups)
+    figure, ax = plt.subplots(figsize=(9, 0.34 * height + 0.9), layout="constrained")
+    at = 0.0
+    for what, part in groups:
+        ax.text(0.0, at, what, transform=ax.get_yaxis_transform(), weight="bold", va="center")
+        for row in part:
+            at += 1
+            assert row.ratio
+            speed = 1 / row.ratio
+            ax.barh(at, speed - 1, left=1, height=0.7, color=AHEAD if speed >= 1 else BEHIND)
+            told = f"{speed:,.0f} times" if speed >= 10 else f"{speed:.2g} times"
+            ax.text(max(speed, 1) * 1.08, at, told, va="center")
+            ax.text(0.93, at, row.yardstick, ha="right", va="center", fontsize=8.5)
+        at += 1.4
+    ax.set(xscale="log", xlim=(0.0012, 2e3), ylim=(at - 0.6, -0.8), yticks=[])
+    ax.set_xticks([1, 10, 100, 1000], ["as fast", "10 times", "100 times", "1,000 times"])
+    ax.set_xlabel(
+        "how many times as fast confide is as a peer that does the same work", loc="right"
     )
-    for axes, (peer, part) in zip(panels, parts.items(), strict=True):
-        for at, row in enumerate(reversed(part)):
-            axes.plot(row.ratio, at, "o", color="tab:blue" if row.holds else "tab:red")
-            axes.plot(row.limit, at, "|", color="grey", markersize=10)
-        names = [f"{row.what} / {row.yardstick}" for row in reversed(part)]
-        axes.set_yticks(range(len(part)), names, fontsize=6)
-        if peer:
-            axes.axvline(1, color="black", linewidth=0.8)
-        axes.set_xscale("log")
-        axes.set_xlabel(f"{PANELS[peer]} (bar: at most)", fontsize=8)
-        axes.grid(axis="x", alpha=0.3)
+    ax.tick_params(which="minor", bottom=False)
+    ax.axvline(1, color="#222222", lw=0.8)
+    for side in ("left", "top", "right"):
+        ax.spines[side].set_visible(False)
     path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=130)
     plt.close(figure)

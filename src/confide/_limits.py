@@ -51,7 +51,7 @@ def check_text(asked: int, size: int, where: str) -> None:
     if asked > most:
         raise InvalidInput(
             f"at most {most:,} letters of text in the {size:,} bytes of {where}",
-            "what may be more",
+            "text that may be longer",
             "If you trust the file, write it again with plain encoding.",
         )
 

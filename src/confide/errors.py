@@ -391,7 +391,7 @@ class unquoted(ContextDecorator):
         if isinstance(error, ConfideError):
             alone(error)
         elif isinstance(error, Exception) and not isinstance(error, OSError | MemoryError):
-            told = InvalidInput(self.expected, f"what raised {type(error).__name__}")
+            told = InvalidInput(self.expected, f"a value that raised {type(error).__name__}")
             try:
                 raise told.with_traceback(lines)
             finally:

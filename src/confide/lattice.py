@@ -253,7 +253,7 @@ class Lattice:
             # Privacy rests on the integer alone: whatever the floats did, NaN included, nothing
             # but 0 .. size-1 goes on.
             if not np.all((part >= 0) & (part <= self.size - 1)):
-                raise InvalidInput("values that this lattice can hold", "others")
+                raise InvalidInput("values that this lattice can hold", "values that overflow it")
             indices[start : start + CHUNK] = part
         return indices
 
@@ -658,7 +658,7 @@ def _listed(**named: Any) -> Sequence[Any]:
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = list(value)
     if not isinstance(value, (list, tuple)):
-        raise InvalidInput(f"{name} as a list, one entry an axis", _checks.shown(value))
+        raise InvalidInput(f"{name} as a list with one entry for each axis", _checks.shown(value))
     if not 1 <= len(value) <= MAX_AXES:
         raise InvalidInput(f"from 1 to {MAX_AXES} axes", f"{len(value)} in {name}")
     return value

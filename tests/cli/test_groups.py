@@ -420,7 +420,7 @@ def test_every_group_in_one_run(
     assert "south" in printed
     assert "either --group or --by" in refused(f"{verb} by.json --group n --by region", capsys)
     assert "region, year, got 'regin'" in refused(f"{verb} by.json --by regin", capsys)
-    assert "Take --group" in refused(f"{verb} by.json --by region --plot a.png", capsys)
+    assert "use --group" in refused(f"{verb} by.json --by region --plot a.png", capsys)
 
 
 def test_folders_make_groups(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,6 +56,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         table = generator.normal(5, 1, (300, numbers.count(",") + 1)).round(3)
         lines = [numbers, *(",".join(map(str, row)) for row in table.tolist())]
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    for name in ("staff", "census"):
+        people = zip(columns[1], columns[-1], strict=True)
+        lines = [f"{'male' if smokes == 'yes' else 'female'},{age}" for smokes, age in people]
+        (folder / f"{name}.csv").write_text("\n".join(["sex,age", *lines]) + "\n")
     kept = [part for name in names.split(",")[2:] for part in ("--keep", name)]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

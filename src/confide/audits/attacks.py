@@ -358,7 +358,7 @@ def attacked(
     spend = runs.subject.spend if isinstance(runs.subject, Private) else None
     if claimed is None:
         if spend is None:
-            raise InvalidInput("claimed=..., the epsilon of foreign code", "none")
+            raise InvalidInput("the epsilon that the code claims, as claimed=...", "none")
         claimed = spend.epsilon
     claimed = _checks.within(0, math.inf, claimed=claimed)
     given = delta if delta is not None else (0.0 if spend is None else spend.delta)

@@ -177,10 +177,10 @@ class Finding:
             lower_bound = _read(fields["lower_bound"])
             evidence = dict(fields["evidence"])
         except (TypeError, KeyError, ValueError):
-            raise InvalidInput("a finding, as its to_dict gives it", "another document") from None
+            raise InvalidInput("a finding that to_dict wrote", "another document") from None
         known = all(isinstance(text, str) for text in texts.values())
         if not known or not all(isinstance(value, bool) for value in flags.values()):
-            raise InvalidInput("a finding, as its to_dict gives it", "another document")
+            raise InvalidInput("a finding that to_dict wrote", "another document")
         if claimed is None:
             raise InvalidInput("a claimed epsilon in a finding", "none")
         return cls(

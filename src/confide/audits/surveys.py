@@ -172,7 +172,7 @@ class SurveyAudit:
         for key in ("questions", "holds", "epsilon", "lower_bound"):
             if fields.get(key, made) != stated[key]:
                 raise InvalidInput(
-                    f"{key!r} of an audit as its findings have it", "something else",
+                    f"{key!r} of an audit as its findings have it", "another value",
                     "It was changed since; run the audit again.",
                 )  # fmt: skip
         return made

@@ -127,7 +127,7 @@ def _set(given: list[str], questions: Any) -> dict[str, Any]:
         name, sign, value = each.partition("=")
         if not sign or name not in questions:
             raise InvalidInput(
-                f"--set NAME=VALUE with a question among {', '.join(questions)}", "another"
+                f"--set NAME=VALUE with a question among {', '.join(questions)}", "another name"
             )
         if name in answers:
             raise InvalidInput("each question once", f"{name!r} twice")
@@ -185,11 +185,11 @@ def _read(typed: str, name: str, question: Question) -> Any:
     if not math.isfinite(value) or "_" in typed:
         raise InvalidInput(
             f"a number for {name!r}, such as {axis.high:g}",
-            "something else",
+            "text that is not a number",
             "Write it with a decimal point and without other separators.",
         )
     if axis.kind == INTEGER and not value.is_integer():
-        raise InvalidInput(f"a whole number for {name!r}", "another number")
+        raise InvalidInput(f"a whole number for {name!r}", "a number with a fraction")
     return value
 
 

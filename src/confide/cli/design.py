@@ -67,7 +67,7 @@ def gamma(
     for path in pictures:
         plottable(path, [file])
     if len(pictures) == 2 and pictures[0].resolve() == pictures[1].resolve():
-        raise InvalidInput("two files for two pictures", "one")
+        raise InvalidInput("a --plot file for each of the two pictures", "one file")
     with output.counter("Reading") as tell:
         ((name, x),) = Columns.open(file, column).read(tell).items()
     found = optimal_gamma(

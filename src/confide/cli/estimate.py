@@ -148,7 +148,11 @@ def density(
             files or [], question, group=group, by=by or [], invalid=invalid, rake=rake
         )
         if isinstance(found.counts.mechanism.axes.get(""), Categories):
-            raise InvalidInput("a question with numbers", "one with categories", "Take shares.")
+            raise InvalidInput(
+                "a question with numbers",
+                "one with categories",
+                "Use confide shares for categories.",
+            )
         if by:
             _no_plot(plot)
             estimates.densities(found, estimator, level, as_json=as_json)
@@ -200,7 +204,9 @@ def shares(
     )
     subject = Subject.of(found)
     if not isinstance(found.counts.mechanism.axes.get(""), Categories):
-        raise InvalidInput("a question with categories", "one with numbers", "Take density.")
+        raise InvalidInput(
+            "a question with categories", "one with numbers", "Use confide density for numbers."
+        )
     if by:
         _no_plot(plot)
         estimates.proportions(found, level, as_json=as_json)
@@ -235,4 +241,6 @@ def _alone(given: Mapping[str, Any], invalid: str) -> None:
 
 def _no_plot(plot: Path | None) -> None:
     if plot is not None:
-        raise InvalidInput("--plot of one group", "--by", "Take --group NAME.")
+        raise InvalidInput(
+            "--plot of one group", "--by", "A picture shows one group: use --group NAME."
+        )

@@ -225,10 +225,10 @@ def estimate(
     survey, rest = needed(files)
     if classes and survey.labels is None:
         raise InvalidInput("labels in the survey to classify", "a response that is a number",
-                           "Take confide regress.")  # fmt: skip
+                           "Use confide regress.")  # fmt: skip
     if not classes and survey.labels is not None:
         raise InvalidInput("a response that is a number to regress", "labels in the survey",
-                           "Take confide classify.")  # fmt: skip
+                           "Use confide classify.")  # fmt: skip
     sums = sums_of(survey, rest)
     curve = partition_curve(survey, sums)
     rows = cells_of(survey, curve, level)

@@ -72,7 +72,11 @@ def serve(
         _demo(port, owner_port, as_json)
         return
     if survey is None:
-        raise InvalidInput("a survey, a file that ends in .toml", "none", "Or try --demo.")
+        raise InvalidInput(
+            "a survey, a file that ends in .toml",
+            "none",
+            "To try it without a survey: confide serve --demo.",
+        )
     asked = asked_of(survey)
     signing = None
     if anybody is None:

@@ -113,7 +113,9 @@ class Client:
     def _parts(self) -> tuple[str, str | None]:
         url, token = split_link(self.link.strip())
         if token and decoded(token) is None:
-            raise InvalidInput("a whole link", "one whose end is not an invitation")
+            raise InvalidInput(
+                "a complete link of an invitation", "a link whose end is missing or damaged"
+            )
         return url, token or None
 
     @cached_property
@@ -121,7 +123,7 @@ class Client:
         url, _ = self._parts
         fields = load_json(fetch(url + "survey.json"), "the survey of the collector")
         if not isinstance(fields, Mapping):
-            raise InvalidInput("a survey of a confide collector", "something else")
+            raise InvalidInput("a survey of a confide collector", "other data")
         return fields
 
     @cached_property

@@ -44,7 +44,9 @@ def root() -> Path:
     for folder in (here.parent / "web", here.parents[3] / "web"):
         if (folder / "device" / "device.js").is_file():
             return folder
-    raise InvalidInput("the files of the pages beside the package", "none", "Install it anew.")
+    raise InvalidInput(
+        "the files of the pages beside the package", "none", "Install confide again."
+    )
 
 
 @cache

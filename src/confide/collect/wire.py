@@ -122,7 +122,7 @@ def survey_of(fields: Any) -> Questionnaire:
     epsilon are refused, and so are names that do not fit the rest.
     """
     if not isinstance(fields, Mapping) or fields.get("confide") != "survey":
-        raise InvalidInput("a survey of a confide collector", "something else")
+        raise InvalidInput("a survey of a confide collector", "other data")
     if fields.get("version") != VERSION:
         raise InvalidInput(
             f"version {VERSION} of the protocol",

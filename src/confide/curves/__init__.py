@@ -61,7 +61,7 @@ def from_dict(fields: Mapping[str, Any]) -> Curve:
     <Proportions no 0.700, yes 0.300>
     """
     if not isinstance(fields, Mapping) or "curve" not in fields:
-        raise InvalidInput("a curve, as its to_dict gives it", "another document")
+        raise InvalidInput("a curve that to_dict wrote", "another document")
     kind = _checks.one_of(tuple(KINDS), curve=fields["curve"])
     found: Curve = KINDS[kind].from_dict(fields)
     return found

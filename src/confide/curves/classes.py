@@ -85,7 +85,9 @@ class ClassShares:
         """The share of each class at some places with its interval, as a table of pandas."""
         if x is None:
             if len(self.edges) > 1:
-                raise InvalidInput("places for several covariates", "none", "Give x.")
+                raise InvalidInput(
+                    "places for several covariates", "none", "Name the places with x=."
+                )
             x = np.linspace(self.edges[0][0], self.edges[0][-1], FRAME_POINTS)
         places = points(x, len(self.edges)).reshape(-1, len(self.edges))
         found = self.probability(places)
@@ -119,9 +121,9 @@ class ClassShares:
         checked = forms.keyed(fields, "class-shares", keys)
         edges, labels = forms.edges(checked), checked["labels"]
         if not isinstance(labels, list) or len(labels) < 2:
-            raise InvalidInput("at least two labels in class-shares", "others")
+            raise InvalidInput("at least two labels in class-shares", "fewer")
         if not all(isinstance(label, (str, int, float)) for label in labels):
-            raise InvalidInput("labels that are words or numbers", "others")
+            raise InvalidInput("labels that are words or numbers", "a label of another type")
         shape = (*(edge.size - 1 for edge in edges), len(labels))
         return cls(
             edges,

@@ -190,7 +190,11 @@ class Density(ABC):
             low, high = getattr(self.intervals, what)(level)
             return ends(np.minimum(low, self.mean()), np.maximum(high, self.mean()))
         if at is None:
-            raise InvalidInput(f"a place for the interval of the {what}", "none", "Give at=.")
+            raise InvalidInput(
+                f"a place for the interval of the {what}",
+                "none",
+                "Name the place, such as at=0.5 for the median.",
+            )
         places = np.asarray(at, dtype=np.float64)
         interval = getattr(self.intervals, what)
         if what == "quantile":
@@ -618,7 +622,7 @@ class CellDensity(Density):
                 if kind == POINTS and not np.allclose(np.diff(edge), edge[1] - edge[0]):
                     raise InvalidInput("edges at equal distances between points", "others")
                 if kind == INTEGER and not (edge + 0.5 == np.floor(edge + 0.5)).all():
-                    raise InvalidInput("edges halfway between whole numbers", "others")
+                    raise InvalidInput("edges halfway between whole numbers", "edges elsewhere")
         means: tuple[float, ...] = ()
         if "means" in checked:
             means = tuple(forms.numbers(checked, "means", (len(edges),)).tolist())

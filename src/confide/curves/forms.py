@@ -117,7 +117,7 @@ def keyed(
 ) -> Mapping[str, Any]:
     """The fields of a curve's JSON form, all there and none besides but optional ones."""
     if not isinstance(fields, Mapping) or fields.get("curve") != curve:
-        raise InvalidInput(f"a {curve} as a JSON object", "something else")
+        raise InvalidInput(f"a {curve} as a JSON object", "a value of another type")
     _checks.known_keys(fields, ("curve", *keys, *optional), f"a {curve}")
     for key in keys:
         if key not in fields:
@@ -158,7 +158,7 @@ def edges(fields: Mapping[str, Any]) -> tuple[Floats, ...]:
     found = tuple(_checks.vector(edges=edge) for edge in fields["edges"])
     for edge in found:
         if edge.size < 2 or not np.all(np.diff(edge) > 0):
-            raise InvalidInput("ascending edges", "others")
+            raise InvalidInput("edges in ascending order", "edges that are not")
     return found
 
 

@@ -137,7 +137,9 @@ class Regression(ABC):
         """
         if x is None:
             if len(self.low) > 1:
-                raise InvalidInput("places for a curve of several covariates", "none", "Give x.")
+                raise InvalidInput(
+                    "places for a curve of several covariates", "none", "Name the places with x=."
+                )
             x = np.linspace(self.low[0], self.high[0], FRAME_POINTS)
         places = points(x, len(self.low)).reshape(-1, len(self.low))
         columns = [name or "x" for name in self.names]
@@ -396,7 +398,7 @@ class Classification:
         if not isinstance(labels, list) or len(labels) != 2 or score is None:
             raise InvalidInput("two labels and a score in a classification", "others")
         if not all(isinstance(label, (str, int, float)) for label in labels):
-            raise InvalidInput("labels that are words or numbers", "others")
+            raise InvalidInput("labels that are words or numbers", "a label of another type")
         return cls(
             score,
             labels=(labels[0], labels[1]),

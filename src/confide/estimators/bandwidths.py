@@ -150,7 +150,7 @@ def spread(variance: float, error: float, *, largest: float = math.inf) -> float
     if not SMALLEST <= result <= LARGEST:
         raise InvalidInput(
             f"numbers whose standard deviation without noise is from {SMALLEST:g} to {LARGEST:g}",
-            "others",
+            "numbers outside of that",
             "Change their unit, remove outliers, or give a bandwidth.",
         )
     if variance <= 0:

@@ -99,7 +99,7 @@ class Deconvolution:
             return bandwidths.chosen(self.bandwidth, axes(), bandwidths.named(self.kernel))
         given = np.atleast_1d(np.asarray(self.bandwidth, dtype=np.float64))
         if given.size not in (1, count):
-            raise InvalidInput(f"{count} bandwidths, one an axis", str(given.size))
+            raise InvalidInput(f"{count} bandwidths, one for each axis", str(given.size))
         return tuple(np.broadcast_to(given, count).tolist())
 
     def _facts(self, source: dict[str, Any], h: tuple[float, ...]) -> dict[str, Any]:

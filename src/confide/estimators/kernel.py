@@ -125,7 +125,7 @@ class KernelRegression:
             return None
         given = np.atleast_1d(np.asarray(self.bandwidth, dtype=np.float64))
         if given.size not in (1, count):
-            raise InvalidInput(f"{count} bandwidths, one a covariate", str(given.size))
+            raise InvalidInput(f"{count} bandwidths, one for each covariate", str(given.size))
         return tuple(np.broadcast_to(given, count).tolist())
 
     def _fit_counts(self, counts: Counts, given: Counts) -> Regression:

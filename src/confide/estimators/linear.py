@@ -287,7 +287,7 @@ class LogisticRegression:
             raise InvalidInput(
                 "a response of 0 and 1",
                 f"one from {ends[0]:g} to {ends[1]:g}",
-                "Take LinearRegression (--method linear).",
+                "Use LinearRegression (--method linear).",
             )
         counts = _counted(summary, low, high)
         lattices = [axis for axis in counts.mechanism.axes.values() if isinstance(axis, Lattice)]

@@ -244,7 +244,7 @@ class PartitionClassification:
         cells = sums.mechanism.cells
         if cells.axes < 2 or cells.shape[-1] != len(self.labels):
             raise InvalidInput(
-                f"{len(self.labels)} cells along the last axis of the partition, one a label",
+                f"{len(self.labels)} cells on the last axis of the partition, one for each label",
                 f"cells of shape {cells.shape}",
             )
         mu = sums.mu.reshape(cells.shape)

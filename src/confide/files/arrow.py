@@ -41,7 +41,8 @@ def table_of(data: Any) -> Any:
         raise
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise InvalidInput(
-            "columns of one length, each with a name of its own and values of one kind", "others"
+            "columns of one length, each with a name of its own and values of one kind",
+            "columns that are not",
         ) from None
     unique(table.schema.names, "a table")
     return table

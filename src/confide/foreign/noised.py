@@ -151,7 +151,7 @@ class Noised(Channel):
         most = MAX_WORK // (2 * NODES * terms)
         if self.lattice.size + margin > most:
             raise InvalidInput(
-                f"at most {most:,} cells and margin for noise of so many scales",
+                f"at most {most:,} cells, with the margin that noise this wide needs",
                 f"{self.lattice.size + margin:,}",
                 "Take fewer cells, or Spectrum.of.",
             )

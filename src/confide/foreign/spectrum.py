@@ -103,7 +103,7 @@ class Spectrum:
                 raise InvalidInput(f"one noise scale for each of {n} numbers", f"{law.scale.size}")  # type: ignore[union-attr]
         y = None if response is None else _checks.frozen(_checks.vector(response=response))
         if y is not None and y.size != n:
-            raise InvalidInput(f"{n} numbers in response, one a row", str(y.size))
+            raise InvalidInput(f"{n} numbers in response, one for each row", str(y.size))
         bounds = [_bound(side, axes, name) for side, name in ((low, "low"), (high, "high"))]
         if bounds[0] and bounds[1]:
             for a, b in zip(bounds[0], bounds[1], strict=True):

@@ -406,7 +406,7 @@ class GammaDesign:
             _checks.one_of(tuple(CRITERIA), criterion=given.get("criterion", "aimse"))
             return cls(**given)
         except (TypeError, KeyError, ValueError, IndexError):
-            raise InvalidInput("a design, as its to_dict gives it", "another document") from None
+            raise InvalidInput("a design that to_dict wrote", "another document") from None
 
     def plot(
         self, ax: Any = None, *, label: str = "smallest scale", color: str | None = None

@@ -96,7 +96,10 @@ def described(population: Distribution, support: tuple[float, float] | None) -> 
         ends = tuple(float(end) for end in population.support() if math.isfinite(end))
         sd = float(population.std())
         if not math.isfinite(sd):
-            raise InvalidInput("a population with a standard deviation", "one without")
+            raise InvalidInput(
+                "a population with a standard deviation",
+                "one whose variance is infinite or unknown",
+            )
         marks = np.unique(np.append(population.ppf(MARKS), ends))
         return Known(population.pdf, sd, marks, ends)
     if not callable(population):
@@ -110,7 +113,9 @@ def described(population: Distribution, support: tuple[float, float] | None) -> 
     x = (edges[:-1] + edges[1:]) / 2
     heights = np.asarray(population(x), dtype=np.float64)
     if heights.shape != x.shape or not (heights >= 0).all() or not heights.sum() > 0:
-        raise InvalidInput("a density that takes an array and is never negative", "another")
+        raise InvalidInput(
+            "a density that takes an array and is never negative", "one that does not"
+        )
     shares = heights / heights.sum()
     mean = shares @ x
     marks = np.interp(MARKS, np.append(0, np.cumsum(shares)), edges)

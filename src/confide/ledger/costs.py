@@ -159,5 +159,5 @@ def charged(spend: Spend) -> Cost:
     if epsilon < 0 or epsilon + delta == 0:
         raise InvalidInput("a spend above 0", f"epsilon={epsilon:g}")
     if not isinstance(spend.note, str) or not spend.note.isprintable():
-        raise InvalidInput("a note in plain text", "another")
+        raise InvalidInput("a note in plain text", "a value of another type")
     return Cost.of(spend, math.ceil)

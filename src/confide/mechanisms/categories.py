@@ -115,7 +115,7 @@ class RandomizedResponse(Categorical):
             raise InvalidInput(
                 f"categories other than {DECLINED!r} where people may decline",
                 f"the category {DECLINED!r}",
-                "Leave it out: whoever prefers not to say is counted without it.",
+                "Leave it out: people who decline are counted without it.",
             )
         near_weight(self.epsilon)
 

@@ -160,7 +160,9 @@ class Joint(Mechanism):
         """The inverse of `made_of`."""
         if not kinds:
             raise InvalidInput(
-                "the kinds that may be inside", "none", "Take confide.mechanisms.from_dict."
+                "the kinds of mechanisms that may be inside",
+                "none",
+                "Use confide.mechanisms.from_dict.",
             )
         if not isinstance(made["parts"], list):
             raise InvalidInput("a list of parts", _checks.shown(made["parts"]))

@@ -352,7 +352,9 @@ class Partition(Mechanism):
     def gate(self, indices: Any) -> None:
         """Refuse cells and responses out of range: they would get too little noise."""
         if indices.dtype.kind != "i" or indices.ndim != 2 or indices.shape[1] != 2:
-            raise InvalidInput("a whole cell and a whole response for each respondent", "others")
+            raise InvalidInput(
+                "a whole cell and a whole response for each respondent", "numbers with a fraction"
+            )
         cell, response = indices[:, 0], indices[:, 1]
         if cell.size and not (cell.min() >= -1 and cell.max() < self.cells.size):
             raise InvalidInput(f"cells from -1 to {self.cells.size - 1}", "others")

@@ -516,7 +516,7 @@ class Reports:
                 raise InvalidInput(
                     f"reports from {low} to {high}",
                     "others",
-                    "They are not reports of this mechanism.",
+                    "Were raw values passed instead of reports, or reports of another mechanism?",
                 )
         # A copy of its own, so that what was checked stays as it was; small where numbers are.
         small = all(low >= -128 and high < 128 for low, high in ends) and len(shape) > 2

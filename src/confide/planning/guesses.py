@@ -110,7 +110,7 @@ def _declined(name: str, question: Question, share: Any) -> float:
         return DECLINED
     result = _checks.within(0, 1, declined=share)
     if result == 1:
-        raise InvalidInput("somebody who answers", f"declined={result:g}")
+        raise InvalidInput("a share of people who answer, declined < 1", f"declined={result:g}")
     return result
 
 
@@ -189,7 +189,9 @@ def shares_of(what: Any, labels: Sequence[str]) -> list[float]:
     if numbers.size != len(labels):
         raise InvalidInput(f"{len(labels)} shares, one a category", str(numbers.size))
     if not (numbers.min() >= 0 and numbers.sum() > 0):
-        raise InvalidInput("shares of at least 0 that are not all 0", "others")
+        raise InvalidInput(
+            "shares of at least 0 that are not all 0", "a negative one, or zeros only"
+        )
     return [float(one) for one in numbers]
 
 

@@ -439,9 +439,9 @@ class Plan:
             outside = _checks.within(0, 1, outside=fields["outside"])
             n, epsilon, level = fields["n"], fields["epsilon"], fields["level"]
         except (TypeError, KeyError, ValueError):
-            raise InvalidInput("a plan, as its to_dict gives it", "another document") from None
+            raise InvalidInput("a plan that to_dict wrote", "another document") from None
         if not isinstance(name, str) or not rows or not np.isfinite(numbers).all():
-            raise InvalidInput("a plan, as its to_dict gives it", "another document")
+            raise InvalidInput("a plan that to_dict wrote", "another document")
         return cls(
             n=checked_n(n),
             epsilon=checked_epsilon(epsilon),

@@ -123,7 +123,8 @@ class Population:
             raise InvalidInput("a density for each value", f"shape {heights.shape}")
         if not (np.isfinite(heights).all() and heights.min() >= 0 and heights.sum() > 0):
             raise InvalidInput(
-                "a density that is finite, nowhere negative and somewhere positive", "another"
+                "a density that is finite, nowhere negative and somewhere positive",
+                "one that is not",
             )
         return cls("density", points, heights)
 
@@ -132,7 +133,7 @@ class Population:
         """The population with a given quantile function, such as scipy.stats' ``ppf``."""
         points = np.asarray(quantile(_shares()), dtype=np.float64)
         if points.shape != (POINTS,) or not np.isfinite(points).all():
-            raise InvalidInput("a finite value for each share", "another")
+            raise InvalidInput("a finite value for each share", "one that is infinite or missing")
         return cls("distribution", points, np.ones(POINTS))
 
     @cached_property

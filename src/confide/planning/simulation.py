@@ -254,7 +254,9 @@ class ResponseCurve:
         """The mean response, checked."""
         means = np.asarray(self.mean(x), dtype=np.float64)
         if means.shape != x.shape or not np.isfinite(means).all():
-            raise InvalidInput("a finite mean response for each value", "another")
+            raise InvalidInput(
+                "a finite mean response for each value", "one that is infinite or missing"
+            )
         return means
 
 

@@ -384,7 +384,7 @@ class SurveyPlan:
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
         """The inverse of `to_dict`. What was not worked out then, `plan_survey` must do again."""
-        fault = InvalidInput("a plan of a survey, as its to_dict gives it", "another document")
+        fault = InvalidInput("a plan of a survey that to_dict wrote", "another document")
         try:
             rows = tuple(Expected(**row) for row in fields["rows"])
             differences = tuple(Detectable(**row) for row in fields["differences"])
@@ -654,7 +654,10 @@ def _groups(survey: Questionnaire, by: Mapping[str, Any]) -> dict[str, tuple[flo
             raise InvalidInput("one of the survey's groups", repr(column), advice)
         sizes = _checks.vector(**{column: _sizes(column, given)})
         if sizes.size < 2 or not sizes.min() > 0:
-            raise InvalidInput(f"two or more groups by {column}, each with people in it", "others")
+            raise InvalidInput(
+                f"two or more groups by {column}, each with people in it",
+                "fewer, or a group without people",
+            )
         found[column] = tuple((sizes / sizes.sum()).tolist())
     return found
 

@@ -61,7 +61,7 @@ class Feature:
                 raise InvalidInput("either categories, or low, high and cells", "both")
             object.__setattr__(self, "categories", Categories(tuple(self.categories)).labels)
         elif not all(numbers):
-            raise InvalidInput("low, high and cells, or categories", "others")
+            raise InvalidInput("low, high and cells, or categories", "neither, or both")
         else:
             cells = Cells(low=(self.low,), high=(self.high,), shape=(self.cells,))  # type: ignore[arg-type]
             for name, (value,) in (("low", cells.low), ("high", cells.high)):
@@ -257,7 +257,7 @@ class PartitionSurvey:
                 raise InvalidInput(
                     f"an answer to {name!r} in every row",
                     f"none in {rows(int(np.argmax(gaps)))}",
-                    'Let who leaves one out report noise alone: missing = "outside".',
+                    'With missing = "outside" people may leave it out: they report noise alone.',
                 )
             outside |= gaps
         return self._placed(found, outside)

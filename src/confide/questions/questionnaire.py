@@ -350,7 +350,7 @@ class Questionnaire:
         found.check(self.questions)
         for column in found.columns:
             if column in self.groups:
-                raise InvalidInput(f"a group that is not called as the pair {column!r}", "one")
+                raise InvalidInput(f"a group with another name than the pair {column!r}", "one")
         if self.epsilon is None:
             raise InvalidInput(
                 "an epsilon of the survey, which a report about a pair costs",

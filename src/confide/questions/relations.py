@@ -108,7 +108,7 @@ class Relations:
         for column in self.columns:
             if column in questions:
                 raise InvalidInput(
-                    f"a question that is not called as the pair {column!r}", "one of that name"
+                    f"a question with another name than the pair {column!r}", "one of that name"
                 )
         for name in self.at:
             cuts(name, questions[name].axis, self.at[name])

@@ -334,7 +334,7 @@ class Choice(Recipe):
         """The inverse of `made_of`."""
         if not kinds:
             raise InvalidInput(
-                "the kinds that may be inside", "none", "Take confide.releases.from_dict."
+                "the kinds that may be inside", "none", "Use confide.releases.from_dict."
             )
         if not isinstance(made["candidates"], list):
             raise InvalidInput("a list of candidates", _checks.shown(made["candidates"]))

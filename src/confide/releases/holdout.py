@@ -219,7 +219,7 @@ class Holdout:
                 raise InvalidInput(
                     "a query that answers for each record alone",
                     "one that depends on the other records",
-                    "Do not centre, scale or rank inside a query.",
+                    "Do not center, scale or rank inside a query.",
                 )
         total = int(_private(query, self._holdout).sum())
         public = (2 * int(known.sum()) * n + len(known)) // (2 * len(known))
@@ -240,7 +240,9 @@ class Holdout:
         if self._process != os.getpid():
             if self._ledger is None:
                 raise InvalidInput(
-                    "the process that made the holdout", "another", "Share it through a ledger."
+                    "the process that made the holdout",
+                    "another process",
+                    "Share it through a ledger.",
                 )
             self._limit, self._process = None, os.getpid()
         mine = False

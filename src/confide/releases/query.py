@@ -211,7 +211,11 @@ class Query(Additive):
         numbers = array.astype(np.int8) if array.dtype == bool else values
         found = _checks.vector(values=numbers)
         if not np.all((found == 0) | (found == 1)):
-            raise InvalidInput("values 0 and 1 to count", "others", "Give the condition's truth.")
+            raise InvalidInput(
+                "values 0 and 1 to count",
+                "other values",
+                "Give 1 where the condition holds and 0 elsewhere.",
+            )
         return found.astype(np.int64)
 
     def sums(self, prepared: Indices, entropy: Entropy) -> list[Totals]:

@@ -230,13 +230,13 @@ class Release:
             _respell(spec, "release")
             _respell(facts, "method")
         except (TypeError, KeyError, ValueError, AttributeError):
-            raise InvalidInput("a release, as its to_dict gives it", "another document") from None
+            raise InvalidInput("a release that to_dict wrote", "another document") from None
         _checks.integer(1, n=spec.get("n"))
         whole = isinstance(noisy, list) and all(type(number) is int for number in noisy)
         found = [each for each in (answer, curve, several, chosen, model) if each is not None]
         word = chosen is None or isinstance(chosen, str)
         if not whole or type(simulated) is not bool or len(found) != 1 or not word:
-            raise InvalidInput("a release, as its to_dict gives it", "another document")
+            raise InvalidInput("a release that to_dict wrote", "another document")
         drawn = None if curve is None else CellDensity.from_dict(curve)
         if drawn is not None:
             _respell(drawn.facts, "method")

@@ -154,7 +154,7 @@ class Stated(Recipe):
         for name in ("low", "high"):
             object.__setattr__(self, name, _checks.finite(**{name: getattr(self, name)}))
         if not self.low < self.high:
-            raise InvalidInput("low < high, public bounds of the answers", "others")
+            raise InvalidInput("low < high, public bounds of the answers", "bounds that are not")
         change = _checks.positive(sensitivity=self.sensitivity)
         object.__setattr__(self, "sensitivity", change)
         if self.step is not None:

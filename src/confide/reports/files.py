@@ -227,7 +227,7 @@ def within(
             raise BadRows(
                 f"reports from 0 to {size - 1} in {where}",
                 f"another number in {rows(int(bad.argmax()))}",
-                "They are not reports of this mechanism.",
+                "Were raw values passed instead of reports, or reports of another mechanism?",
                 column=column,
             )
     return Reports(indices, mechanism, simulated=simulated)

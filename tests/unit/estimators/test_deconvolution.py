@@ -395,7 +395,7 @@ class TestRefusals:
         with pytest.raises(InvalidInput, match="Expected Counts"):
             Deconvolution().fit([1, 2, 3])
         law = LAWS["laplace"]
-        with pytest.raises(InvalidInput, match="1 bandwidths, one an axis"):
+        with pytest.raises(InvalidInput, match="1 bandwidths, one for each axis"):
             Deconvolution(bandwidth=[0.1, 0.2]).fit(Spectrum.of([0.0, 1.0], noise=law))
         two = Spectrum.of([[0.0, 1.0], [1.0, 5.0], [2.0, 0.1]], noise=noise.Laplace(scale=0.1))
         with pytest.raises(Unsupported, match="one dimension"):

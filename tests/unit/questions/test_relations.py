@@ -190,7 +190,7 @@ def test_a_pair_costs_the_epsilon_of_the_survey() -> None:
         Survey.from_dict(given)
     del given["relations"]
     given["questions"]["pay & ill"] = given["questions"]["pay"]
-    with pytest.raises(InvalidInput, match="called as the pair"):
+    with pytest.raises(InvalidInput, match="another name than the pair"):
         Survey.from_dict({**given, "relations": TABLE})
 
 
