@@ -180,7 +180,7 @@ def test_the_demo_starts_and_moves(here: Path) -> None:
         (["serve", "survey.toml", "--anybody", "5"], "a survey without groups"),
         (["export", "survey.toml", "-o", "r.parquet"], "a store at"),
         (["export", "survey.toml", "-o", "r.csv"], "ends in .parquet"),
-        (["answer", "https://x.org/#AAAA"], "a whole link"),
+        (["answer", "https://x.org/#AAAA"], "a complete link"),
         (["answer", "http://x.org/"], "begins with https"),
         (["verify", "http://127.0.0.1:9", "survey.toml"], "an answer from"),
     ],

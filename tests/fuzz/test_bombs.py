@@ -368,7 +368,7 @@ class TestManyScales:
 
     def test_too_many_cells_for_them(self) -> None:
         noise = Gaussian(scale=np.geomspace(1e-6, 1e5, 3000))
-        with pytest.raises(InvalidInput, match="cells and margin for noise of so many scales"):
+        with pytest.raises(InvalidInput, match="cells, with the margin that noise this wide"):
             Counts.of_noised([0.5], noise=noise, low=0, high=1e5, size=2**15)
         with pytest.raises(InvalidInput, match=r"scales within a factor of 1e\+12"):
             Gaussian(scale=[1e-7, 1e7])
