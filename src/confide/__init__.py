@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from confide.curves.proportions import Proportions
     from confide.curves.regression import Classification, Regression
     from confide.estimators.adaptive import density
+    from confide.estimators.relating import relate
     from confide.foreign.spectrum import Spectrum
     from confide.lattice import Categories, Cells, Lattice
     from confide.ledger.budget import Ledger
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from confide.mechanisms.two_sided_gamma import TwoSidedGamma
     from confide.questions.partitions import Feature, PartitionSurvey
     from confide.questions.question import Question
+    from confide.results.synthetic import synthesize
     from confide.sampling.mollifier import FiniteMollifier, Mollifier
     from confide.summaries.cell_sums import CellSums
     from confide.summaries.counts import Counts
@@ -85,6 +87,8 @@ _HOMES = {
     "Survey": "survey",
     "TwoSidedGamma": "mechanisms",
     "density": "estimators",
+    "relate": "estimators",
+    "synthesize": "results",
     "read": "summaries",
     "summarize": "tables",
 }
@@ -172,6 +176,7 @@ __all__ = [
     "mechanisms",
     "planning",
     "read",
+    "relate",
     "releases",
     "reports",
     "results",
@@ -179,5 +184,6 @@ __all__ = [
     "sklearn",
     "streams",
     "summarize",
+    "synthesize",
     "tables",
 ]

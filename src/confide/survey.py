@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
-from confide import tables
+from confide import _checks, tables
+from confide.errors import InvalidInput, Mismatch
+from confide.lattice import Lattice
 from confide.questions import Questionnaire
 from confide.summaries import Summaries
 from confide.tables.jobs import Paths, Progress
 from confide.tables.pairs import Pair
 
 if TYPE_CHECKING:
+    from confide.curves import Copula
     from confide.planning import SurveyPlan
     from confide.results import Results
 
@@ -168,6 +171,55 @@ class Survey(Questionnaire):
             guesses=guesses,
             level=level,
         )
+
+    def with_thresholds(
+        self, summaries: Summaries, *, n: int = 1000, classes: int | None = None
+    ) -> Self:
+        """The survey with thresholds for its pairs, from earlier private reports.
+
+        They lie at the private medians, or at more quantiles where several classes of each
+        question tell clearly more at the survey's epsilon. The people behind the summaries must
+        be others than those who are then asked for pairs.
+
+        Parameters
+        ----------
+        summaries
+            Counts of earlier reports to the questions, of this survey without its pairs or of
+            another one with questions of the same names.
+        n
+            People who will be asked for each pair.
+        classes
+            Classes of each question; by default the number with the most information.
+        """
+        from confide.estimators import thresholds
+        from confide.planning.pair_designs import best_classes
+
+        if self.relations is None or self.epsilon is None:
+            raise InvalidInput("a survey with [relations] to give thresholds to", "one without")
+        if classes is None:
+            offered = any(self.questions[name].mechanism.prefer_not_to_say
+                          for name in self.relations.questions)  # fmt: skip
+            classes = best_classes(self.epsilon, n=n, declined=0.1 if offered else 0.0)
+        names = [name for name in self.relations.questions
+                 if isinstance(self.questions[name].axis, Lattice)]  # fmt: skip
+        found = thresholds(summaries, names, classes=_checks.integer(2, 64, classes=classes))
+        return replace(self, relations=replace(self.relations, at=found))
+
+    def relate(self, summaries: Summaries, *, level: float = 0.95) -> Copula:
+        """How the answers to pairs of questions go together.
+
+        The parameters are those of `confide.relate`.
+        """
+        from confide.estimators import relate
+
+        for name, pair in self.pairs.items():
+            if name in summaries and summaries.mechanism(name) != pair:
+                raise Mismatch(
+                    f"reports about {name!r} by the survey's mechanism",
+                    "those of another",
+                    "The reports belong to another survey, or the survey was changed since.",
+                )
+        return relate(summaries, level=level)
 
     def pair(
         self,

@@ -149,6 +149,9 @@ def _told(made: Results) -> None:
     output.say(*telling.opening(made)[:1])
     table = tables.glance(made)
     output.table("", table.head, table.rows)
+    if made.relations:
+        related = tables.relations(made)
+        output.table("Relations", related.head, related.rows)
     for by in made.by:
         n = max(len(one.groups.get(by, {})) for one in made.values())
         output.say(f"By {by}: {n:,} groups.")

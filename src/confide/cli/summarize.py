@@ -92,7 +92,7 @@ def summarize(
     if margins is not None:
         counts = counts.rake(margins)
     for name in counts:
-        checked(counts[name], question=name)
+        checked(counts[name], question=name, pairs=True)
     counts.save(to)
     tell(left)
     _written(counts, to, as_json, left)
@@ -113,7 +113,7 @@ def merge(
         return
     counts = read(found)
     for name in counts:
-        checked(counts[name], question=name)
+        checked(counts[name], question=name, pairs=True)
     counts.save(to)
     _written(counts, to, as_json)
 

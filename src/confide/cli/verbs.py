@@ -56,6 +56,11 @@ VERBS = {
         "regress",
         "Tell which of two classes is the more likely one given a private answer.",
     ),
+    "relate": ("relate", "Recover how the answers to pairs of questions go together."),
+    "synthesize": (
+        "synthesize",
+        "Draw synthetic respondents with an answer to every question, at no further privacy cost.",
+    ),
     "release": (
         "release",
         "Publish a density or a number about raw values, with noise that is paid from a budget.",
@@ -80,6 +85,8 @@ EXAMPLES = {
     "summarize": "confide summarize survey.toml reports.parquet -o counts.json",
     "merge": "confide merge a.json b.json -o all.json",
     "results": "confide results survey.toml reports.parquet --by region -o results.html",
+    "relate": "confide relate survey.toml reports.parquet",
+    "synthesize": "confide synthesize survey.toml counts.json -n 10000 -o rows.csv",
     "plan": "confide plan --n 5000 --epsilon 1 --low 0 --high 300000",
     "release": "confide release histogram values.csv --column x --low 0 --high 1 --epsilon 1",
     "audit": "confide audit survey.toml",

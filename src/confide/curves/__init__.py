@@ -8,6 +8,7 @@ from typing import Any
 from confide import _checks
 from confide.curves.additive import AdditiveModel
 from confide.curves.classes import ClassShares
+from confide.curves.copula import Copula, Relation
 from confide.curves.density import CellDensity, Density, Intervals, WaveDensity
 from confide.curves.differences import Difference, difference
 from confide.curves.forms import to_frame
@@ -25,13 +26,14 @@ from confide.curves.regression import (
 )
 from confide.errors import InvalidInput
 
-Curve = Density | Regression | Proportions | Classification | ClassShares | Difference
+Curve = Density | Regression | Proportions | Classification | ClassShares | Copula | Difference
 """What an estimate is."""
 
 KINDS: dict[str, Any] = {
     "cell-density": CellDensity,
     "class-shares": ClassShares,
     "classification": Classification,
+    "copula": Copula,
     "difference": Difference,
     "proportions": Proportions,
     "wave-density": WaveDensity,
@@ -75,6 +77,7 @@ __all__ = [
     "CellRegression",
     "ClassShares",
     "Classification",
+    "Copula",
     "Density",
     "Difference",
     "Intervals",
@@ -82,6 +85,7 @@ __all__ = [
     "Logistic",
     "Proportions",
     "Regression",
+    "Relation",
     "ShareIntervals",
     "WaveDensity",
     "WaveRegression",

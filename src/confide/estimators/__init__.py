@@ -16,6 +16,7 @@ from confide.estimators.partition_regression import (
     truncation,
 )
 from confide.estimators.ratio import RatioRegression
+from confide.estimators.relating import relate, thresholds
 from confide.estimators.shares import CategoryShares
 
 __all__ = [
@@ -32,6 +33,8 @@ __all__ = [
     "RatioRegression",
     "density",
     "partition_curve",
+    "relate",
     "suggest_cells",
+    "thresholds",
     "truncation",
 ]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from confide import _checks
 from confide._types import Floats
-from confide.curves import CellDensity
+from confide.curves import CellDensity, Relation
 from confide.curves.density import QUARTILES
 from confide.errors import InvalidInput, Mismatch
 from confide.estimators.enough import needed
 from confide.estimators.register import DEFAULT, DENSITIES
+from confide.estimators.relating import relate
 from confide.estimators.shares import CategoryShares
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Mechanism
@@ -99,7 +100,7 @@ def estimate(
     fewest = None if least is None else _checks.integer(1, least=least)
     recipe = _Recipe(level, frozenset(intervals), quick, fewest)
     of_groups = _Recipe(level, frozenset(group_intervals), quick, fewest)
-    summaries = _named(survey, summaries)
+    given, summaries = summaries, _named(survey, summaries)
     step = _steps(summaries, progress)
     questions = {}
     for name, one in summaries.questions.items():
@@ -127,7 +128,28 @@ def estimate(
         invited=invited,
         simulated=simulated,
         weighted=weighted,
+        relations=() if quick else _relations(survey, given, questions, level),
     )
+
+
+def _relations(
+    survey: Questionnaire, given: Summaries, questions: Mapping[str, Result], level: float
+) -> tuple[Relation, ...]:
+    """How two questions go together, of the pairs whose questions could both be estimated."""
+    pairs = [name for name in survey.pairs if name in given and given[name].n]
+    for name in pairs:
+        if given.mechanism(name) != survey.pairs[name]:
+            raise Mismatch(
+                f"reports about {name!r} by the survey's mechanism",
+                "those of another",
+                "The reports belong to another survey, or the survey was changed since.",
+            )
+    curves = {name: one.curve for name, one in questions.items() if one.curve is not None}
+    known = [name for name in pairs if set(survey.pairs[name].sides) <= set(curves)]
+    if not known:
+        return ()
+    wanted = Summaries({name: given.questions[name] for name in (*curves, *known)})
+    return tuple(relate(wanted, margins=curves, level=level).relations)
 
 
 def _named(survey: Questionnaire, summaries: Summaries) -> Summaries:

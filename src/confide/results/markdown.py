@@ -51,6 +51,7 @@ def _parts(results: Estimates) -> Iterator[str]:
         for by in result.groups:
             yield f"### By {escaped(by)}"
             yield _table(tables.groups(results, name, by))
+    yield from _relations(results)
     privacy = telling.privacy(results)
     if privacy:
         yield "## Privacy"
@@ -64,6 +65,13 @@ def _parts(results: Estimates) -> Iterator[str]:
     yield from map(escaped, paragraphs)
     yield "### References"
     yield "\n".join(f"- {escaped(one)}" for one in references)
+
+
+def _relations(results: Estimates) -> Iterator[str]:
+    if results.relations:
+        yield "## Relations"
+        yield _table(tables.relations(results))
+        yield escaped(telling.RELATED)
 
 
 def _table(table: tables.Table) -> str:

@@ -58,6 +58,14 @@ def _parts(results: Estimates, title: str) -> Iterator[Html]:
         )
     for number, (name, result) in enumerate(results.items(), start=1):
         yield _question(results, name, result, number)
+    if results.relations:
+        yield el(
+            "section",
+            el("h2", "Relations"),
+            _table(tables.relations(results)),
+            el("p", telling.RELATED, class_="quiet"),
+            class_="card",
+        )
     privacy = telling.privacy(results)
     if privacy:
         yield el(

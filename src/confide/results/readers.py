@@ -80,7 +80,8 @@ def of_person(results: Estimates, by: str = "", group: Part = "") -> Spend | Non
     Spend
         None where it is not known. The questions that cost most count, as many as a person was
         asked, and so do those of the largest deltas, which may be others: the bound holds for
-        everybody, whatever they were asked. Never more than a person spends towards everybody.
+        everybody, whatever they were asked, a pair of questions too. Never more than a person
+        spends towards everybody.
     """
     survey = results.questionnaire
     found = [one.groups.get(by, {}).get(group) if by else one for one in results.values()]
@@ -93,4 +94,8 @@ def of_person(results: Estimates, by: str = "", group: Part = "") -> Spend | Non
         for each in ([one.epsilon for one in known], [one.delta for one in known])
     )
     total = sum(map(Spend, epsilons, deltas), start=Spend(0.0))
+    for one in results.relations:
+        # The law of a report about a pair depends on its outcome alone.
+        pair = _bound(survey.pairs[one.name].response, n=one.n, delta=DELTA)
+        total = Spend(max(total.epsilon, pair.epsilon), max(total.delta, pair.delta))
     return total if total.epsilon < WORTH * survey.spend.epsilon else survey.spend

@@ -46,6 +46,21 @@ def glance(results: Estimates) -> Table:
     return Table(head, tuple(rows))
 
 
+def relations(results: Estimates) -> Table:
+    """The correlation of each pair that was asked for."""
+    rows = [
+        (
+            " & ".join(About.of(results, name).text for name in one.questions),
+            f"{one.n:,}",
+            f"{one.correlation:.2f}",
+            f"{one.low:.2f} to {one.high:.2f}",
+        )
+        for one in results.relations
+    ]
+    head = ("Pair", "Answered", "Correlation", f"{percent(results.level)} interval")
+    return Table(head, tuple(rows))
+
+
 def _first(result: Result, about: About) -> tuple[str, str]:
     """The median of a number, or the largest share."""
     if result.curve is None:

@@ -43,7 +43,8 @@ def opening(results: Estimates) -> list[str]:
         each, of = survey.asks, len(survey.questions)
         if each < of:
             asked = "one question" if each == 1 else f"{each} questions"
-            who += f"; each of them was asked {asked} of {of}, drawn before anybody answered"
+            pair = "" if survey.relations is None else " or for one pair"
+            who += f"; each of them was asked {asked} of {of}{pair}, drawn before anybody answered"
     found = [f"{who}."]
     if survey is not None and survey.closes is not None:
         found.append(f"The survey was to close on {survey.closes:%-d %B %Y, %H:%M} UTC.")
@@ -349,9 +350,20 @@ def _collected(results: Estimates, survey: Questionnaire, used: set[str]) -> str
     )
     return (
         f"{start} under local differential privacy (Kasiviswanathan et al. 2011): each answer was "
-        f"randomized by itself before anything was counted, {ways}. A respondent spent "
+        f"randomized by itself before anything was counted, {ways}.{_paired(survey)} "
+        "A respondent spent "
         f"{'' if _alike(survey) else 'at most '}epsilon = "
         f"{rounded_up(survey.spend.epsilon, 4)} in all."
+    )
+
+
+def _paired(survey: Questionnaire) -> str:
+    """How people were asked for pairs, as a sentence after a space; empty where nobody was."""
+    if survey.relations is None:
+        return ""
+    return (
+        f" Of the respondents {percent(survey.relations.share)} answered no single question but "
+        "sent one randomized report about a pair of answers."
     )
 
 
@@ -387,3 +399,11 @@ def _made(mechanism: Mechanism, used: set[str]) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+RELATED = (
+    "The correlation of a pair is that of normal scores: 0 where answers tell nothing about each "
+    "other, 1 where the order of one is that of the other, -1 where it is the opposite order. It "
+    "is read off reports that tell on which side of a threshold both answers lie. So a relation "
+    "that is symmetric, or that is there for extreme answers only, does not show."
+)

@@ -14,7 +14,7 @@ from confide._cards import LEVEL, bars, card, estimates, table, whisker
 from confide._figures import number, percent
 from confide._markup import Html, join
 from confide.accounting.spend import Spend, rounded_up
-from confide.curves import CellDensity, Proportions, forms
+from confide.curves import CellDensity, Proportions, Relation, forms
 from confide.curves.forms import frame
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
@@ -32,7 +32,7 @@ KINDS: dict[str, type[CellDensity] | type[Proportions]] = {
 RESULT = ("question", "kind", "n", "needed", "reason", "plausible", "quantities", "curve", "groups")
 RESULTS = ("confide", "version", "survey", "level", "quick", "questions")
 OF_RESULT = ("declined", "cumulative", "differences", "reader")
-OF_RESULTS = ("questionnaire", "invited", "simulated", "weighted")
+OF_RESULTS = ("questionnaire", "invited", "simulated", "weighted", "relations")
 """Keys of results that are there only where they say something."""
 
 
@@ -300,6 +300,8 @@ class Estimates(Mapping[str, Result]):
         Whether the reports were simulated: nobody's privacy was protected, and none was at stake.
     weighted
         Whether respondents have survey weights.
+    relations
+        How the answers to two questions go together, where the survey asked for pairs.
 
     Examples
     --------
@@ -321,6 +323,7 @@ class Estimates(Mapping[str, Result]):
     invited: int | None = None
     simulated: bool = False
     weighted: bool = False
+    relations: tuple[Relation, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "questions", MappingProxyType(dict(self.questions)))
@@ -345,12 +348,12 @@ class Estimates(Mapping[str, Result]):
         """Number of respondents: the most that answered any one question.
 
         Where each person was asked some of the questions only, all answers over the number of
-        questions that a person was asked.
+        questions that a person was asked. People who were asked for a pair come on top.
         """
-        survey = self.questionnaire
+        survey, pairs = self.questionnaire, sum(one.n for one in self.relations)
         if survey is not None and survey.ask is not None and set(self) == set(survey.questions):
-            return round(sum(one.n for one in self.values()) / survey.ask)
-        return max((one.n for one in self.values()), default=0)
+            return round(sum(one.n for one in self.values()) / survey.ask) + pairs
+        return max((one.n for one in self.values()), default=0) + pairs
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -428,6 +431,7 @@ class Estimates(Mapping[str, Result]):
             "quick": self.quick,
             **more,
             "questions": [one.to_dict() for one in self.values()],
+            **({"relations": [one.to_dict() for one in self.relations]} if self.relations else {}),
         }
 
     @classmethod
@@ -458,6 +462,9 @@ class Estimates(Mapping[str, Result]):
             questions,
             questionnaire=questionnaire,
             invited=invited if invited is None else _checks.integer(0, invited=invited),
+            relations=tuple(
+                Relation.from_dict(one) for one in _listed({"relations": [], **fields}, "relations")
+            ),
             **flags,
         )
 

@@ -24,7 +24,7 @@ ERROR = 1e-6
 ROUNDING = 1e-12
 
 
-def checked(summary: Any, *, question: str = "") -> Counts:
+def checked(summary: Any, *, question: str = "", pairs: bool = False) -> Counts:
     """The counts; with a warning where no population could have given them.
 
     Numbers that somebody else noised come with a law that is nearly right only, so they are held
@@ -37,6 +37,8 @@ def checked(summary: Any, *, question: str = "") -> Counts:
         Counts, of one question or of several together.
     question
         Its name for the message, where it is known.
+    pairs
+        Whether reports about a pair of questions are taken too, which most estimators cannot use.
 
     Raises
     ------
@@ -45,7 +47,7 @@ def checked(summary: Any, *, question: str = "") -> Counts:
     """
     counts = expected(summary)
     mechanism = counts.mechanism
-    if isinstance(mechanism, PairResponse):
+    if isinstance(mechanism, PairResponse) and not pairs:
         raise Unsupported(
             "Reports about a pair of questions tell how the two relate, not how one is "
             "distributed: take cf.relate, or confide relate."
@@ -70,6 +72,9 @@ def checked(summary: Any, *, question: str = "") -> Counts:
             stacklevel=3,
         )
     parts = mechanism.mechanisms if isinstance(mechanism, Joint) else {question: mechanism}
+    if isinstance(mechanism, PairResponse):
+        # The law of such a report depends on its outcome alone.
+        parts = {question: mechanism.response}
     for axis, (name, part) in enumerate(parts.items()):
         others = tuple(other for other in range(len(parts)) if other != axis)
         if isinstance(part, Mechanism) and not possible(part, counts.counts.sum(others)):

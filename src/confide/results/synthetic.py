@@ -1,0 +1,131 @@
+"""Synthetic respondents: rows with an answer to every question, drawn from estimates alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy.typing as npt
+
+from confide import _checks
+from confide.curves.copula import PRESERVED, Copula
+from confide.errors import InvalidInput, Unsupported, extra
+from confide.estimators.relating import relate
+from confide.files import formats
+from confide.files.paths import writable
+from confide.results.values import Estimates
+from confide.summaries import Summaries
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Synthetic(Mapping[str, npt.NDArray[Any]]):
+    """Synthetic respondents, a column of answers for each question.
+
+    Parameters
+    ----------
+    columns
+        Numbers, whole numbers or words by question; None for answers that are declined.
+    model
+        What they were drawn from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.curves import Proportions
+    >>> share = Proportions(("no", "yes"), np.array([0.6, 0.4]))
+    >>> rows = synthesize(Copula({"smokes": share}, ()), 3, seed=1)
+    >>> rows.n, list(rows)
+    (3, ['smokes'])
+    """
+
+    columns: Mapping[str, npt.NDArray[Any]]
+    model: Copula
+
+    def __getitem__(self, question: str) -> npt.NDArray[Any]:
+        return self.columns[question]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def preserved(self) -> list[tuple[str, str, str]]:
+        """What the rows keep of the population, whether they do, and how far."""
+        return list(PRESERVED)
+
+    def __repr__(self) -> str:
+        return f"<Synthetic: {self.n} respondents who stand for nobody: {', '.join(self)}>"
+
+    def to_arrow(self) -> Any:
+        """The rows as an Arrow table."""
+        extra("pyarrow", "cli")
+        import pyarrow as pa
+
+        return pa.table({name: pa.array(column.tolist()) for name, column in self.items()})
+
+    def to_frame(self) -> Any:
+        """The rows as a table of pandas."""
+        return self.to_arrow().to_pandas()
+
+    def save(self, path: str | Path) -> None:
+        """Write the rows into a .csv or .parquet file, whole or not at all."""
+        path = Path(path)
+        writable(path, (".csv", ".parquet"))
+        formats.write(self.to_arrow(), path)
+
+
+def synthesize(source: Any, n: int, *, seed: int | None = None) -> Synthetic:
+    """Synthetic respondents with an answer to every question of a survey.
+
+    They are drawn from estimates: every question has its estimated distribution, and a normal
+    copula with the estimated correlations joins them. Nothing else is looked at, so they cost no
+    privacy beyond what the reports have cost. They keep means, quantiles, shares and correlations;
+    `Synthetic.preserved` says what they do not keep.
+
+    Parameters
+    ----------
+    source
+        Results of a whole survey, summaries of its reports, or a `Copula`.
+    n
+        How many rows.
+    seed
+        For repeatable rows.
+
+    Examples
+    --------
+    >>> from confide import Counts, RandomizedResponse
+    >>> mechanism = RandomizedResponse(["no", "yes"], epsilon=2.0)
+    >>> counts = Counts.of(mechanism.privatize(["no"] * 600 + ["yes"] * 400))
+    >>> synthesize(Summaries({"smokes": counts}), 5, seed=1)
+    <Synthetic: 5 respondents who stand for nobody: smokes>
+    """
+    n = _checks.integer(1, n=n)
+    if isinstance(source, Summaries):
+        source = relate(source)
+    elif isinstance(source, Estimates):
+        source = _model(source)
+    if not isinstance(source, Copula):
+        raise InvalidInput(
+            "results of a survey, summaries or a copula to draw from", _checks.shown(type(source))
+        )
+    return Synthetic(source.sample(n, seed=seed), source)
+
+
+def _model(results: Estimates) -> Copula:
+    """The model of results, whose curves and relations they hold."""
+    curves = {}
+    for name, one in results.items():
+        if one.curve is None:
+            raise Unsupported(f"There are too few reports of {name!r} to draw answers to it.")
+        curves[name] = one.curve
+    return Copula(curves, results.relations, level=results.level)
