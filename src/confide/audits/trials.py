@@ -25,7 +25,7 @@ from confide.audits.neighbors import (
 from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_enclosure, logs_ceiling
 from confide.exact.entropy import SeededEntropy
-from confide.exact.integer_noise import ONE, DiscreteGaussian, DiscreteLaplace, certified_delta
+from confide.exact.integer_noise import ONE, DiscreteGaussian, DiscreteLaplace, gaussian_delta
 from confide.releases.release import Additive, Noise, Totals
 
 BITS = 256
@@ -135,7 +135,8 @@ def _of_size(recipe: Additive, n: int, noises: tuple[Noise, ...]) -> Trial:
     def look(places: Spots) -> Callable[[Data], list[Totals]]:
         return remembered(lambda data: recipe.sums(ready(recipe, places, data), SeededEntropy(0)))
 
-    length = sum(map(len, look(spots(recipe, n, 2))(np.zeros(n, dtype=np.int64))))
+    lengths = [len(each) for each in look(spots(recipe, n, 2))(np.zeros(n, dtype=np.int64))]
+    length = sum(lengths)
     few = few_spots(recipe, n, length)
     if n <= FEW:
         tries = [(look(few), all_families(len(few), n))]
@@ -158,27 +159,27 @@ def _of_size(recipe: Additive, n: int, noises: tuple[Noise, ...]) -> Trial:
         drawn_as_stated(recipe, ready(recipe, few, data), again)
         for data in (np.zeros(n, dtype=np.int64), np.arange(n) % len(few))
     )
-    loss, slack, holds = _cost(recipe, noises, changes)
+    loss, slack, holds = _cost(recipe, noises, changes, lengths)
     return Trial(loss, slack, holds and stated, (n,), sets, tuple(changes))
 
 
 def _cost(
-    recipe: Additive, noises: tuple[Noise, ...], changes: list[int]
+    recipe: Additive, noises: tuple[Noise, ...], changes: list[int], lengths: list[int]
 ) -> tuple[float, float, bool]:
     """Loss and delta of the noises for such changes, and whether that is what is declared."""
     whole, pairs = written(recipe.epsilon), list(zip(noises, changes, strict=True))
     plain = [(noise, most) for noise, most in pairs if isinstance(noise, DiscreteLaplace)]
     parts = sum(noise.epsilon for noise, _ in plain)
     holds = parts <= whole and all(enough(noise, most) for noise, most in plain)
-    rho = sum(
-        Fraction(most, 2 * noise.variance)
-        for noise, most in pairs
-        if isinstance(noise, DiscreteGaussian)
-    )
-    if rho == 0:
+    normal = [
+        (noise, most, length)
+        for (noise, most), length in zip(pairs, lengths, strict=True)
+        if isinstance(noise, DiscreteGaussian) and most
+    ]
+    if not normal:
         loss = logs_ceiling((Fraction(ONE, noise.parameter), most) for noise, most in plain)
         return loss, 0.0, holds
-    slack = certified_delta(Fraction(rho), whole)
+    slack = gaussian_delta(normal, whole)
     return recipe.epsilon, slack, holds and slack <= recipe.delta
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
@@ -17,6 +18,7 @@ from confide.errors import InvalidInput
 from confide.exact.enclosures import exp_ceiling, exp_enclosure, logs_ceiling
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import Enclosure, Inversion, Part
+from confide.exact.normal import coupled_delta, largest_rho
 
 ONE = 2**62
 """Denominator of the public parameter of the discrete Laplace law."""
@@ -268,6 +270,8 @@ HALF = 28
 """Bits of the lower half of a number that is squared."""
 ORDERS = tuple(Fraction(j) * Fraction(2) ** power for power in range(-7, 24) for j in range(16, 32))
 """Orders of the Renyi divergence, less one, that a bound is looked for at."""
+CLOSE = tuple(Fraction(1, 2**power) for power in range(20, 3, -1))
+"""How much more variance is tried than that of continuous Gaussian noise."""
 STEADY = 64
 """(1 + 1/m)**m grows with m and hardly any more beyond this m."""
 
@@ -481,7 +485,38 @@ def most_rho(epsilon: float, delta: float) -> Fraction:
     )
 
 
+def gaussian_delta(
+    changes: Iterable[tuple[DiscreteGaussian, int, int]], epsilon: Fraction
+) -> float:
+    """A delta that is certified for Gaussian noise at epsilon: the smaller of two bounds.
+
+    Parameters
+    ----------
+    changes
+        For each noise: the noise, the largest sum of squared changes of the integers that it is
+        added to, and how many integers these are.
+    epsilon
+        What is declared.
+    """
+    rho, shift = Fraction(0), Fraction(0)
+    for noise, squared, sums in changes:
+        rho += Fraction(squared, 2 * noise.variance)
+        # The sum of absolute changes is at most the root of their number times their squares.
+        shift += Fraction(math.isqrt(sums * squared) + 1, noise.variance)
+    return min(certified_delta(rho, epsilon), coupled_delta(rho, shift, epsilon))
+
+
 @lru_cache(maxsize=64)
-def gaussian(epsilon: float, delta: float, squared: int) -> DiscreteGaussian:
-    """The least noise certified for a squared L2 sensitivity, kept with its tables."""
-    return DiscreteGaussian(math.ceil(Fraction(squared) / (2 * most_rho(epsilon, delta))))
+def gaussian(epsilon: float, delta: float, squared: int, sums: int) -> DiscreteGaussian:
+    """The least noise certified for a squared L2 sensitivity of so many sums, with its tables."""
+    shares = Fraction(squared, 2)
+    certain = DiscreteGaussian(math.ceil(shares / most_rho(epsilon, delta)))
+    nearest = min(Fraction(largest_rho(epsilon, delta)), shares)
+    for rounding in CLOSE:
+        # Nearly that of continuous noise, if it can be certified.
+        found = DiscreteGaussian(math.ceil(shares / nearest * (1 + rounding)))
+        if found.variance >= certain.variance:
+            break
+        if gaussian_delta([(found, squared, sums)], exact(epsilon)) <= exact(delta):
+            return found
+    return certain

@@ -14,7 +14,7 @@ from confide import _checks
 from confide._types import Floats, Integers
 from confide.accounting.spend import exact
 from confide.exact.entropy import Entropy
-from confide.exact.integer_noise import DiscreteGaussian, certified_delta, gaussian, most_rho
+from confide.exact.integer_noise import DiscreteGaussian, gaussian, gaussian_delta, most_rho
 from confide.lattice import Lattice
 from confide.releases.bounded import (
     Bounds,
@@ -123,9 +123,14 @@ class GaussianProcess(Columned, Additive):
         """The largest sum of squared changes that one record can cause, or a little more."""
         return squared_sensitivity(self.tables(n))
 
+    def _points(self, n: int) -> int:
+        """How many sums there are."""
+        return math.prod(len(each) for each in self.tables(n))
+
     def noise(self, n: int) -> DiscreteGaussian:
         """The noise on each integer sum."""
-        return gaussian(self.epsilon, self.delta, self.squared_sensitivity(n))
+        squared = self.squared_sensitivity(n)
+        return gaussian(self.epsilon, self.delta, squared, self._points(n))
 
     def noises(self, n: int) -> tuple[Noise, ...]:
         """The same for all sums."""
@@ -137,8 +142,8 @@ class GaussianProcess(Columned, Additive):
 
     def slack(self, n: int) -> float:
         """The certified delta."""
-        rho = Fraction(self.squared_sensitivity(n), 2 * self.noise(n).variance)
-        return certified_delta(rho, exact(self.epsilon))
+        change = (self.noise(n), self.squared_sensitivity(n), self._points(n))
+        return gaussian_delta([change], exact(self.epsilon))
 
     def lattices(self, n: int) -> dict[str, Lattice]:
         """The lattices that records are put on."""

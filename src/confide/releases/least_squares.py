@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self
 
@@ -17,7 +16,7 @@ from confide.accounting.spend import exact
 from confide.curves.additive import AdditiveModel, basis
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
-from confide.exact.integer_noise import DiscreteLaplace, certified_delta, gaussian, laplace
+from confide.exact.integer_noise import DiscreteLaplace, gaussian, gaussian_delta, laplace
 from confide.lattice import Axis, Categories, axes_from_list, listed_axes
 from confide.mechanisms.protocol import NONE, Kinds
 from confide.releases.bounded import indexed, resized, split
@@ -179,10 +178,16 @@ class LeastSquares(Additive):
         return len(self.pairs) + len(self.squares)
 
     @property
+    def length(self) -> int:
+        """How many sums there are."""
+        products = sum(self.sizes[a] * self.sizes[b] for a, b in self.pairs)
+        return products + len(self.squares) * (2 * self.degree + 1)
+
+    @property
     def noise(self) -> Noise:
         """The noise on each sum."""
         if self.delta:
-            return gaussian(self.epsilon, self.delta, self.squared_sensitivity)
+            return gaussian(self.epsilon, self.delta, self.squared_sensitivity, self.length)
         return laplace(exact(self.epsilon), self.sensitivity)
 
     @property
@@ -207,8 +212,8 @@ class LeastSquares(Additive):
         """The certified delta of Gaussian noise."""
         if isinstance(self.noise, DiscreteLaplace):
             return 0.0
-        rho = Fraction(self.squared_sensitivity, 2 * self.noise.variance)
-        return certified_delta(rho, exact(self.epsilon))
+        change = (self.noise, self.squared_sensitivity, self.length)
+        return gaussian_delta([change], exact(self.epsilon))
 
     def lattices(self, n: int) -> dict[str, Axis]:
         """Cells and categories by column, the target last."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -13,7 +12,7 @@ from confide import _checks
 from confide.accounting.spend import exact
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
-from confide.exact.integer_noise import DiscreteLaplace, certified_delta, gaussian, laplace
+from confide.exact.integer_noise import DiscreteLaplace, gaussian, gaussian_delta, laplace
 from confide.lattice import MAX_SIZE, Lattice
 from confide.mechanisms.protocol import NONE, Kinds
 from confide.releases import noise_intervals
@@ -105,11 +104,16 @@ class Means(Additive):
         )
 
     @property
+    def squared_sensitivity(self) -> int:
+        """The sum of squared changes of the sums that one record can cause."""
+        return len(self.columns) * (MAX_SIZE - 1) ** 2
+
+    @property
     def noise(self) -> Noise:
         """The noise on each sum."""
         most = MAX_SIZE - 1
         if self.delta:
-            return gaussian(self.epsilon, self.delta, len(self.columns) * most * most)
+            return gaussian(self.epsilon, self.delta, self.squared_sensitivity, len(self.columns))
         return laplace(exact(self.epsilon), len(self.columns) * most)
 
     def noises(self, n: int) -> tuple[Noise, ...]:
@@ -124,8 +128,8 @@ class Means(Additive):
         """The certified delta of Gaussian noise."""
         if isinstance(self.noise, DiscreteLaplace):
             return 0.0
-        squared = len(self.columns) * (MAX_SIZE - 1) ** 2
-        return certified_delta(Fraction(squared, 2 * self.noise.variance), exact(self.epsilon))
+        change = (self.noise, self.squared_sensitivity, len(self.columns))
+        return gaussian_delta([change], exact(self.epsilon))
 
     def lattices(self, n: int) -> dict[str, Lattice]:
         """The fine cells, by column."""

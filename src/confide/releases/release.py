@@ -46,6 +46,9 @@ ANSWER = ("value", "low", "high", "level")
 VERSION = 1
 """Of the tables and default rules: what was stored under others must not be opened with these."""
 
+GAUSSIAN = 2
+"""Of Gaussian noise, which once had a larger variance."""
+
 FORMER = {"kolmogorov-smirnov": "kolmogorov_smirnov"}
 """Kinds that were once spelt otherwise. What a ledger fingerprints keeps the old spelling, so that
 a retry of an old charge is still one."""
@@ -401,7 +404,12 @@ class Recipe(Private):
         return indices
 
     def _spec(self, n: int) -> dict[str, Any]:
-        return {"release": self.name, "version": VERSION, "n": n, **self.to_dict()}
+        return {
+            "release": self.name,
+            "version": GAUSSIAN if self.delta else VERSION,
+            "n": n,
+            **self.to_dict(),
+        }
 
     def _facts(self, n: int) -> dict[str, Any]:
         cost = {"epsilon": self.epsilon} | ({"delta": self.delta} if self.delta else {})

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from confide import _checks
 from confide.accounting.spend import exact
 from confide.exact.entropy import Entropy
-from confide.exact.integer_noise import DiscreteLaplace, certified_delta, gaussian, laplace
+from confide.exact.integer_noise import DiscreteLaplace, gaussian, gaussian_delta, laplace
 from confide.releases.bounded import Bounds
 from confide.releases.means import checked_delta
 from confide.releases.release import Additive, Indices, Noise, Progress, Totals
@@ -146,7 +146,7 @@ class Statistic(Stated, Additive):
         """The noise on each integer."""
         most = self.integer_sensitivity(n)
         if self.delta:
-            return gaussian(self.epsilon, self.delta, most)
+            return gaussian(self.epsilon, self.delta, most, self.size)
         return laplace(exact(self.epsilon), most)
 
     def noises(self, n: int) -> tuple[Noise, ...]:
@@ -162,8 +162,8 @@ class Statistic(Stated, Additive):
         noise = self.noise(n)
         if isinstance(noise, DiscreteLaplace):
             return 0.0
-        rho = Fraction(self.integer_sensitivity(n), 2 * noise.variance)
-        return certified_delta(rho, exact(self.epsilon))
+        change = (noise, self.integer_sensitivity(n), self.size)
+        return gaussian_delta([change], exact(self.epsilon))
 
     def prepare(self, indices: Indices, tell: Progress) -> tuple[list[int], int]:
         """The function's answers in whole steps, and how many records there are."""

@@ -222,7 +222,7 @@ def hockey_stick(variance, shift, epsilon, reach):
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-3), (1.0, 1e-5), (4.0, 1e-6)])
 def test_exact_divergence_of_shifts_is_within_delta(epsilon, delta):
     sensitivity = 3
-    noise = gaussian(epsilon, delta, sensitivity**2)
+    noise = gaussian(epsilon, delta, sensitivity**2, 1)
     reach = 12 * math.isqrt(noise.variance) + 12
     for shift in range(1, sensitivity + 1):
         assert hockey_stick(noise.variance, shift, Fraction(epsilon), reach) <= Fraction(delta)
@@ -233,7 +233,7 @@ def test_exact_divergence_of_shifts_is_within_delta(epsilon, delta):
 
 def test_exact_divergence_of_shifts_in_the_plane_is_within_delta():
     epsilon, delta, squared = 1.0, 1e-3, 10
-    noise = gaussian(epsilon, delta, squared)
+    noise = gaussian(epsilon, delta, squared, 2)
     reach = 10 * math.isqrt(noise.variance) + 10
     _, p = law(noise.variance, reach)
     for a, b in itertools.product(range(4), repeat=2):
@@ -339,7 +339,8 @@ def test_noise_is_the_process_of_hall_rinaldo_and_wasserman(width):
     x = (np.arange(size) + 0.5) / size
     inner = (x > 3 * width) & (x < 1 - 3 * width)
     # Scale sqrt(2) s / (n sqrt(2 pi) h) with the noise s times the sensitivity.
-    scale = math.sqrt(2 / (2 * most_rho(1.0, 1e-6))) / (n * math.sqrt(2 * math.pi) * width)
+    multiplier = analytic_multiplier(1.0, 1e-6)
+    scale = math.sqrt(2) * multiplier / (n * math.sqrt(2 * math.pi) * width)
     expected = scale**2 * np.exp(-((x[:, None] - x) ** 2) / (2 * width**2))
     error = np.abs(covariance - expected)[np.ix_(inner, inner)]
     assert error.max() < 0.01 * scale**2
@@ -365,7 +366,7 @@ def test_the_notes_scale_is_far_too_small_and_is_refused(monkeypatch):
     # Not only without a certificate: this is the exact delta of the continuous law.
     assert analytic_delta(multiplier, 1.0) > 0.9
     assert realised_epsilon(multiplier, 1e-5) > 20
-    assert recipe.slack(100) == 1.0
+    assert recipe.slack(100) > 0.9
     with pytest.raises(InvalidInput, match="delta of at most"):
         recipe.release(np.full((100, 2), 0.5))
 

@@ -22,7 +22,7 @@ from confide import Lattice, Ledger, audits
 from confide.accounting.spend import exact
 from confide.errors import InvalidInput, Mismatch, Unsupported
 from confide.exact.enclosures import exp_enclosure
-from confide.exact.integer_noise import certified_delta, gaussian, laplace
+from confide.exact.integer_noise import DiscreteGaussian, gaussian, gaussian_delta, laplace
 from confide.releases import Query, Release, Selection, Statistic, check, statistic
 from confide.releases.statements import fingerprint
 
@@ -120,15 +120,18 @@ def test_an_audit_runs_the_function(
     assert not audits.exact(wrong, n=20).holds
     # Noise for less than what is stated.
     monkeypatch.setattr(statistic, "laplace", lambda e, most: laplace(e, most * 8 // 10))
-    monkeypatch.setattr(statistic, "gaussian", lambda e, d, most: gaussian(e, d, most * 7 // 10))
+    monkeypatch.setattr(
+        statistic, "gaussian", lambda e, d, most, k: gaussian(e, d, most * 7 // 10, k)
+    )
     assert not audits.exact(recipe, n=20).holds
 
 
 def test_gaussian_noise_is_certified() -> None:
     recipe = pair(delta=1e-6, sensitivity=math.sqrt(2))
     noise = recipe.noise(10)
-    rho = Fraction(recipe.integer_sensitivity(10), 2 * noise.variance)  # type: ignore[union-attr]
-    assert certified_delta(rho, exact(1.0)) == recipe.slack(10) <= 1e-6
+    assert isinstance(noise, DiscreteGaussian)
+    change = (noise, recipe.integer_sensitivity(10), 2)
+    assert gaussian_delta([change], exact(1.0)) == recipe.slack(10) <= 1e-6
 
 
 def weights(recipe: Selection, data: Any) -> list[Decimal]:
