@@ -56,6 +56,26 @@ def eligible(mechanism: object) -> bool:
     return lattice.scale == LINEAR and lattice.kind == NUMBER and lattice.size >= CELLS
 
 
+def expected_share(low: float, high: float, *, quantiles: tuple[float, float]) -> float:
+    """The share of the bounds that a zoom would have, if the pilot told the quantiles exactly.
+
+    Parameters
+    ----------
+    low, high
+        The bounds.
+    quantiles
+        Of the population, for the shares .02 and .98.
+
+    Examples
+    --------
+    >>> round(expected_share(0, 1000, quantiles=(200, 250)), 3)
+    0.08
+    """
+    start, end = (min(max(each, low), high) for each in quantiles)
+    pad = PAD * (end - start)
+    return (min(high, end + pad) - max(low, start - pad)) / (high - low)
+
+
 def zoom(counts: Counts) -> Zoom:
     """The lattice for the next phase, from the counts of the first one.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -15,11 +15,13 @@ from confide._figures import number, percent
 from confide.accounting.spend import Spend, checked_epsilon, rounded_up, told_cost
 from confide.curves.forms import frame
 from confide.errors import InvalidInput, Unsupported
+from confide.estimators import zooms
 from confide.estimators.enough import needed
 from confide.estimators.register import DEFAULT
+from confide.lattice import Lattice
 from confide.planning.answers import Answer, Answers
+from confide.planning.guesses import Guess, named_shares
 from confide.planning.guesses import guesses as guessed
-from confide.planning.guesses import named_shares
 from confide.planning.maps import ErrorMap, MapDisplay
 from confide.planning.outlooks import CATEGORIES, DECLINED, MEDIAN, Outlook
 from confide.planning.scenario import LEAST_EPSILON, MOST_EPSILON, MOST_N, checked_n
@@ -33,6 +35,7 @@ from confide.planning.survey_scenarios import (
     wanted,
 )
 from confide.questions import Questionnaire
+from confide.questions.phases import SHARES
 
 WEAK = 0.25
 """An error of more than this part of the range says next to nothing."""
@@ -163,6 +166,9 @@ class SurveyPlan:
         What each target takes.
     assumed
         The guess for each question, in words.
+    zooms
+        Questions for which two phases pay, if people are where the guess says: the share of the
+        bounds that would get nine tenths of the second phase's cells.
     simulated
         What further errors are worked out with; None in a plan that was read from JSON.
 
@@ -184,6 +190,7 @@ class SurveyPlan:
     designs: tuple[Design, ...] = ()
     answers: tuple[Answers, ...] = ()
     assumed: Mapping[str, str]
+    zooms: Mapping[str, float] = field(default_factory=dict)
     simulated: SurveyScenario | None = None
 
     @property
@@ -316,6 +323,12 @@ class SurveyPlan:
                 f"Too uncertain to be of use, by more than a quarter of the range: {names}. It "
                 "takes more respondents, a larger epsilon or fewer questions a person."
             )
+        if self.zooms:
+            parts = ", ".join(f"{name} in {percent(share)}" for name, share in self.zooms.items())
+            lines.append(
+                "Two phases pay ([phases] in the survey) if people are where the guess says: "
+                f"{parts} of the bounds."
+            )
         assumed = "; ".join(f"{name}: {words}" for name, words in self.assumed.items())
         lines.append(f"Assumed answers: {assumed}.")
         return lines
@@ -379,6 +392,7 @@ class SurveyPlan:
             "recommended": None if best is None else best.ask,
             "targets": [each.to_dict() | {"limits": list(each.limits)} for each in self.answers],
             "assumed": dict(self.assumed),
+            "zooms": dict(self.zooms),
         }
 
     @classmethod
@@ -397,6 +411,7 @@ class SurveyPlan:
             finite = bool(np.isfinite(np.array(numbers, dtype=np.float64)).all())
             sound = finite and rows and {row.question for row in rows} == set(assumed)
             plain = {key: fields[key] for key in ("n", "epsilon", "ask", "level")}
+            narrow = {str(name): float(share) for name, share in fields.get("zooms", {}).items()}
         except (TypeError, KeyError, ValueError, AttributeError):
             raise fault from None
         if not sound:
@@ -411,6 +426,7 @@ class SurveyPlan:
             designs=designs,
             answers=answers,
             assumed=assumed,
+            zooms=narrow,
         )
 
     def to_frame(self) -> Any:
@@ -544,6 +560,12 @@ def plan_survey(
             "Leave the table out and give the number of people who answer single questions; "
             "confide relate SURVEY --n N tells what to expect of the pairs.",
         )
+    if survey.rounds is not None:
+        raise InvalidInput(
+            "a survey without [rounds] to plan one of its rounds",
+            f"one with {survey.rounds.count} rounds",
+            "Leave the table out, and give the people and the epsilon of one round.",
+        )
     count = len(survey.questions)
     ask = survey.asks if ask is None else _checks.integer(1, count, ask=ask)
     chosen = guessed(survey, guesses or {})
@@ -577,8 +599,28 @@ def plan_survey(
         designs=scenario.designs(n, total, ask) if count > 1 else (),
         answers=answers,
         assumed={name: one.words for name, one in chosen.items()},
+        zooms=_zooms(survey, chosen, n * ask / count),
         simulated=scenario,
     )
+
+
+def _zooms(survey: Questionnaire, chosen: Mapping[str, Guess], asked: float) -> dict[str, float]:
+    """Questions for which a second phase pays, and the share of the bounds where people are."""
+    shares = SHARES if survey.phases is None else survey.phases.shares
+    found: dict[str, float] = {}
+    if asked * shares[0] < zooms.LEAST:
+        return found
+    for name, guess in chosen.items():
+        mechanism = survey.mechanisms[name]
+        if guess.population is None or not zooms.eligible(mechanism):
+            continue
+        low, high = (guess.population.quantile(q) for q in (zooms.TAIL, 1 - zooms.TAIL))
+        lattice = mechanism.axes[""]
+        assert isinstance(lattice, Lattice)
+        share = zooms.expected_share(lattice.low, lattice.high, quantiles=(low, high))
+        if share <= zooms.WIDEST:
+            found[name] = share
+    return found
 
 
 def _both(scenario: SurveyScenario, what: Wanted, n: int, epsilon: float, ask: int) -> Answers:

@@ -1,0 +1,39 @@
+"""The plan of a survey says for which questions two phases pay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import confide as cf
+from confide.errors import InvalidInput
+from confide.planning import SurveyPlan
+
+
+def survey(**keys: object) -> cf.Survey:
+    questions = {"pay": {"low": 0, "high": 1000, "size": 64}, "smokes": {"categories": ["n", "y"]}}
+    return cf.Survey.from_dict({"epsilon": 2.0, "questions": questions, **keys})
+
+
+def planned(n: int, values: np.ndarray) -> SurveyPlan:
+    from confide.planning import plan_survey
+
+    return plan_survey(survey(), n=n, guesses={"pay": values}, surveys=0)
+
+
+def test_phases_pay_where_bounds_are_wide_and_people_are_many() -> None:
+    narrow = np.random.default_rng(1).normal(300, 10, 4000)
+    made = planned(10_000, narrow)
+    assert set(made.zooms) == {"pay"}
+    assert 0.04 < made.zooms["pay"] < 0.1
+    assert any("Two phases pay" in line for line in made.words())
+    again = SurveyPlan.from_dict(made.to_dict())
+    assert again.zooms == made.zooms
+    # Too few for a pilot, and bounds that are right.
+    assert not planned(2_000, narrow).zooms
+    assert not planned(10_000, np.random.default_rng(1).random(4000) * 1000).zooms
+
+
+def test_a_survey_with_rounds_is_planned_a_round_at_a_time() -> None:
+    with pytest.raises(InvalidInput, match="one of its rounds"):
+        survey(rounds={"count": 4}).plan(n=1000)
