@@ -123,7 +123,7 @@ def _per_decade(edges: Floats) -> Floats:
 
 
 class Display:
-    """What notebooks show of a picture: its figure, unless pyplot shows that itself."""
+    """Base of displays: notebooks show the figure, unless pyplot does so itself."""
 
     ax_: Any
 

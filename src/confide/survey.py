@@ -155,7 +155,7 @@ class Survey(Questionnaire):
         guesses: Mapping[str, Any] | None = None,
         level: float = 0.95,
     ) -> SurveyPlan:
-        """What error to expect of every question, before anybody is asked.
+        """The expected error of every question, before anybody is asked.
 
         The parameters are those of `confide.planning.plan_survey`.
         """

@@ -42,7 +42,7 @@ class _Mechanism(Protocol):
 
 
 def shuffled(mechanism: _Mechanism, *, n: int, delta: float) -> Spend:
-    """What one person spends towards a reader of nothing but the final counts of n reports.
+    """The cost to one person if an adversary sees only the final counts of n reports.
 
     Parameters
     ----------

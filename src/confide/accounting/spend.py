@@ -54,11 +54,11 @@ class Spend:
 
     @property
     def weak(self) -> bool:
-        """Whether epsilon is so large that it hardly protects anybody."""
+        """Whether epsilon is so large that it gives almost no protection."""
         return self.epsilon >= WEAK_EPSILON
 
     def words(self, *, answers: int = 1) -> str:
-        """What it means for the person who answers: once, or so many questions together."""
+        """The meaning of this cost for a person who answers one question, or several."""
         several = answers > 1
         what = "all the answers of one respondent" if several else "one report"
         if math.isinf(self.epsilon):
@@ -97,7 +97,7 @@ class Spend:
 
 
 def told_cost(spend: Spend | None, *, simulated: bool = False) -> str:
-    """What a result cost each person whom it is about, in a sentence for notebooks.
+    """A sentence for notebooks that states what a result cost each person in it.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def checked_epsilon(epsilon: float) -> float:
 
 
 def exact(epsilon: float) -> Fraction:
-    """What noise may cost for an epsilon: the float or what is written, the smaller.
+    """The exact epsilon that noise may cost: the smaller of the float and its decimal form.
 
     The float 0.1 lies above a tenth, and a ledger counts a tenth.
     """

@@ -48,7 +48,7 @@ class Event:
     threshold: float
 
     def count(self, outputs: Outputs) -> int:
-        """How many of the outputs are in the event."""
+        """Count the outputs that are in the event."""
         return int((self.score(outputs) >= self.threshold).sum())
 
 
@@ -352,7 +352,7 @@ def attacked(
     seed: int | None = None,
     layer: str = "sampled",
 ) -> Finding:
-    """The same, with an alpha that may be a share of one that was given."""
+    """Like the public function here, without validating alpha: callers pass a share of it."""
     runs = subject if isinstance(subject, Runs) else Runs(subject, seed)
     n = _checks.integer(100, n=n)
     spend = runs.subject.spend if isinstance(runs.subject, Private) else None

@@ -148,7 +148,7 @@ class Finding:
         return f"{', '.join(parts)}. {self.unseen}"
 
     def plot(self, ax: Any = None) -> ClaimDisplay:
-        """What was claimed beside what was proved and what was found."""
+        """Draw the claimed epsilon beside the proved and the found one."""
         return ClaimDisplay(
             (self.subject,), (self.claimed,), (self.certified,), (self.lower_bound,)
         ).plot(ax)

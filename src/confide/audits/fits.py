@@ -61,7 +61,7 @@ def goodness(
 
 
 def fitted(subject: Any, *, n: int = DRAWS, alpha: float, seed: int | None) -> Finding:
-    """The same, with an alpha that may be a share of one that was given."""
+    """Like the public function here, without validating alpha: callers pass a share of it."""
     n = _checks.integer(100, n=n)
     found = [chi_square(counts, expected) for counts, expected in _tables(subject, n, seed)]
     least = min(found, default=1.0)

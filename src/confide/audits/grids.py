@@ -392,7 +392,7 @@ def inputs_within(places: list[int]) -> list[int]:
 
 
 def inputs_of(size: int) -> list[int]:
-    """All inputs of a few; else both ends, their neighbours and the middle."""
+    """All inputs of a few; else both ends, their neighbors and the middle."""
     return list(range(size)) if size <= FEW else [0, 1, size // 2, size - 2, size - 1]
 
 

@@ -68,7 +68,7 @@ def seen_together(
     alpha: float,
     seed: int | None,
 ) -> Finding:
-    """The same, with an alpha that may be a share of one that was given."""
+    """Like the public function here, without validating alpha: callers pass a share of it."""
     several: _Mechanism
     if isinstance(subject, Questionnaire):
         several = _Questions(subject)

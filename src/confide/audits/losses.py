@@ -64,7 +64,7 @@ def exact(subject: Any, *, n: int = 1000) -> Finding:
 
     Notes
     -----
-    Of a release not even the sensitivity is taken for granted: its own code is run on neighbouring
+    Of a release not even the sensitivity is taken for granted: its own code is run on neighboring
     data sets, all of a few records on a few cells and many of n records, and the noise that it
     really draws must hide the largest change that was found.
 
@@ -148,7 +148,7 @@ def _geometric(subject: Mechanism, law: Geometric) -> Finding:
 
 
 def promised(subject: Private) -> Fraction | float:
-    """What may be lost: the epsilon that was given, as it is written, or infinity.
+    """The allowed loss: the given epsilon in its decimal form, or infinity.
 
     A claim that was computed, from the law or as a sum, was never written: it is its float.
     """
@@ -193,7 +193,7 @@ def _short(law: Law) -> Fraction:
 
 
 UNTRIED = (
-    "It runs the release on neighbouring data sets: all of up to {few} records on a few cells, and "
+    "It runs the release on neighboring data sets: all of up to {few} records on a few cells, and "
     "some of {most} records. What only other data sets would show it does not see."
 )
 STATED = "It takes the loss that the release states: it knows no way to try data sets of this kind."
@@ -224,7 +224,7 @@ def _unseen(trial: Trial, n: int) -> str:
 
 
 def tried(recipe: Recipe, n: int) -> Trial:
-    """What neighbouring data sets show of a release of n records; nothing for unknown kinds."""
+    """Try a release of n records on neighboring data sets; None for unknown kinds."""
     if isinstance(recipe, Query) and recipe.what == "quantile":
         return quantile_tried(recipe, n)
     if isinstance(recipe, Additive):

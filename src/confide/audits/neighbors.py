@@ -1,7 +1,7 @@
-"""Neighbouring data sets of a release, and what its own code makes of them.
+"""Neighboring data sets of a release, and what its own code makes of them.
 
 A data set is an array of whole numbers: which spot each record lies at, a spot being a row of
-values. In a family any two data sets are neighbours: they differ in one record, the same for all.
+values. In a family any two data sets are neighbors: they differ in one record, the same for all.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def like_families(spots: int, others: list[int], n: int) -> Iterator[list[Data]]
 
 
 def remembered(made: Callable[[Data], Any]) -> Callable[[Data], Any]:
-    """The same function, run once for each small data set."""
+    """Wrap a function so that it runs once for each small data set."""
     kept: dict[bytes, Any] = {}
 
     def look(data: Data) -> Any:

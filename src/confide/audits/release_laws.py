@@ -1,4 +1,4 @@
-"""Laws of releases on neighbouring data sets, from the code that draws them."""
+"""Laws of releases on neighboring data sets, from the code that draws them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ UNSEEN_ROUND = (
 
 
 def holdout_loss(subject: Holdout) -> Finding:
-    """What a record changes the sum of a query by, and whether the three noises hide that."""
+    """The largest change that a record makes to a query's sum, and whether the noises hide it."""
     change, sets, stated = 0, 0, True
     for n in range(1, FEW_HELD + 1):
         look = remembered(lambda data: _asked(subject, data))
@@ -322,7 +322,7 @@ def _coarse(lattice: Any, size: int) -> Any:
 def _compared(
     law: Callable[[Data], Law], families: Iterable[list[Data]], n: int, epsilon: Fraction
 ) -> Trial:
-    """The largest ratio of probabilities of neighbours, rounded down where weights are enclosed."""
+    """The largest ratio of probabilities of neighbors, rounded down where weights are enclosed."""
     look, worst, sets = remembered(law), Fraction(1), 0
     for family in families:
         for one, other in permutations([look(data) for data in family], 2):

@@ -113,7 +113,7 @@ def _floats(plain: list[Any]) -> bool:
 Pairs = Sequence[tuple[Any, Any]]
 
 NEIGHBOURS = 2
-"""Place of the pair of neighbours among the pairs of an axis."""
+"""Place of the pair of neighbors among the pairs of an axis."""
 RECORDS = 4
 """Records of the data sets that a release is tried on."""
 
@@ -190,7 +190,7 @@ def hash_of(seed: int, at: int) -> int:
 
 
 def column(mechanism: Mechanism, value: Any, n: int) -> Any:
-    """The same answer n times, as the mechanism takes it."""
+    """One answer repeated n times, in the form that the mechanism takes."""
     return same(value, n) if mechanism.single else {k: same(v, n) for k, v in value.items()}
 
 
@@ -219,7 +219,7 @@ def inside(lattice: Lattice, at: int) -> float:
 
 
 def pairs_of(subject: Any) -> Pairs:
-    """Values worth telling apart: ends, middle, neighbours, and far outside the bounds."""
+    """Values worth telling apart: ends, middle, neighbors, and far outside the bounds."""
     if isinstance(subject, Partition):
         low, high = np.array(subject.cells.low), np.array(subject.cells.high)
         inside = low + (high - low) * 1e-3
@@ -240,7 +240,7 @@ def pairs_of(subject: Any) -> Pairs:
 
 
 def _data_sets(recipe: Recipe) -> Pairs:
-    """Neighbours that one record changes most: it goes from end to end, alone or in a divided set.
+    """Neighbors that one record changes most: it goes from end to end, alone or in a divided set.
 
     Few records are enough: how many others there are does not change what one can do to a sum, and
     a variance or a rank is changed most among few.

@@ -23,7 +23,7 @@ EPSILONS = ("claimed", "certified", "lower_bound")
 
 @dataclass(frozen=True, repr=False)
 class SurveyAudit:
-    """What the checks found, by question and for all questions together.
+    """The findings of an audit, by question and for all questions together.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class SurveyAudit:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found against any claim."""
+        """Whether every claim passed."""
         rows = self.rows()
         return bool(rows) and self.together.holds and all(row["holds"] for row in rows.values())
 
@@ -119,12 +119,12 @@ class SurveyAudit:
 
     @property
     def checked(self) -> Mapping[str, str]:
-        """What each check looks at."""
+        """A description of each check."""
         return {layer.name: layer.words for layer in LAYERS} | {"joint": JOINT}
 
     @property
     def unseen(self) -> Mapping[str, str]:
-        """What each check cannot see, and under "outside" what none can."""
+        """The limits of each check, and under "outside" those of all checks."""
         each = {layer.name: layer.unseen for layer in LAYERS}
         return each | {"joint": joints.UNSEEN, "outside": OUTSIDE}
 

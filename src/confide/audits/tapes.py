@@ -26,7 +26,7 @@ class Grid(Entropy):
         self._n, self._start = n, start
 
     def words(self, n: int, bits: int) -> Words:
-        """The same n words at every call."""
+        """Return the same n words at every call."""
         parts = self._n or n
         at = np.arange(self._start, self._start + n, dtype=np.uint64)
         if bits <= 32:

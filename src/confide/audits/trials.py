@@ -75,7 +75,7 @@ NUMBERS = 2**13
 
 @dataclass(frozen=True)
 class Trial:
-    """What was found by trying neighbouring data sets.
+    """The result of trying a release on neighboring data sets.
 
     Parameters
     ----------

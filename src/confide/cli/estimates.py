@@ -27,7 +27,7 @@ HIDDEN = ("n", "epsilon", "summary", "orders", "heaps", "heap_shares", "misfit")
 
 @dataclass(frozen=True)
 class Subject:
-    """What an estimate is about.
+    """The subject of an estimate.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Subject:
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """What made the reports; None where somebody else noised them."""
+        """The mechanism of the reports; None for data noised by somebody else."""
         found = getattr(self.summary, "mechanism", None)
         return found if isinstance(found, Mechanism) else None
 
@@ -66,11 +66,11 @@ class Subject:
         return counted(self.summary.n, "report" if self.mechanism else "value")
 
     def title(self) -> str:
-        """How many reports of what."""
+        """A title that names the question and the number of reports."""
         return f"{self.many} of {self.name!r}" if self.name else self.many
 
     def caption(self, curve: Density | Proportions) -> str:
-        """The same for a picture, with what it cost and how it was estimated."""
+        """A title for a picture, with the cost and the method."""
         parts = [self.name, self.many]
         if self.mechanism:
             parts.append(f"epsilon = {output.costs([self.mechanism.spend.epsilon])[0]}")
@@ -182,7 +182,7 @@ def say_heaps(curve: Density) -> None:
 
 
 def say_declined(curve: Density | Proportions, level: float) -> None:
-    """How many preferred not to say, where people could."""
+    """Print the share that preferred not to say, where people could."""
     if curve.declined is None:
         return
     low, high = curve.interval("declined", level=level)

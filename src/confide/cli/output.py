@@ -36,7 +36,7 @@ def say(*lines: str) -> None:
 
 
 def again(spend: Spend) -> str:
-    """What reports cost that took the place of others of the same people."""
+    """Warn that replaced reports cost epsilon again."""
     return (
         "It replaced an older file. If that held reports of the same people and anybody has seen "
         "them, the second ones cost epsilon again: "

@@ -173,7 +173,7 @@ class Fitted:
 
     @property
     def height(self) -> str:
-        """What the curve says at x."""
+        """The height of the curve at x."""
         if self.classes:
             assert self.pair.labels is not None
             return f"probability that {self.pair.y or 'response'} is {self.pair.labels[1]}"

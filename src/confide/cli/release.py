@@ -143,7 +143,7 @@ class Published:
 
     @property
     def name(self) -> str:
-        """What a query asked for."""
+        """The quantity that a query asked for."""
         what, q = self.release.spec.get("what"), self.release.spec.get("q")
         return f"{100 * q:g} % quantile" if isinstance(q, float) else harmless(str(what))
 

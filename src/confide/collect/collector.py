@@ -28,7 +28,7 @@ LOOK = 1.0
 @final
 @dataclass(frozen=True)
 class Addresses:
-    """Where a collector can be found once it runs.
+    """The addresses of a running collector.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ LABEL = "confide-invitations-1"
 @final
 @dataclass(frozen=True)
 class Invitation:
-    """What a token says, once its signature was checked.
+    """The contents of a token whose signature was checked.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Signer:
         return text
 
     def read(self, token: str) -> Invitation | None:
-        """What a token says, or None where this survey has not signed it."""
+        """Read a token; None if this survey has not signed it."""
         raw = decoded(token)
         if raw is None:
             return None

@@ -39,7 +39,7 @@ ANSWERS = {
 @final
 @dataclass(frozen=True)
 class Desk:
-    """What the service needs to answer a request.
+    """The parts of the service that answer a request.
 
     Parameters
     ----------

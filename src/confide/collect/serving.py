@@ -41,7 +41,7 @@ TICK = 0.1
 @final
 @dataclass(frozen=True)
 class Service:
-    """What is served where.
+    """A service and its address.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class _Impatient(HttpToolsProtocol):
             self.waiting, self.head = self.loop.time(), 0
 
     def late(self, now: float, patience: float) -> bool:
-        """Whether the client has had its time."""
+        """Whether the client has used up its time."""
         if self.waiting is not None and now - self.waiting > patience:
             return True
         return self.asked is not None and now - self.asked > WHOLE

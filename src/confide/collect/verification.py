@@ -31,7 +31,7 @@ off what is chosen, forget what was drawn, or tell who comes back."""
 @final
 @dataclass(frozen=True)
 class Verification:
-    """What was found, file by file.
+    """The result of a verification, file by file.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """Whether everything is as it should be."""
+        """Whether everything agrees."""
         return all(self.files.values()) and self.headers and self.mechanisms and self.wording
 
     def _repr_html_(self) -> str:

@@ -55,7 +55,7 @@ class Refused(ConfideError):
 @final
 @dataclass(frozen=True)
 class Entry:
-    """All that a store is given of an upload.
+    """The part of an upload that a store is given.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Entry:
 
 
 def described(survey: Questionnaire, *, invited: bool = True) -> dict[str, Any]:
-    """What a device needs to know of a survey, as plain values for JSON.
+    """The facts about a survey that a device needs, as plain values for JSON.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ class Reader:
     signer: Signer | None
 
     def read(self, data: bytes) -> Entry:
-        """What a store keeps of an upload.
+        """Read an upload into the part that a store keeps.
 
         Raises
         ------

@@ -22,7 +22,7 @@ from confide.errors import InvalidInput
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassShares:
-    """How likely each of several classes is in each cell.
+    """The probability of each class in each cell.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ Bounds = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
 class Intervals(Protocol):
-    """What an estimator hands to its density, so that the density need not know the reports.
+    """Intervals that an estimator gives to its density, which does not know the reports.
 
     Each method returns the lower and upper ends of intervals with the given confidence level, and
     raises `Unsupported` where the estimator has none. Where people may decline there is one more,
@@ -55,7 +55,7 @@ class Intervals(Protocol):
 
 
 class JointIntervals(Protocol):
-    """The same for a joint density, whose columns have intervals one by one."""
+    """Intervals of a joint density, one column at a time."""
 
     def marginal(self, name: str) -> Intervals:
         """Intervals of one column."""
@@ -93,7 +93,7 @@ class Density(ABC):
     @property
     @abstractmethod
     def cells(self) -> CellDensity:
-        """The same distribution as a non-negative histogram."""
+        """The distribution as a non-negative histogram."""
 
     @abstractmethod
     def pdf(self, x: npt.ArrayLike) -> Floats:

@@ -86,7 +86,7 @@ def declined_from(fields: Mapping[str, Any]) -> float | None:
 
 
 def cost(facts: Mapping[str, Any]) -> str:
-    """What a curve cost each respondent, in a sentence; nothing where its facts do not say."""
+    """A sentence that states what a curve cost each respondent; empty if its facts do not say."""
     epsilon = facts.get("epsilon", math.nan)
     known = Spend(math.inf if epsilon is None else float(epsilon), float(facts.get("delta", 0.0)))
     told = None if math.isnan(known.epsilon) else known

@@ -29,7 +29,7 @@ CARD_POINTS = 81
 
 
 class Band(Protocol):
-    """What an estimator hands to its curve for pointwise intervals.
+    """Pointwise intervals that an estimator gives to its curve.
 
     Examples
     --------
@@ -366,7 +366,7 @@ class Classification:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """How it came about."""
+        """How the result was obtained."""
         return self.score.facts
 
     def plot(

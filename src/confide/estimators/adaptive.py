@@ -333,7 +333,7 @@ class Estimate:
 
     @property
     def pilot(self) -> Pilot:
-        """What intervals simulate surveys from."""
+        """The estimate from which intervals simulate surveys."""
         own = spread(self.grid.law.shape[1], self.grid.cells) @ self.smooth
         own[list(self.heaps)] += list(self.heaps.values())
         return Pilot(own / own.sum(), tuple(self.heaps))
@@ -369,7 +369,7 @@ class Estimate:
         return np.asarray(line), np.sqrt(np.maximum(variance, 0))
 
     def facts(self, lattice: Lattice) -> dict[str, Any]:
-        """What was chosen."""
+        """The settings that were chosen."""
         values = heaps.values(lattice, coarse_edges(lattice, self.grid.law.shape[1]))
         return {
             "orders": list(self.orders),

@@ -100,7 +100,7 @@ CHUNK = 2**22
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """What a bandwidth needs to know of one axis.
+    """The facts about one axis that choosing a bandwidth needs.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ def chance_ends(shares: Floats, n: float | Floats, level: float) -> tuple[Floats
 
 @dataclass(frozen=True, eq=False)
 class Answerers:
-    """Those who declined and those who answered, from counts of a question that offers both.
+    """Separates people who declined from people who answered, in counts of such a question.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def _told_apart(numbers: Floats, noise: Noise) -> None:
 
 
 def axes_of(spectrum: Spectrum, kernel: Kernel) -> tuple[Axis, ...]:
-    """What a bandwidth needs to know of each axis."""
+    """The facts about each axis that choosing a bandwidth needs."""
     result = []
     for axis, noise in enumerate(spectrum.noise):
         refuse(noise, kernel)

@@ -191,7 +191,7 @@ LEAST = 1e-18
 
 
 class Channel(Protocol):
-    """What the engine needs of a law: two shapes and a linear map with its adjoint."""
+    """The parts of a law that the engine needs: two shapes and a linear map with its adjoint."""
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -211,7 +211,7 @@ class Channel(Protocol):
 def smooth(masses: Floats, amount: Floats, axes: int) -> Floats:
     """(1 - amount) f + amount S f along each of the last ``axes`` axes, one amount a row.
 
-    S takes 1/4, 1/2, 1/4 of a cell and its neighbours, with reflecting ends.
+    S takes 1/4, 1/2, 1/4 of a cell and its neighbors, with reflecting ends.
     """
     quarter = amount.reshape(amount.shape + (1,) * axes) / 4
     for axis in range(-axes, 0):

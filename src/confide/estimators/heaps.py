@@ -40,7 +40,7 @@ def chances(lattice: Lattice, edges: Floats) -> Floats:
 
 
 def values(lattice: Lattice, edges: Floats) -> Floats:
-    """What to call a heap in each cell: a bound, the roundest number inside, or the middle.
+    """The value that names a heap in each cell: a bound, the roundest number in it, or the middle.
 
     A cell that holds one point is called by it.
     """

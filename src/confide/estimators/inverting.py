@@ -42,7 +42,7 @@ class Inverse:
         Its transpose: a function of the index to the function of the report whose expectation
         given the index it is, along the last axis.
     ratio
-        Ratio of the noise's probabilities at neighbouring distances, where the noise is Laplace.
+        Ratio of the noise's probabilities at neighboring distances, where the noise is Laplace.
     """
 
     lattice: Lattice
@@ -68,7 +68,7 @@ class Inverse:
         return (np.arange(size, dtype=np.float64) - (size - 1) / 2) * self.step
 
     def axis(self, shares: Floats, n: float, kernel: Kernel) -> Axis:
-        """What a bandwidth needs to know, from the shares of the reports of this axis."""
+        """The facts that choosing a bandwidth needs, from the shares of this axis's reports."""
         first, second = self.scores(np.stack([self.places, self.places**2]))
         mean = float(first @ shares)
         influence = second - 2 * mean * first

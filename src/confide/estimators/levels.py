@@ -43,7 +43,7 @@ class Levels:
     joint
         Law of parts and reports given levels and values, or None where parts are levels.
     ordered
-        Whether neighbouring cells are alike; categories are not.
+        Whether neighboring cells are alike; categories are not.
     """
 
     law: Channel
@@ -139,7 +139,7 @@ class Levels:
     def filled(self, masses: Floats) -> tuple[Floats, float]:
         """Mean response in each cell, and the share of empty ones.
 
-        Those take that of their neighbours, or of everybody where cells have no order.
+        Those take that of their neighbors, or of everybody where cells have no order.
         """
         means = self.means(masses)
         mass = masses.sum(axis=0)
@@ -221,7 +221,7 @@ class _Spaced:
 
     Expectation maximisation smooths along every axis. Here all that it takes from a level falls
     on a dead level, which no report can come from, and is gone with the next step. Every level
-    has two dead neighbours and loses the same share, which scaling to one gives back: what is
+    has two dead neighbors and loses the same share, which scaling to one gives back: what is
     left is the smoothing along the values, exactly.
     """
 

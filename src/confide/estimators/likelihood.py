@@ -36,7 +36,7 @@ MOST_TOLD = 2**21
 class Likelihood:
     """Density by maximum likelihood, for every mechanism that can state its law.
 
-    Expectation maximisation (Richardson-Lucy) with a 1-2-1 smoothing of neighbouring cells after
+    Expectation maximisation (Richardson-Lucy) with a 1-2-1 smoothing of neighboring cells after
     each step, f <- (1 - smoothing) f + smoothing S f. The estimate is never negative and stays
     inside the bounds; its cost does not depend on the number of respondents. Of whole numbers it
     is the share of each. Where people may decline, ``declined`` is the share that did, and all else
@@ -57,7 +57,7 @@ class Likelihood:
     Notes
     -----
     The amount of smoothing is chosen by 5-fold cross-validation of the log-likelihood, climbing
-    from the typical one as long as a neighbour, 4 times as much or as little, is better. Folds come
+    from the typical one as long as a neighbor, 4 times as much or as little, is better. Folds come
     from thinning the counts (each report goes to a fold at random, with a fixed seed), so the
     estimate depends on nothing but the summary. Where reports are so noisy that the folds hardly
     tell the candidates apart, a weak prior decides: 1/8 on a grid of 2 n**(1/3) cells, within a

@@ -269,7 +269,7 @@ class Profile:
 
     @cached_property
     def _corners(self) -> Flags:
-        """Cells whose law is no mean of their neighbours' laws.
+        """Cells whose law is no mean of their neighbors' laws.
 
         Masses of a cell between two corners can be moved to them without any change of the
         likelihood, or of a share that is a straight line between them. So those cells are left out

@@ -59,7 +59,7 @@ class RatioBand:
     smoothing (a sixteenth for a private number as the response), so the curve need not lie in the
     middle of its band. What is left of the bias is not in the band: where the response turns within
     less than the noise can resolve, peaks are cut by more than the band says, and near the ends of
-    the range, where values are rare, the curve is drawn towards its neighbourhood. So bands
+    the range, where values are rare, the curve is drawn towards its neighborhood. So bands
     cover less as noise grows: in 60 surveys of 4,000 values x ~ Beta(2, 5) with the response 1
     + 2 x, those of 95 % held the truth at .2, .4 and .6 in 88, 25 and 23 % under Laplace noise
     of scale 10, and in 85, 58 and 53 % from Laplace reports at epsilon .3. Reports are drawn
@@ -157,7 +157,7 @@ class RatioRegression:
     ``facts["epsilon"]`` is the total and ``facts["epsilons"]`` has the parts.
 
     Reports must depend on the covariate only, not on the response. A cell without mass takes the
-    response of its neighbours, a category without mass that of everybody; ``facts["filled"]`` is
+    response of its neighbors, a category without mass that of everybody; ``facts["filled"]`` is
     the share of such cells. Weighted counts
     are scaled to their effective number (Kish). ``curve.interval`` is a `RatioBand`, which covers
     less than it says where noise drowns the values: look at ``curve.baseline`` too, whose errors

@@ -91,7 +91,7 @@ class Pair:
 
     @property
     def mechanism(self) -> PairResponse:
-        """What made the reports."""
+        """The mechanism of the reports."""
         assert isinstance(self.counts.mechanism, PairResponse)
         return self.counts.mechanism
 

@@ -27,7 +27,7 @@ ONE = 2**62
 def laplace_parameter(epsilon: Fraction | float, m: int) -> int:
     """The public P: the smallest integer with P / 2**62 >= e**(-epsilon/m).
 
-    Rounding up makes the ratio of neighbours closer to one, so the true loss m ln(2**62 / P) is
+    Rounding up makes the ratio of neighbors closer to one, so the true loss m ln(2**62 / P) is
     never above the declared epsilon.
     """
     parameter = exp_ceiling(Fraction(-Fraction(epsilon), m), ONE)

@@ -38,7 +38,7 @@ class Damaged(ValueError):
 
 @dataclass(frozen=True)
 class Page:
-    """What a page says about itself.
+    """The header of a page.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class Toeplitz(Law):
 
     @cached_property
     def tails(self) -> Floats:
-        """What ``compute`` gives."""
+        """The result of ``compute``."""
         return self.compute()
 
     @property

@@ -123,7 +123,7 @@ class Spectrum:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What an estimate should say about where it came from."""
+        """Facts about the origin of an estimate."""
         return {"n": self.n, **named(self)}
 
     @cached_property

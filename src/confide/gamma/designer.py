@@ -275,7 +275,7 @@ class GammaDesign:
         return frame([vars(pair).copy() for pair in self.eligible])
 
     def small_noise(self) -> str:
-        """What mu does not see."""
+        """Protection that mu does not measure."""
         against = ""
         if self.shape != 1:
             against = (
@@ -289,7 +289,7 @@ class GammaDesign:
         )
 
     def words(self) -> tuple[str, ...]:
-        """What protection this gives and what it does not, one sentence or two each."""
+        """The protection that this gives and its limits, in a few sentences."""
         distance = self.mu * self.sd
         interval = ""
         if self.interval is not None:

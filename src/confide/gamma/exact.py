@@ -32,7 +32,7 @@ NEGLIGIBLE = 6.0
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What the exact error must know about the distribution of the values.
+    """The facts about the distribution of the values that the exact error needs.
 
     Parameters
     ----------

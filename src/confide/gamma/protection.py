@@ -91,7 +91,7 @@ class Known:
 
 
 def described(population: Distribution, support: tuple[float, float] | None) -> Known:
-    """What is needed of a distribution, from scipy or from a density alone."""
+    """The facts about a distribution that are needed, from scipy or from a density alone."""
     if hasattr(population, "ppf") and hasattr(population, "pdf"):
         ends = tuple(float(end) for end in population.support() if math.isfinite(end))
         sd = float(population.std())
@@ -332,7 +332,7 @@ def reidentification(values: npt.ArrayLike, noise: Noise) -> float:
 
 
 def expected_matches(gaps: Floats, noise: Noise) -> float:
-    """The same from the gaps between neighbouring values."""
+    """Expected matches, from the gaps between neighboring values."""
     # Noise that stays within half the gap on its side leads back. Between equal values there is
     # no gap, so that only one of them adds its share.
     inner = noise.mean_cdf(gaps[gaps > 0] / 2)

@@ -56,7 +56,7 @@ class Laplace(Numeric):
         object.__setattr__(self, "parameter", laplace_parameter(exact(self.epsilon), self._m))
 
     parameter: int = field(init=False, repr=False)
-    """The public P: neighbouring distances have probabilities of ratio p = P / 2**62."""
+    """The public P: neighboring distances have probabilities of ratio p = P / 2**62."""
 
     @property
     def _m(self) -> int:
@@ -64,7 +64,7 @@ class Laplace(Numeric):
 
     @property
     def p(self) -> float:
-        """Ratio of the noise's probabilities at neighbouring distances."""
+        """Ratio of the noise's probabilities at neighboring distances."""
         return self.parameter / ONE
 
     @cached_property

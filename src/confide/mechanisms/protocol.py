@@ -87,7 +87,7 @@ class Private(Described):
     @property
     @abstractmethod
     def spend(self) -> Spend:
-        """What one output costs, at most."""
+        """An upper bound on the cost of one output."""
 
     @property
     def inner(self) -> Mapping[str, Private]:

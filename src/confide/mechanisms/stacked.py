@@ -213,7 +213,7 @@ class Stacked(Channel):
 
     @property
     def epsilon(self) -> float:
-        """What a report of any phase costs."""
+        """The epsilon of a report, the same in every phase."""
         return self.mechanisms[0].epsilon
 
     def to_dict(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ LISTED = 6
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """What the answers to one question may look like.
+    """A guess of the answers to one question.
 
     Attributes
     ----------

@@ -69,7 +69,7 @@ class MapDisplay(Display):
 
     @property
     def title(self) -> str:
-        """What the picture shows."""
+        """The title of the picture."""
         return f"expected error of {self.map.name}"
 
     def plot(self, ax: Any = None, *, label: str = "", color: str | None = None) -> MapDisplay:

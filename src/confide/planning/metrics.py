@@ -44,7 +44,7 @@ class Truth:
 
     @cached_property
     def clipped(self) -> tuple[float, float]:
-        """What the bounds cost the mean and W1."""
+        """The error of the mean and of W1 that clipping at the bounds causes."""
         return self.population.clipped(low=self.lattice.low, high=self.lattice.high)
 
     def reports(self, mechanism: Numeric) -> Floats:

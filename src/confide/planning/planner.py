@@ -126,7 +126,7 @@ ALONG = ("n", "epsilon")
 
 @dataclass(frozen=True)
 class Price:
-    """What privacy costs a mean at best, and what it costs here, as standard errors.
+    """The price of privacy for a mean, here and at best, as standard errors.
 
     For values in [0, 1] the squared error of any private mean is of order 1/n + 1/(n epsilon)**2
     at worst (Barber and Duchi 2014; d/n + d**3/(n epsilon)**2 for d numbers), 1/n being that
@@ -197,7 +197,7 @@ class Plan:
 
     @property
     def scenario(self) -> Scenario:
-        """What further errors are simulated with."""
+        """The scenario that further errors are simulated with."""
         if self.simulated is None:
             raise Unsupported(
                 "A plan that was read from JSON holds the errors that were simulated then: call "
@@ -273,7 +273,7 @@ class Plan:
         return Answers(by_n, by_epsilon, tuple(fault.advice for fault in faults))
 
     def words(self, metric: str = "w1") -> list[str]:
-        """What the metrics mean, the least error by one of them, and the price of privacy.
+        """Sentences on the metrics, the least error by one of them, and the price of privacy.
 
         Parameters
         ----------
@@ -359,7 +359,7 @@ class Plan:
         metric: str = "w1",
         mechanism: str | None = None,
     ) -> tuple[BoundsRow, ...]:
-        """What other bounds would cost the same population.
+        """Compare other bounds for the same population.
 
         Parameters
         ----------

@@ -73,7 +73,7 @@ class Population:
         """The population that pilot values come from.
 
         A value that occurs once stands for a stretch around it (a triangle), as far as its
-        n**(8/9)/4-th neighbour on the nearer side but not across a gap; one that occurs more often
+        n**(8/9)/4-th neighbor on the nearer side but not across a gap; one that occurs more often
         stands for itself, so that zeros and round numbers stay where they are. The mean stays what
         it is. The pilot must be public, or an estimate from private reports that were paid for: raw
         private values leak through whatever is chosen with them.
@@ -161,7 +161,7 @@ class Population:
         return np.asarray(np.bincount(cells, self.weights, minlength=lattice.size), np.float64)
 
     def clipped(self, *, low: float, high: float) -> tuple[float, float]:
-        """What bounds cost: the shift of the mean, and the distance that clipped values move."""
+        """The cost of bounds: the shift of the mean, and the distance that clipped values move."""
         moves = np.clip(self.points, low, high) - self.points
         return abs(float(self.weights @ moves)), float(self.weights @ np.abs(moves))
 
@@ -209,7 +209,7 @@ def _stretches(known: Floats, single: int) -> Floats:
     at = np.arange(known.size)
     near = np.minimum(max(round(single**0.4), 1), np.minimum(at, at[::-1]))
     own = np.minimum(known - known[at - near], known[at + near] - known)
-    # A gap is wider than what a value's near neighbours take on either side of it. Groups with
+    # A gap is wider than what a value's near neighbors take on either side of it. Groups with
     # gaps between them are smoothed alone, or people would be put where nobody is.
     gaps = np.diff(known) > np.maximum(own[1:], own[:-1])
     group = np.append(0, gaps.cumsum())

@@ -290,7 +290,7 @@ SHARES = (0.9, 0.95, 0.98, 0.99, 0.999)
 
 @dataclass(frozen=True)
 class BoundsRow:
-    """What some bounds cost, in the units of the values.
+    """The cost of one pair of bounds, in the units of the values.
 
     Attributes
     ----------

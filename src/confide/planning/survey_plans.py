@@ -46,7 +46,7 @@ START = 5_000
 
 
 class Quantified:
-    """What is said about one quantity of one question."""
+    """Base of statements about one quantity of one question."""
 
     question: str
     quantity: str
@@ -104,7 +104,7 @@ class Expected(Quantified):
 
     @property
     def is_weak(self) -> bool:
-        """Whether the estimate would say next to nothing."""
+        """Whether the estimate would tell almost nothing."""
         return self.error > WEAK * self.span
 
 
@@ -145,7 +145,7 @@ class Detectable(Quantified):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SurveyPlan:
-    """What to expect of a whole survey before anybody is asked. It comes from `plan_survey`.
+    """The expected errors of a whole survey, made by `plan_survey` before anybody is asked.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ class SurveyPlan:
 
     @property
     def scenario(self) -> SurveyScenario:
-        """What further errors are worked out with."""
+        """The scenario that further errors are computed with."""
         if self.simulated is None:
             raise Unsupported(
                 "A plan that was read from JSON holds the errors that were worked out then: call "
@@ -500,7 +500,7 @@ def plan_survey(
     precision: float = PRECISION,
     told: Callable[[float], None] = lambda share: None,
 ) -> SurveyPlan:
-    """What to expect of a whole survey, before anybody is asked.
+    """Plan a whole survey: the expected error of every question.
 
     Everything that a plan needs is public. Guesses that come from raw private data leak through
     what is chosen with them.

@@ -28,7 +28,7 @@ CLOSE = 1e-4
 
 @dataclass(frozen=True)
 class Design:
-    """What asking another number of questions of each person does, at the same total epsilon.
+    """The effect of asking each person another number of questions at the same total epsilon.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class SurveyScenario:
     level: float
 
     def epsilons(self, epsilon: float, ask: int) -> dict[str, float]:
-        """What each question costs if nobody spends more than epsilon on ``ask`` questions.
+        """The epsilon of each question if nobody spends more than epsilon on ``ask`` questions.
 
         Questions keep the proportions that the survey gives them.
         """

@@ -203,7 +203,7 @@ class PartitionSurvey:
 
     @cached_property
     def mechanism(self) -> Partition:
-        """What makes the reports."""
+        """The mechanism that makes the reports."""
         cells = self.cells
         if self.several:
             count = len(self.labels or ())
@@ -220,7 +220,7 @@ class PartitionSurvey:
 
     @property
     def spend(self) -> Spend:
-        """What the report of one respondent costs."""
+        """The cost of one respondent's report."""
         return self.mechanism.spend
 
     @property
@@ -294,7 +294,7 @@ class PartitionSurvey:
         return made if keep_order else arrow.unpaired(arrow.mixed(made))
 
     def simulate(self, table: Any, *, seed: int, keep: Sequence[str] = ()) -> Any:
-        """The same from a seed, in the order of the table: repeatable, stamped, not private."""
+        """Draw from a seed, in the order of the table: repeatable, stamped, not private."""
         seed = _checks.integer(0, seed=seed)
         return self.reports(arrow.table_of(table), keep=keep, seed=seed)
 

@@ -217,7 +217,7 @@ class Questionnaire:
 
     @property
     def asking(self) -> Asking | None:
-        """What the rows of a table of reports must keep to; None where everybody is asked all."""
+        """The rule for rows of reports; None where everybody is asked everything."""
         if self.ask is None and self.relations is None:
             return None
         return Asking(tuple(self.questions), self.asks, tuple(self.pairs))
@@ -399,7 +399,7 @@ class Questionnaire:
         return made if keep_order else arrow.unpaired(arrow.mixed(made))
 
     def simulate(self, table: Any, *, seed: int, keep: Sequence[str] = ()) -> Any:
-        """The same from a seed, in the order of the table: repeatable, stamped, not private."""
+        """Draw from a seed, in the order of the table: repeatable, stamped, not private."""
         seed = _checks.integer(0, seed=seed)
         given = arrow.table_of(table)
         return self.reports(given, keep=self._timed(given, keep), seed=seed)
@@ -418,7 +418,7 @@ class Questionnaire:
         return list(dict.fromkeys([*keep, ROUND]))
 
     def stamp(self, *, simulated: bool = False) -> Stamp:
-        """What a table of reports says about itself."""
+        """The metadata of a table of reports."""
         return Stamp(self.mechanisms, simulated, self.to_dict())
 
     @unquoted("a table of answers")
@@ -547,7 +547,7 @@ def _answers(question: Question | None) -> str:
 
 
 def share(epsilon: float, asks: int) -> float:
-    """What each of some questions costs, so that all together cost a survey's epsilon at most.
+    """The epsilon of each question, so that all together cost at most the survey's epsilon.
 
     Examples
     --------

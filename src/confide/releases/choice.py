@@ -383,12 +383,12 @@ class Choice(Recipe):
         return content(*(indices[:, at] for at in range(len(self.candidates))))
 
     def prepare(self, indices: Indices, tell: Progress) -> Any:
-        """What can be worked out before anything is drawn."""
+        """Compute everything that needs no draw."""
         parts = [each.prepare(indices[:, at], tell) for at, each in enumerate(self.candidates)]
         return self.exponents(indices), parts
 
     def draw(self, prepared: Any, entropy: Entropy) -> list[int]:
-        """What is released: integers and fair words only."""
+        """Draw the release, from integers and fair words only."""
         exponents, parts = prepared
         chosen = int(exponential(exponents).draw(entropy, 1)[0])
         return [chosen, *self.candidates[chosen].draw(parts[chosen], entropy)]

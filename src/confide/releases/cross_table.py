@@ -120,7 +120,7 @@ class CrossTable(Additive):
         return laplace(exact(self.epsilon), 2)
 
     def noises(self, n: int) -> tuple[Noise, ...]:
-        """The same for all counts."""
+        """The noise of all counts."""
         return (self.noise,)
 
     def lattices(self, n: int) -> dict[str, Axis]:

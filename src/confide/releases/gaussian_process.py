@@ -133,7 +133,7 @@ class GaussianProcess(Columned, Additive):
         return gaussian(self.epsilon, self.delta, squared, self._points(n))
 
     def noises(self, n: int) -> tuple[Noise, ...]:
-        """The same for all sums."""
+        """The noise of all sums."""
         return (self.noise(n),)
 
     def loss(self, n: int) -> float:
@@ -155,7 +155,7 @@ class GaussianProcess(Columned, Additive):
         return indexed(self.grids(columns[0].size), columns)
 
     def prepare(self, indices: Indices, tell: Progress) -> tuple[Integers, int]:
-        """What can be worked out before anything is drawn."""
+        """Compute everything that needs no draw."""
         n = len(indices)
         return spread(self.tables(n), counted(self.grids(n), indices)), n
 

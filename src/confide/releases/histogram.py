@@ -300,7 +300,7 @@ class Histogram(Columned, Additive):
         return laplace(exact(self.epsilon), 2)
 
     def noises(self, n: int) -> tuple[Noise, ...]:
-        """The same for all counts."""
+        """The noise of all counts."""
         return (self.noise,)
 
     def lattices(self, n: int) -> dict[str, Lattice]:

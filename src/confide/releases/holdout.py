@@ -97,13 +97,13 @@ class Holdout:
     -----
     **Formal guarantee.** All answers of a round together are epsilon-differentially private for a
     holdout record's value, however many they are and however queries depend on earlier answers;
-    neighbours differ in one holdout record, both sizes are public. Rounds add up.
+    neighbors differ in one holdout record, both sizes are public. Rounds add up.
 
     *Proof.* A query gives each record an integer 0 .. U, so the sum S over the holdout, and with
     it the gap g = abs(S - t) to the public t of the training set, changes by at most U between
-    neighbours. A round draws r once, and for query i draws v_i and shows the holdout if
+    neighbors. A round draws r once, and for query i draws v_i and shows the holdout if
     g_i + v_i > T + r. Fix its answers: k - 1 times "train", then "holdout" with a number. Compare
-    the terms of the sum over r with those of r + U for the neighbour, which costs U steps of r,
+    the terms of the sum over r with those of r + U for the neighbor, which costs U steps of r,
     epsilon/4. At r + U every "train" is at least as likely, since g_i grew by U at most: all of
     them cost nothing. The last comparison needs v_k larger by U for the threshold and by U for
     g_k, so 2 U steps of v, epsilon/4. The number is S plus noise of its own, U steps, epsilon/2.
@@ -186,7 +186,7 @@ class Holdout:
 
     @property
     def spend(self) -> Spend:
-        """What a round costs."""
+        """The cost of a round."""
         return Spend(self.epsilon)
 
     @property

@@ -119,13 +119,13 @@ class KolmogorovSmirnov(Recipe):
         return grid.index(values).astype(np.int64)
 
     def prepare(self, indices: Indices, tell: Progress) -> Layers:
-        """What can be worked out before anything is drawn."""
+        """Compute everything that needs no draw."""
         size, points = self.shape(len(indices))
         upto = np.bincount(indices, minlength=points).cumsum()
         return layers(Sequences(tuple(upto.tolist()), size), self.parameter, tell)
 
     def draw(self, prepared: Layers, entropy: Entropy) -> list[int]:
-        """What is released: integers and fair words only."""
+        """Draw the release, from integers and fair words only."""
         return prepared.draw(entropy)
 
     def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:

@@ -201,7 +201,7 @@ class LeastSquares(Additive):
         return 2 * self.blocks * UNIT**4
 
     def noises(self, n: int) -> tuple[Noise, ...]:
-        """The same for all sums."""
+        """The noise of all sums."""
         return (self.noise,)
 
     def loss(self, n: int) -> float:

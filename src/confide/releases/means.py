@@ -117,7 +117,7 @@ class Means(Additive):
         return laplace(exact(self.epsilon), len(self.columns) * most)
 
     def noises(self, n: int) -> tuple[Noise, ...]:
-        """The same for all sums."""
+        """The noise of all sums."""
         return (self.noise,)
 
     def loss(self, n: int) -> float:

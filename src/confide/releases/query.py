@@ -228,7 +228,7 @@ class Query(Additive):
         return [[int(prepared.sum())], *variance]
 
     def draw(self, prepared: Indices, entropy: Entropy) -> list[int]:
-        """What is released: integers and fair words only."""
+        """Draw the release, from integers and fair words only."""
         if self.what == "quantile":
             return self.ranks.draw(prepared, entropy)
         return super().draw(prepared, entropy)

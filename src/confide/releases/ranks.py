@@ -117,5 +117,5 @@ class Ranks:
 
 
 def largest_step(weights: Sequence[int]) -> Fraction:
-    """The largest ratio of neighbouring weights."""
+    """The largest ratio of neighboring weights."""
     return max((Fraction(a, b) for a, b in pairwise(weights)), default=Fraction(1))

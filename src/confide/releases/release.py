@@ -63,7 +63,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True, repr=False)
 class Release:
-    """What leaves the curator: a curve or an answer, and what it costs those in the data.
+    """A release: a curve or an answer, with its cost to the people in the data.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Release:
         )  # fmt: skip
 
     def words(self) -> str:
-        """What a person in the data may fear from this release."""
+        """The risk of this release for a person in the data, in words."""
         if self.simulated:
             return "Simulated from a seed, for study: not private, never to be published."
         if "stated" in self.facts:
@@ -174,7 +174,7 @@ class Release:
         return self._bound()
 
     def _bound(self) -> str:
-        """What the spend means."""
+        """The meaning of the spend."""
         epsilon, delta = self.spend.epsilon, self.spend.delta
         power = min(1.0, math.nextafter(0.05 * math.exp(epsilon) + delta, 1.0))
         text = (
@@ -252,7 +252,7 @@ class Release:
 
 
 class Recipe(Private):
-    """Public parameters of a release. Neighbours differ in one record's value; n is public.
+    """Public parameters of a release. Neighbors differ in one record's value; n is public.
 
     Examples
     --------
@@ -288,7 +288,7 @@ class Recipe(Private):
         """Cell numbers of the values, one row a record: the last place with a raw float."""
 
     def prepare(self, indices: Indices, tell: Progress) -> Any:
-        """What can be worked out before anything is drawn, telling the share that is done.
+        """Compute everything that needs no draw, and report the share that is done.
 
         It happens before the ledger is locked, so that what takes long keeps nobody waiting.
         """
@@ -300,7 +300,7 @@ class Recipe(Private):
 
     @abstractmethod
     def draw(self, prepared: Any, entropy: Entropy) -> list[int]:
-        """What is released: integers and fair words only."""
+        """Draw the release, from integers and fair words only."""
 
     @abstractmethod
     def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
@@ -315,7 +315,7 @@ class Recipe(Private):
 
     @property
     def spend(self) -> Spend:
-        """What one release costs, at most."""
+        """An upper bound on the cost of one release."""
         return Spend(self.epsilon, self.delta)
 
     @_checks.steady
@@ -477,7 +477,7 @@ class Additive(Recipe):
     """Integer sums over the records, and noise made for the most that one record can change them.
 
     What that is each kind states for itself. The tests and `audits.exact` find it by running
-    ``sums`` on neighbouring data sets.
+    ``sums`` on neighboring data sets.
     """
 
     @abstractmethod
@@ -509,7 +509,7 @@ class Additive(Recipe):
         )
 
     def draw(self, prepared: Any, entropy: Entropy) -> list[int]:
-        """What is released: integers and fair words only."""
+        """Draw the release, from integers and fair words only."""
         groups = self.sums(prepared, entropy)
         noises = self.noises(self.records(prepared))
         found: list[int] = []

@@ -77,7 +77,7 @@ class TableRelease(Additive):
         return laplace(exact(self.epsilon), self.sensitivity(n))
 
     def noises(self, n: int) -> tuple[Noise, ...]:
-        """The same for all sums."""
+        """The noise of all sums."""
         return (self.noise(n),)
 
     def lattices(self, n: int) -> dict[str, Lattice]:

@@ -47,7 +47,7 @@ Answers = list[Fraction]
 
 @dataclass(frozen=True)
 class Check:
-    """What trying made-up neighboring data sets has shown about a stated sensitivity.
+    """The result of trying a stated sensitivity on made-up neighboring data sets.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Check:
     pair: tuple[Any, Any]
 
     def words(self) -> str:
-        """What was found, in a sentence or two."""
+        """The result, in a sentence or two."""
         if self.refuted:
             return (
                 f"The stated sensitivity of {self.stated:g} is wrong: one of {self.n} made-up "
@@ -129,7 +129,7 @@ class Stated(Recipe):
 
     @abstractmethod
     def asked(self, values: Values) -> Any:
-        """What the function gives for these values."""
+        """The result of the function for these values."""
 
     @abstractmethod
     def distance(self, one: Answers, other: Answers) -> Fraction:

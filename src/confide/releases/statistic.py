@@ -121,7 +121,7 @@ class Statistic(Stated, Additive):
         return len(self.names) or 1
 
     def asked(self, values: Values) -> Any:
-        """What the function gives for these values."""
+        """The result of the function for these values."""
         return self.function(values)
 
     def distance(self, one: Answers, other: Answers) -> Fraction:
@@ -150,7 +150,7 @@ class Statistic(Stated, Additive):
         return laplace(exact(self.epsilon), most)
 
     def noises(self, n: int) -> tuple[Noise, ...]:
-        """The same for all integers."""
+        """The noise of all integers."""
         return (self.noise(n),)
 
     def loss(self, n: int) -> float:

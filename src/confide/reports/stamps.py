@@ -19,7 +19,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Stamp:
-    """What made each column of reports, kept in the metadata of an Arrow schema.
+    """The mechanism of each column of reports, kept in the metadata of an Arrow schema.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Stamp:
         return stamp
 
     def made(self, names: Sequence[str], where: str) -> Mechanism:
-        """What made one column, or jointly several."""
+        """The mechanism of one column, or of several jointly."""
         for name in names:
             if name not in self.mechanisms:
                 raise Mismatch(

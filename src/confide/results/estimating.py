@@ -212,7 +212,7 @@ class _Recipe:
         return found
 
     def result(self, name: str, asked: Question, counts: Counts) -> Result:
-        """What is known about a question from these reports."""
+        """Estimate everything about a question from these reports."""
         axis, mechanism = asked.axis, asked.mechanism
         words = axis.labels if isinstance(axis, Categories) else None
         kind = axis.kind if isinstance(axis, Lattice) else CATEGORIES

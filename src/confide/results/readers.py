@@ -66,7 +66,7 @@ def _of(mechanism: Mechanism, sizes: list[int], delta: float) -> Spend | None:
 
 
 def of_person(results: Estimates, by: str = "", group: Part = "") -> Spend | None:
-    """What one person spends towards a reader of the results, over all questions.
+    """The cost to one person if an adversary sees only the results, over all questions.
 
     Parameters
     ----------

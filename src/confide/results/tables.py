@@ -113,7 +113,7 @@ def groups(results: Estimates, name: str, by: str) -> Table:
 
 
 def needs(one: Result) -> str:
-    """What stands in place of an estimate from too few reports."""
+    """The text shown instead of an estimate from too few reports."""
     return f"needs {one.needed:,} reports"
 
 

@@ -133,7 +133,7 @@ def compared(results: Estimates) -> str:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a person of one group spends towards a reader."""
+    """The cost to a person of one group if an adversary sees only the results."""
 
     group: str
     fewest: int
@@ -146,7 +146,7 @@ class Cost:
 
 
 def privacy(results: Estimates) -> list[str]:
-    """What each person spent, and towards whom, in plain words."""
+    """The cost to each person, towards each kind of reader, in plain words."""
     survey = results.questionnaire
     if results.simulated or survey is None:
         return []
@@ -208,7 +208,7 @@ def _but_for(spend: Spend) -> str:
 
 
 def costs(results: Estimates) -> list[Cost]:
-    """What people of each group spend towards a reader, where that is known."""
+    """The cost to people of each group if an adversary sees only the results, where known."""
     found = []
     columns: dict[str, dict[str | int, None]] = {}
     for result in results.values():
@@ -254,7 +254,7 @@ REFERENCES = {
 
 
 def methods(results: Estimates) -> tuple[list[str], list[str]]:
-    """How the results came about, ready for a paper, and the works that it cites."""
+    """A methods paragraph, ready for a paper, and the works that it cites."""
     survey = results.questionnaire
     used = {"local"}
     found: list[str] = []

@@ -89,7 +89,7 @@ class Quantity:
 @final
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What is known about one question, of all respondents or of one group.
+    """The estimates of one question, for all respondents or for one group.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ class Result:
 
 @dataclass(frozen=True, eq=False)
 class Estimates(Mapping[str, Result]):
-    """What is known about every question of a survey, as plain values.
+    """The estimates of every question of a survey, as plain values.
 
     `confide.results.Results` adds the files that they are written into.
 

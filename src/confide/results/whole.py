@@ -15,7 +15,7 @@ from confide.results.values import Estimates
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Results(Estimates):
-    """What is known about every question of a survey.
+    """The estimates of every question of a survey.
 
     ``results["pay"]`` is the result of a question. The parameters are those of
     `confide.results.values.Estimates`.

@@ -64,7 +64,7 @@ class SampleLaw:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """How it came about."""
+        """How the result was obtained."""
         sampler = self.mechanism
         return {"method": sampler.name, "epsilon": sampler.epsilon, "atoms": sampler.size}
 

@@ -200,7 +200,7 @@ class MBDE(Sampler):
         return f"MBDE({self.reference!r}, epsilon={self.epsilon:g}, schedule={self.schedule!r})"
 
     def prepare(self, records: Any) -> Boosting:
-        """All that can be worked out, and can fail, before a draw. Private."""
+        """Compute everything that needs no draw and may fail. The result is private."""
         table = self.reference.held(records)
         fitted = boost(table, self.reference, self.epsilon, self.rounds, self.learner)
         found = self.scaled(fitted)

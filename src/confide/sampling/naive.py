@@ -150,7 +150,7 @@ class NaiveSampler(Sampler):
         return numbers
 
     def prepare(self, records: Any) -> npt.NDArray[np.int32]:
-        """All that can be worked out, and can fail, before a draw. Private."""
+        """Compute everything that needs no draw and may fail. The result is private."""
         indices = self.mechanism.index(records)
         self.mechanism.gate(indices)
         return indices

@@ -26,7 +26,7 @@ FLOOR = 1e-3
 
 
 class Ratio(Protocol):
-    """What a sampler asks of a density-ratio estimator.
+    """The interface of a density-ratio estimator.
 
     Examples
     --------

@@ -29,7 +29,7 @@ RECORDS = "records that the sampler can take"
 class Sampler(Private):
     """Releases samples of a respondent's data set, each at a cost of epsilon.
 
-    Neighbours are any two data sets whatever, of any two sizes: nothing about the records, not
+    Neighbors are any two data sets whatever, of any two sizes: nothing about the records, not
     even how many there are, changes the law of a sample by more than a factor of e**epsilon.
 
     Everything that can fail (records of another shape, records outside of what the reference can
@@ -65,11 +65,11 @@ class Sampler(Private):
 
     @abstractmethod
     def rows(self, numbers: Numbers) -> list[Any]:
-        """The same as plain JSON values, one entry a sample."""
+        """The samples as plain JSON values, one entry for each."""
 
     @abstractmethod
     def prepare(self, records: Any) -> Any:
-        """All that can be worked out, and can fail, before a draw. Private."""
+        """Compute everything that needs no draw and may fail. The result is private."""
 
     @abstractmethod
     def _content(self, records: Any) -> bytes:
@@ -93,11 +93,11 @@ class Sampler(Private):
 
     @property
     def spend(self) -> Spend:
-        """What one sample costs, at most."""
+        """An upper bound on the cost of one sample."""
         return self.cost(1)
 
     def cost(self, k: int) -> Spend:
-        """What k samples cost together, at most: k times epsilon as it is written down."""
+        """An upper bound on the cost of k samples: k times the decimal form of epsilon."""
         return Spend(float(k * Fraction(repr(self.epsilon))))
 
     @_checks.steady
@@ -219,7 +219,7 @@ class Samples:
 
     @property
     def spend(self) -> Spend:
-        """What they cost together."""
+        """The cost of all samples together."""
         return self.mechanism.cost(len(self))
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Estimators with scikit-learn's interface, which privatise inside ``fit``.
+"""Estimators with scikit-learn's interface, which privatize inside ``fit``.
 
 After ``fit`` the object holds summaries of noisy reports and what was estimated from them, and no
 raw value but a response that was declared public. ``random_state=None`` draws from the operating

@@ -26,7 +26,7 @@ HEADER = ("confide", "version", "n", "simulated", "mechanism")
 
 @dataclass(frozen=True, eq=False)
 class CellSums:
-    """What was reported for each cell, added up over respondents.
+    """Sums of the reports for each cell, over respondents.
 
     Sums of the same partition add up with ``+``; of different partitions, or of private and
     simulated reports, they do not.

@@ -172,7 +172,7 @@ def _bounds(y: Floats | None, bounds: tuple[float, float] | None) -> tuple[float
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How many respondents sent each report.
+    """Counts of reports: the number of respondents who sent each.
 
     Counts of the same mechanism add up with ``+``; counts of different mechanisms, or of private
     and simulated reports, do not.
@@ -308,7 +308,7 @@ class Counts:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What an estimate should say about where it came from."""
+        """Facts about the origin of an estimate."""
         facts: dict[str, Any] = {"n": self.n}
         if self.simulated:
             facts["simulated"] = True
@@ -389,7 +389,7 @@ class Counts:
         return cls(channel, counts, some[0].simulated, weights)
 
     def weighted(self, weight: float) -> Counts:
-        """The same reports, each with so many times its weight.
+        """These reports with their weights multiplied.
 
         Parameters
         ----------

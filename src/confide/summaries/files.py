@@ -94,7 +94,7 @@ class Summaries(Mapping[str, Counts]):
         return max(one.n for one in self.questions.values())
 
     def mechanism(self, question: str) -> Channel:
-        """What made the reports of a question."""
+        """The mechanism of a question's reports."""
         return some(self.questions[question]).mechanism
 
     def groups(self, question: str | None = None) -> Groups[Counts]:

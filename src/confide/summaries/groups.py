@@ -217,7 +217,7 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         return Groups(self.by, {key: one.weighted(weight) for (key, one), weight in pairs})
 
     def map(self, function: Callable[[Summary], Result]) -> dict[Key, Result]:
-        """What a function makes of the summary of each group.
+        """Apply a function to the summary of each group.
 
         Parameters
         ----------

@@ -60,7 +60,7 @@ class Asked:
         return self.summaries.only()
 
     def group(self, name: str) -> Asked:
-        """The same question for one group of respondents.
+        """The question for one group of respondents.
 
         Parameters
         ----------

@@ -161,7 +161,7 @@ SUMS = ("sw", "sww", "sy", "syy")
 
 @dataclass(frozen=True)
 class Query:
-    """What to count.
+    """A query: the reports to count, and how.
 
     Parameters
     ----------

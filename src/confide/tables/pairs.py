@@ -165,7 +165,7 @@ even spread: a standard deviation of 5 % of the range.
 
 @dataclass(frozen=True)
 class Pair:
-    """What is regressed on what.
+    """A covariate and its response.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class Pair:
 
     @property
     def epsilons(self) -> dict[str, float | None]:
-        """What each private answer costs."""
+        """The epsilon of each private answer."""
         mechanism = self.counts.mechanism
         parts = mechanism.mechanisms if isinstance(mechanism, Joint) else {self.x: mechanism}
         costs = {

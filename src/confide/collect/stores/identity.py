@@ -22,7 +22,7 @@ SHOWN = 40
 @final
 @dataclass(frozen=True)
 class Identity:
-    """What a store keeps of its survey.
+    """The facts about its survey that a store keeps.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Identity:
 
     @classmethod
     def of(cls, survey: Questionnaire, cap: int | None = None) -> Identity:
-        """That of a survey."""
+        """The identity of a survey."""
         for name in survey.questions:
             if "\x00" in name or SURROGATE.search(name):
                 raise InvalidInput(

@@ -17,7 +17,7 @@ Tallies = Mapping[str, Mapping[str, Mapping[int, int]]]
 
 
 class Outcome(enum.Enum):
-    """What became of an upload."""
+    """The outcome of an upload."""
 
     STORED = "stored"
     """It is on disk, and its invitation is spent."""
@@ -48,7 +48,7 @@ class Unavailable(ConfideError):
 
 @dataclass(frozen=True)
 class Status:
-    """How far a survey has come.
+    """The progress of a survey.
 
     Parameters
     ----------

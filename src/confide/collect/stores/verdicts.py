@@ -18,7 +18,7 @@ Row = tuple[bytes, str, str]
 @final
 @dataclass(frozen=True)
 class Known:
-    """What a store knows that matters to a batch, read while nobody else can write.
+    """The facts of a store that matter to a batch, read under its lock.
 
     Parameters
     ----------
