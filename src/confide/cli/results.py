@@ -161,7 +161,7 @@ def _told(made: Results) -> None:
             output.say(line)
     survey = made.questionnaire
     if survey is not None and not made.simulated:
-        output.say(survey.spend.words(answers=survey.asks))
+        output.say(survey.spend.words(answers=survey.asks * survey.times))
 
 
 def _differing(made: Results) -> list[str]:

@@ -566,6 +566,14 @@ def plan_survey(
             f"one with {survey.rounds.count} rounds",
             "Leave the table out, and give the people and the epsilon of one round.",
         )
+    if any(
+        getattr(question.axis, "zoom", None) is not None for question in survey.questions.values()
+    ):
+        raise InvalidInput(
+            "a survey without a zoom to plan",
+            "one that has it",
+            "Plan the survey of the first phase.",
+        )
     count = len(survey.questions)
     ask = survey.asks if ask is None else _checks.integer(1, count, ask=ask)
     chosen = guessed(survey, guesses or {})

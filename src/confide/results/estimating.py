@@ -115,9 +115,10 @@ def estimate(
     counts = [summaries[name] for name in summaries]
     simulated = any(one.simulated for one in counts)
     weighted = any(one.weights is not None for one in counts)
-    # The bound for readers is for reports of one law: each phase has its own.
-    phased = any(isinstance(one.mechanism, Stacked) for one in counts)
-    if not (quick or simulated or weighted or phased):
+    # The bound for readers is for reports of one law, one of each person and question: each phase
+    # has a law of its own, and a person who answers several rounds sends several.
+    several = survey.times > 1 or any(isinstance(one.mechanism, Stacked) for one in counts)
+    if not (quick or simulated or weighted or several):
         questions = told(questions, survey, summaries)
     return Results(
         survey.fingerprint,

@@ -150,7 +150,7 @@ def privacy(results: Estimates) -> list[str]:
     survey = results.questionnaire
     if results.simulated or survey is None:
         return []
-    each, spend = survey.asks, survey.spend
+    each, spend = survey.asks * survey.times, survey.spend
     found = [
         "Each answer was turned into a noisy report, and only reports were counted. "
         f"{spend.words(answers=each)} That holds for everybody who sees reports and not the "
@@ -386,6 +386,9 @@ def _made(mechanism: Mechanism, used: set[str]) -> str:
         return f"{mechanism.name.replace('-', ' ')} ({epsilon})"
     assert isinstance(axis, Lattice)
     cells = f"{axis.size:,} cells from {number(axis.low)} to {number(axis.high)}"
+    if axis.zoom is not None:
+        start, end = map(number, axis.zoom)
+        cells += f", nine tenths of them from {start} to {end} in the second of two phases,"
     known = {
         "square-wave": ("the square wave mechanism", "square-wave", "Li et al. 2020"),
         "laplace": ("two-sided geometric noise", "geometric", "Ghosh et al. 2012"),

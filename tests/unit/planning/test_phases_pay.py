@@ -37,3 +37,9 @@ def test_phases_pay_where_bounds_are_wide_and_people_are_many() -> None:
 def test_a_survey_with_rounds_is_planned_a_round_at_a_time() -> None:
     with pytest.raises(InvalidInput, match="one of its rounds"):
         survey(rounds={"count": 4}).plan(n=1000)
+
+
+def test_the_second_phase_is_not_planned() -> None:
+    zoomed = {"pay": {"low": 0, "high": 9, "scale": "zoom", "zoom": [1, 2]}}
+    with pytest.raises(InvalidInput, match="first phase"):
+        survey(questions=zoomed).plan(n=1000)

@@ -181,3 +181,13 @@ def test_trends_of_words_and_what_is_refused() -> None:
         trend(Groups(("region",), parts), category="yes")
     with pytest.raises(InvalidInput, match="whole numbers"):
         trend(Groups(("round",), {"first": parts["1"], "last": parts["2"]}), category="yes")
+
+
+def test_results_state_no_smaller_figure_where_a_person_answers_several_rounds() -> None:
+    draw = np.random.default_rng(1)
+    for per_person in (1, 2):
+        made = survey(rounds={"count": 2, "per_person": per_person})
+        mechanism = made.mechanisms["pay"]
+        parts = {k: Counts.of(mechanism.privatize(draw.random(20_000))) for k in (1, 2)}
+        results = made.estimate(cf.Summaries({"pay": Groups(("round",), parts)}))
+        assert (results["pay"].reader is None) == (per_person == 2)
