@@ -14,6 +14,7 @@ from pyarrow import parquet
 import confide as cf
 from confide import audits, curves, estimators, foreign, gamma, planning, releases, sampling
 from confide.collect import Verification
+from confide.estimators.trends import trend
 from confide.results import Quantity
 
 HOSTILE = '<script>document.title="broken"</script>'
@@ -163,6 +164,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "difference": lambda: curves.difference(density(), cf.density(counts(5)), "mean"),
     "entry": lambda: ledger().entries()[0],
     "finding": lambda: audits.exact(cf.Laplace(AXIS, epsilon=1.0)),
+    "fleet": lambda: sampling.Fleet.of([made("samples")]),
     "gamma design": lambda: gamma.optimal_gamma(_pay(1)[:200], replicates=0),
     "groups": lambda: cf.Groups(("region",), {HOSTILE: counts(), "south": counts(5)}),
     "joint density": joint,
@@ -188,6 +190,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
         {"questions": {HOSTILE: {"categories": ["no", "yes"], "epsilon": 1.0}}}
     ),
     "survey plan": survey_plan,
+    "trend": lambda: trend(cf.Groups(("round",), {1: counts(), 2: counts(5), 3: counts(6)})),
     "verification": lambda: Verification(
         {"/": True, HOSTILE: False}, headers=True, mechanisms=True, wording=True
     ),

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from confide import _checks
+from confide._cards import card, curve, estimates
 from confide.curves.differences import apart
 from confide.curves.forms import frame
 from confide.errors import InvalidInput
@@ -56,6 +57,25 @@ class Trend:
     rounds: Mapping[int, Point]
     changes: Mapping[int, Point]
     slope: Point
+
+    def _repr_html_(self) -> str:
+        """The quantity from round to round with its intervals, for notebooks."""
+        rows: list[tuple[str, float | None, Any]] = [
+            (f"round {number}", one.value, (one.low, one.high))
+            for number, one in self.rounds.items()
+        ]
+        rows.append(("change a round", self.slope.value, (self.slope.low, self.slope.high)))
+        found = list(self.rounds.values())
+        picture = ""
+        if len(found) > 1:
+            low, middle, high = (
+                np.array([getattr(one, end) for one in found]) for end in ("low", "value", "high")
+            )
+            x = np.array(list(self.rounds), dtype=np.float64)
+            picture = curve(x, middle, band=(low, high), told=f"{self.what} by round")
+        share = self.what != "mean"
+        title = f"Trend of the share of {self.what}" if share else "Trend of the mean"
+        return card(title, picture, estimates(rows, level=self.level, shares=share))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

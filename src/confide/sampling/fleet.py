@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import card, dots
 from confide._types import Floats
+from confide.accounting.spend import Spend, told_cost
 from confide.errors import InvalidInput, Mismatch
 from confide.sampling.diagnostics import Judge, LearnedDisplay
 from confide.sampling.kernels import Kernels
@@ -60,6 +62,12 @@ class Fleet:
     _: KW_ONLY
     epsilon: float
     simulated: bool
+
+    def _repr_html_(self) -> str:
+        """The samples of all respondents, and what each cost, for notebooks."""
+        told = told_cost(Spend(self.epsilon), simulated=self.simulated)
+        picture = dots(self.points, told="samples of all respondents")
+        return card(f"{self.n:,} samples of many respondents", picture, cost=told)
 
     @classmethod
     def of(cls, samples: Iterable[Samples]) -> Fleet:
