@@ -15,7 +15,7 @@ import confide as cf
 from confide import audits, curves, estimators, foreign, gamma, planning, releases, sampling
 from confide.collect import Verification
 from confide.estimators.trends import trend
-from confide.results import Quantity
+from confide.results import Quantity, synthesize
 
 HOSTILE = '<script>document.title="broken"</script>'
 """A name that must stay a name."""
@@ -149,6 +149,28 @@ def model() -> Any:
     )
 
 
+def relation() -> Any:
+    half = np.array([[0.4, 0.1], [0.2, 0.3]])
+    return curves.Relation(
+        (HOSTILE, "smokes"),
+        500,
+        correlation=0.4,
+        low=0.3,
+        high=0.5,
+        error=0.05,
+        labels=(("below 40", HOSTILE), ("no", "yes")),
+        shares=half,
+        ends=(half, half),
+        bit=True,
+    )
+
+
+def copula() -> Any:
+    share = curves.Proportions(("no", "yes"), np.array([0.6, 0.4]))
+    margins = {HOSTILE: share, "smokes": share}
+    return curves.Copula(margins, (relation(),), facts={"epsilon": 2.0})
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
     "audit": audit,
     "category means": category_means,
@@ -158,6 +180,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "classification": lambda: curves.Classification(
         estimators.LinearRegression().fit(counts()), labels=(HOSTILE, "many"), threshold=40.0
     ),
+    "copula": copula,
     "counts": counts,
     "density": density,
     "expected error": lambda: gamma.ExpectedError(error=0.01, bandwidth=0.3, variance=0.004),
@@ -175,6 +198,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "proportions": lambda: estimators.CategoryShares().fit(words()),
     "quantity": lambda: Quantity(HOSTILE, 3.0, low=2.0, high=4.5),
     "regression": lambda: estimators.RatioRegression().fit(counts()),
+    "relation": relation,
     "release of a curve": lambda: releases.Histogram(AXIS, epsilon=1.0).simulate(_pay(1), seed=1),
     "release of a mean": lambda: releases.Query("mean", AXIS, epsilon=1.0).simulate(
         _pay(1), seed=1
@@ -190,6 +214,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
         {"questions": {HOSTILE: {"categories": ["no", "yes"], "epsilon": 1.0}}}
     ),
     "survey plan": survey_plan,
+    "synthetic": lambda: synthesize(copula(), 20, seed=1),
     "trend": lambda: trend(cf.Groups(("round",), {1: counts(), 2: counts(5), 3: counts(6)})),
     "verification": lambda: Verification(
         {"/": True, HOSTILE: False}, headers=True, mechanisms=True, wording=True

@@ -11,12 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import bars, card, estimates, shades, table
+from confide._figures import number, percent
 from confide._types import Floats
 from confide.curves.density import CellDensity
-from confide.curves.forms import frame
+from confide.curves.forms import cost, frame, how
 from confide.curves.proportions import Proportions
 from confide.errors import InvalidInput
 
+SIDES = ("low", "high")
+"""Ends of an interval."""
 LEAST = 1e-6
 """Eigenvalues of a matrix of correlations are at least this."""
 SWEEPS = 500
@@ -89,6 +93,21 @@ class Relation:
     def name(self) -> str:
         """The two questions as one name, that of the column of their reports."""
         return " & ".join(self.questions)
+
+    def _repr_html_(self) -> str:
+        """The cross table as a picture and in numbers, and the correlation, for notebooks."""
+        rows, columns = self.labels
+        told = [
+            (name, *(percent(share) for share in shares))
+            for name, shares in zip(rows, self.shares.tolist(), strict=True)
+        ]
+        ends = f"{number(self.low)} to {number(self.high)}"
+        return card(
+            f"Relation of {self.name}: {self.n:,} people",
+            shades(self.shares, told="share of each pair of answers"),
+            table((" by ".join(self.questions), *columns), told),
+            facts=f"Correlation {number(self.correlation)}, interval {ends}.",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -180,6 +199,19 @@ class Copula:
 
     def __repr__(self) -> str:
         return f"<Copula of {', '.join(self.margins)}: {len(self.relations)} relations>"
+
+    def _repr_html_(self) -> str:
+        """The correlations of the pairs that were asked for, for notebooks."""
+        rows = [(one.name, one.correlation, (one.low, one.high)) for one in self.relations]
+        ends = tuple(np.array([getattr(one, end) for one in self.relations]) for end in SIDES)
+        names, values = [row[0] for row in rows], [row[1] for row in rows]
+        return card(
+            f"Model of {', '.join(self.margins)}",
+            bars(values, names, ends=(ends[0], ends[1]), told="correlations"),
+            estimates(rows, level=self.level) if rows else "",
+            cost=cost(self.facts),
+            facts=how(self.facts),
+        )
 
     @property
     def correlations(self) -> Floats:

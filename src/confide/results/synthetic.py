@@ -10,6 +10,8 @@ from typing import Any, final
 import numpy.typing as npt
 
 from confide import _checks
+from confide._cards import ROWS, card, table
+from confide._figures import number
 from confide.curves.copula import PRESERVED, Copula
 from confide.errors import InvalidInput, Unsupported, extra
 from confide.estimators.relating import relate
@@ -65,6 +67,18 @@ class Synthetic(Mapping[str, npt.NDArray[Any]]):
 
     def __repr__(self) -> str:
         return f"<Synthetic: {self.n} respondents who stand for nobody: {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        """The first rows, and what they keep of the population, for notebooks."""
+        first = [column[:ROWS].tolist() for column in self.values()]
+        rows = [tuple(map(_shown, row)) for row in zip(*first, strict=True)]
+        kept = [line[:2] for line in self.preserved]
+        return card(
+            f"{self.n:,} synthetic respondents who stand for nobody",
+            table(tuple(self), rows),
+            table(("what they keep of the population", ""), kept),
+            cost="They cost nothing beyond the reports that the model was made from.",
+        )
 
     def to_arrow(self) -> Any:
         """The rows as an Arrow table."""
@@ -129,3 +143,10 @@ def _model(results: Estimates) -> Copula:
             raise Unsupported(f"There are too few reports of {name!r} to draw answers to it.")
         curves[name] = one.curve
     return Copula(curves, results.relations, level=results.level)
+
+
+def _shown(value: Any) -> str:
+    """An answer as words; a dash where it was declined."""
+    if value is None:
+        return "–"
+    return number(value) if isinstance(value, float) else str(value)

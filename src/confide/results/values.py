@@ -376,6 +376,7 @@ class Estimates(Mapping[str, Result]):
     def _repr_html_(self) -> str:
         """Every question with its picture and numbers, and the groups, for notebooks."""
         told = [Html(one._card(self.level)) for one in self.values()]
+        told += [Html(one._repr_html_()) for one in self.relations]
         rows = [
             (f"{by} = {name}", f"{one.n:,}", *_first(one))
             for by, name, one in (each for result in self.values() for each in _flat(result))
