@@ -319,18 +319,30 @@ def picture(result: dict[str, Any], path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(2, 3, figsize=(12, 7), layout="constrained")
-    styles = {"ours": "o-C0", "paper, our noise": "s--C1", "paper": "^:C3", "open": "v-.C7"}
+    figure, axes = plt.subplots(3, 2, figsize=(8.5, 10), layout="constrained")
+    colors = {
+        "ours": "#0072b2",
+        "paper, our noise": "#e69f00",
+        "paper": "#d55e00",
+        "open": "#666666",
+    }
+    styles = {"ours": "o-", "paper, our noise": "s--", "paper": "^:", "open": "v-."}
     for line, d in enumerate((1, 2)):
         for column, epsilon in enumerate(EPSILONS):
-            ax = axes[line, column]
+            ax = axes[column, line]
             for method, label in METHODS.items():
                 chosen = [
                     (row["n"], row["error"])
                     for row in result["regression"]
                     if (row["d"], row["epsilon"], row["method"]) == (d, epsilon, method)
                 ]
-                ax.loglog(*zip(*chosen, strict=True), styles[method], ms=4, label=label)
+                ax.loglog(
+                    *zip(*chosen, strict=True),
+                    styles[method],
+                    color=colors[method],
+                    ms=4,
+                    label=label,
+                )
                 if method == "ours":
                     n, error = np.array(chosen).T
                     guide = error[-1] * (n / n[-1]) ** (-1 / (d + 1))
@@ -340,12 +352,12 @@ def picture(result: dict[str, Any], path: Path) -> None:
             ax.set_title(f"d = {d}, epsilon = {epsilon:g}")
             ax.set_xlabel("respondents")
             ax.set_ylabel("integrated squared error")
-        ax = axes[line, 2]
+        ax = axes[2, line]
         for k, epsilon in enumerate(EPSILONS):
             rows = [r for r in result["classification"] if (r["d"], r["epsilon"]) == (d, epsilon)]
             ax.semilogx(
-                [r["n"] for r in rows], [r["error"] for r in rows], f"o-C{k}", ms=4,
-                label=f"epsilon = {epsilon:g}",
+                [r["n"] for r in rows], [r["error"] for r in rows], "o-", ms=4,
+                color=("#0072b2", "#d55e00")[k], label=f"epsilon = {epsilon:g}",
             )  # fmt: skip
         ax.axhline(rows[0]["bayes"], color="k", lw=0.6, label="least possible")
         ax.set_title(f"classification, d = {d}")
@@ -354,7 +366,7 @@ def picture(result: dict[str, Any], path: Path) -> None:
         ax.legend(fontsize=8)
     lines, labels = axes[0, 0].get_legend_handles_labels()
     labels = [label.replace("slope -1/2", "slope -1/(d+1)") for label in labels]
-    figure.legend(lines, labels, loc="outside lower center", ncols=6, fontsize=8)
+    figure.legend(lines, labels, loc="outside lower center", ncols=3)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -128,8 +128,9 @@ def metrics(result: dict[str, Any], gan: dict[str, Any]) -> Any:
             own = [r for r in gan["rows"] if (r["target"], r["method"]) == (target, "dpgan")]
             points = ([r[key] for r in own] for key in ("epsilon", what, f"{what}_sd"))
             ax.errorbar(*points, fmt="s--", color="k", ms=3, capsize=2, label="DPGAN, best steps")
-            ax.legend(frameon=False, fontsize=8)
-            ax.set_title(target)
+            ax.get_legend().remove()
+            ax.set_title({"ring": "ring of Gaussians", "mix1d": "three Gaussians"}[target])
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 

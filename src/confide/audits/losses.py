@@ -224,7 +224,7 @@ def _unseen(trial: Trial, n: int) -> str:
 
 
 def tried(recipe: Recipe, n: int) -> Trial:
-    """Try a release of n records on neighboring data sets; None for unknown kinds."""
+    """Try a release of n records on neighboring data sets; an empty trial for unknown kinds."""
     if isinstance(recipe, Query) and recipe.what == "quantile":
         return quantile_tried(recipe, n)
     if isinstance(recipe, Additive):

@@ -21,7 +21,9 @@ from confide.sampling.sampler import Samples
 
 STYLES = {"target": (TRUTH, "-"), "reference": (NAIVE, "--")}
 COLORS = (ESTIMATE, "#d55e00", "#009e73", "#cc79a7", "#888888", "#e69f00")
-WIDTH = 3.2
+WIDTH = 2.9
+ACROSS = 3
+"""Maps in a row."""
 POINTS = {1: 400, 2: 80}
 """Cells along each axis of a picture of samples, by the number of axes."""
 
@@ -45,7 +47,9 @@ class LearnedDisplay(Display):
     def plot(self, ax: Any = None) -> LearnedDisplay:
         """Draw into the given axes, or new ones; maps divide the axes' place among them."""
         if len(self.edges) == 2:
-            self.ax_ = new_axes(WIDTH * len(self.heights), WIDTH) if ax is None else ax
+            rows = -(-len(self.heights) // ACROSS)
+            wide = WIDTH * min(len(self.heights), ACROSS)
+            self.ax_ = new_axes(wide, WIDTH * rows) if ax is None else ax
             self._maps(self.ax_)
             return self
         self.ax_ = ax = new_axes() if ax is None else ax
@@ -56,15 +60,18 @@ class LearnedDisplay(Display):
             ax.plot(centers, height, line, color=color, lw=1.6, label=name)
         ax.set_xlabel("value")
         ax.set_ylabel("density")
-        ax.set_ylim(bottom=0)
-        ax.legend(frameon=False)
+        # Room for the legend above the curves.
+        ax.set_ylim(0, ax.get_ylim()[1] * (1 + 0.05 * len(self.heights)))
+        ax.legend(frameon=False, fontsize=8.5, ncols=2, loc="upper left")
         return self
 
     def _maps(self, ax: Any) -> None:
         ax.set_axis_off()
-        count = len(self.heights)
+        across = min(len(self.heights), ACROSS)
+        rows = -(-len(self.heights) // ACROSS)
         for at, (name, height) in enumerate(self.heights.items()):
-            part = ax.inset_axes((at / count, 0, 0.92 / count, 0.9))
+            low = 1 - (at // across + 1) / rows
+            part = ax.inset_axes((at % across / across, low, 0.9 / across, 0.84 / rows))
             part.pcolormesh(*self.edges, height.T, cmap="Blues", rasterized=True)
             part.set_title(name, fontsize=9)
             part.set_aspect("equal")
