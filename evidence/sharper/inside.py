@@ -18,6 +18,7 @@ MECHANISMS = (
     Laplace(Lattice(low=1, high=100, size=16, scale="log"), epsilon=0.5),
     SquareWave(Lattice(low=0, high=9, kind="integer"), epsilon=4.0),
     SquareWave(Lattice(low=0, high=1, size=16), epsilon=2.0, prefer_not_to_say=True),
+    SquareWave(Lattice(low=0, high=30, size=16, kind="points"), epsilon=3.0),
 )
 OFTEN = 20
 """One fit in so many has its quantiles and a share looked at, which take longer."""

@@ -268,7 +268,7 @@ def hostile() -> dict[str, object]:
         "p of another type": {**good, "p": 0.5},
         "p as array": {**good, "p": np.zeros(3)},
         "extra": {**good, "sigma": 1},
-        "another reach": {**wave, "reach": 0},
+        "a reach beyond the lattice": {**wave, "reach": 10_000},
         "reach as bool": {**SquareWave(LATTICE, epsilon=9.0).to_dict(), "reach": False},
         "other weights": {**wave, "weights": ["3", "1"]},
         "other table": {**SINGLE[2].to_dict(), "table": "0" * 32},

@@ -509,6 +509,15 @@ class CellDensity(Density):
         means = np.array(self.means) if self.means else self._moments()[0]
         return float(means[0]) if means.size == 1 else means
 
+    def curve_mean(self) -> Any:
+        """Mean of the curve itself: a float, or one float a column.
+
+        In small groups it is often nearer to the truth than `mean`, but it is not unbiased, it has
+        no interval, and those of groups do not add up to that of all.
+        """
+        means = self._moments()[0]
+        return float(means[0]) if means.size == 1 else means
+
     def std(self) -> Any:
         """Standard deviation of the cells: a float, or one float a column."""
         deviations = self._moments()[1]

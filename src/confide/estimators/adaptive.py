@@ -44,8 +44,8 @@ ALL = 0.99
 ROUNDS = 3
 """Searches for heaps at most, each with the priors weighed anew."""
 POOR = 5.0
-"""Misfit from which on the model is not trusted. In 72 fits to six populations (n from 1e4 to 1e6,
-epsilon from .5 to 4), half of them with heaps, it was at most 2."""
+"""Misfit from which on the model is not trusted. In 288 fits to nine populations, n from 1e3 to 1e6
+and epsilon from .5 to 4, 99 % were below 3.7, and one was above 5."""
 
 
 @dataclass(frozen=True, eq=False)

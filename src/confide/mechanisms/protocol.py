@@ -147,6 +147,7 @@ class Private(Described):
         found = cls.read({key: fields[key] for key in made if key in fields}, kinds)
         stated = found.to_dict()
         _checks.known_keys(fields, tuple(stated), what)
+        _same_size(fields.get("lattice"), stated.get("lattice"))
         for key, value in fields.items():
             if key not in made and not _alike(value, stated[key]):
                 raise InvalidInput(
@@ -162,6 +163,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Categories):
         return list(value.labels)
     return value.to_dict() if isinstance(value, Lattice | Cells) else value
+
+
+def _same_size(given: Any, made: Any) -> None:
+    """Refuse a lattice of whole numbers whose size is not the one that it comes to have."""
+    if isinstance(given, Mapping) and given.get("size", made["size"]) != made["size"]:
+        raise InvalidInput(
+            f"{made['size']} cells, each with equally many whole numbers", f"size={given['size']}"
+        )
 
 
 def _alike(given: Any, stated: Any) -> bool:

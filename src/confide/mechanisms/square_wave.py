@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +19,14 @@ from confide.exact.entropy import Entropy
 from confide.exact.inversion import Inversion, Part, weighted
 from confide.lattice import Lattice
 from confide.mechanisms.laws import Band, Declinable
-from confide.mechanisms.protocol import Indices, Numeric, polynomial_scores, polynomials
+from confide.mechanisms.protocol import (
+    NONE,
+    Indices,
+    Kinds,
+    Numeric,
+    polynomial_scores,
+    polynomials,
+)
 
 FAR = 2**40
 """Integer weight of a report far from the value; a near one weighs floor(FAR e**epsilon)."""
@@ -37,13 +45,21 @@ def near_weight(epsilon: float) -> int:
 def wave_reach(epsilon: float, size: int) -> int:
     """How many cells the wave reaches to each side (Li et al. 2020, on the lattice).
 
-    Every reach is private; this one is the most informative.
+    Every reach is private; this one is the most informative about a distribution.
     """
     if epsilon < 1e-4:
         b = 0.5 - epsilon / 3
     else:
         b = (epsilon + math.expm1(-epsilon)) / (2 * (math.expm1(epsilon) - epsilon))
     return max(0, round(b * size - 0.5))
+
+
+def mean_reach(epsilon: float, size: int) -> int:
+    """How many cells to each side serve a mean best where epsilon is large: e**(-epsilon/2) / 2.
+
+    The window that the piecewise mechanism of Wang et al. (2019) has for a value in the middle.
+    """
+    return max(0, round(math.exp(-epsilon / 2) / 2 * size - 0.5))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +77,10 @@ class SquareWave(Numeric):
         Privacy loss of one report, at most.
     prefer_not_to_say
         Whether None is an answer, "prefer not to say", as private as the others.
+    reach
+        Cells that the wave reaches to each side of the value's own, by default the most informative
+        about a distribution (`wave_reach`). From epsilon 3 on a wider one (`mean_reach`) serves a
+        mean better, and all else worse.
 
     Notes
     -----
@@ -86,28 +106,48 @@ class SquareWave(Numeric):
     """
 
     name: ClassVar[str] = "square-wave"
-    optional: ClassVar[tuple[str, ...]] = (*Numeric.optional, "zoom", "prefer_not_to_say")
+    optional: ClassVar[tuple[str, ...]] = (
+        *Numeric.optional,
+        "zoom",
+        "prefer_not_to_say",
+        "reach",
+    )
+    implied: ClassVar[tuple[str, ...]] = (*Numeric.implied, "reach")
     lattice: Lattice
     epsilon: float = field(kw_only=True)
     prefer_not_to_say: bool = field(default=False, kw_only=True)
+    # None stands for the most informative one, and is replaced by it.
+    reach: int = field(default=None, kw_only=True)  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         _checks.flag(prefer_not_to_say=self.prefer_not_to_say)
         near_weight(self.epsilon)
+        reach, size = self.reach, self.lattice.size
+        most = wave_reach(self.epsilon, size) if reach is None else reach
+        object.__setattr__(self, "reach", _checks.integer(0, size, reach=most))
 
-    @property
-    def reach(self) -> int:
-        """Cells that the wave reaches to each side of the value's own."""
-        return self.law.reach
+    @classmethod
+    def read(cls, made: Mapping[str, Any], kinds: Kinds = NONE) -> Self:
+        """The inverse of `made_of`; a reach that is given must be a number of cells."""
+        if "reach" in made:
+            _checks.integer(0, reach=made["reach"])
+        return super().read(made, kinds)
+
+    def asking(self) -> dict[str, Any]:
+        """The keys of a question in a survey file, without a reach that follows from epsilon."""
+        keys = super().asking()
+        if self.reach == wave_reach(self.epsilon, self.lattice.size):
+            del keys["reach"]
+        return keys
 
     @cached_property
     def law(self) -> Band | Declinable:
         """Distribution of a report given an index."""
         size = self.lattice.size
         kind = Declinable if self.prefer_not_to_say else Band
-        return kind(size, wave_reach(self.epsilon, size), near_weight(self.epsilon), FAR)
+        return kind(size, self.reach, near_weight(self.epsilon), FAR)
 
     @property
     def spend(self) -> Spend:
@@ -180,6 +220,5 @@ class SquareWave(Numeric):
         return np.asarray(np.linalg.lstsq(matrix, target, rcond=1e-12)[0], dtype=np.float64)
 
     def stated(self) -> dict[str, Any]:
-        """The public reach and weights that the noise really has."""
-        law = self.law
-        return {"reach": law.reach, "weights": [str(law.near), str(law.far)]}
+        """The public weights that the noise really has."""
+        return {"weights": [str(self.law.near), str(self.law.far)]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,8 @@ from confide.estimators.declining import Answerers
 from confide.estimators.register import DEFAULT, DENSITIES
 from confide.estimators.shares import scores_of
 from confide.lattice import Categories
-from confide.mechanisms import Mechanism, Numeric
+from confide.mechanisms import Mechanism, Numeric, SquareWave
+from confide.mechanisms.square_wave import mean_reach, wave_reach
 from confide.planning.guesses import Guess
 from confide.planning.metrics import quantile
 from confide.planning.simulation import Errors, Risk, fitted, reach, risks
@@ -26,6 +27,8 @@ MEAN, MEDIAN, DECLINED = "mean", "median", "declined"
 CATEGORIES = "categories"
 FEW = 16
 """Surveys for a rough look at a median."""
+PAYS = 0.9
+"""Error of a mean with a wider reach, of one without, from which on it is worth a word."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +130,19 @@ class Outlook:
             self._kept[epsilon] = made
         found: Mechanism = self._kept[epsilon]
         return found
+
+    def wider(self, epsilon: float) -> tuple[int, float] | None:
+        """A wider reach that serves the mean alone, and the error it leaves, of one today.
+
+        None where it would gain little, or where the survey gives a reach of its own.
+        """
+        own = self.mechanism(epsilon)
+        if not isinstance(own, SquareWave) or own.reach != wave_reach(epsilon, own.lattice.size):
+            return None
+        made = replace(own, reach=mean_reach(epsilon, own.lattice.size))
+        other = replace(self, question=replace(self.question, mechanism=made))
+        ratio = other.deviation(MEAN, epsilon) / self.deviation(MEAN, epsilon)
+        return (made.reach, ratio) if ratio < PAYS else None
 
     def reports(self, epsilon: float) -> Floats:
         """Chance of each report."""

@@ -302,6 +302,7 @@ class SurveyPlan:
             f"all, {percent(self.level)} of surveys will come this close to the truth: {told}."
         )
         lines += self._advice()
+        lines += self._wider()
         for by in dict.fromkeys(one.by for one in self.differences):
             own = [one for one in self.differences if one.by == by]
             parts = "; ".join(
@@ -374,6 +375,20 @@ class SurveyPlan:
                 "answers costs."
             )
         return [f"{lead} {why}"]
+
+    def _wider(self) -> list[str]:
+        """What a wider square wave would do, for those who want nothing but a mean."""
+        if self.simulated is None:
+            return []
+        lines = []
+        epsilons = self.simulated.epsilons(self.epsilon, self.ask)
+        for name, outlook in self.simulated.outlooks.items():
+            if (found := outlook.wider(epsilons[name])) is not None:
+                lines.append(
+                    f"If nothing but the mean of {name} is wanted, reach = {found[0]} makes its "
+                    f"error {found[1]:.2f} times as large; all else about {name} comes out worse."
+                )
+        return lines
 
     def _design(self, ask: int) -> Design:
         return next(design for design in self.designs if design.ask == ask)
