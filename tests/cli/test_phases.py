@@ -93,3 +93,42 @@ def test_a_trend(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["results", "survey.toml", "reports.parquet", "--simulated", "--json"]) == 0
     groups = json.loads(capsys.readouterr().out)["questions"][0]["groups"]
     assert [one["by"] for one in groups] == ["round"]
+
+
+def test_schedules_are_drawn_once_and_invitations_keep_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("survey.toml").write_text(ROUNDS.replace("count = 3", "count = 3\nper_person = 2"))
+    Path("people.csv").write_text("name\n" + "".join(f"p{at}\n" for at in range(6)))
+    args = ["schedule", "survey.toml", "people.csv", "-o", "schedule.csv"]
+    assert run([*args, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 12
+    lines = Path("schedule.csv").read_text().splitlines()
+    assert lines[0] == "person,name,round"
+    rounds = [line.rsplit(",", 1)[1] for line in lines[1:]]
+    assert sorted(rounds) == ["1"] * 4 + ["2"] * 4 + ["3"] * 4
+    assert run(args) == 2
+    assert "drawn once" in capsys.readouterr().err
+    link = ["--url", "https://example.org", "-o", "links.csv"]
+    invite = ["invite", "survey.toml", "--people", "schedule.csv", *link]
+    assert run(invite) == 0
+    assert len(Path("links.csv").read_text().splitlines()) == 13
+    Path("schedule.csv").write_text("\n".join([*lines, lines[1]]) + "\n")
+    invite[-1] = "more.csv"
+    capsys.readouterr()
+    assert run(invite) == 2
+    assert "a second answer to round" in capsys.readouterr().err
+    assert not Path("more.csv").exists()
+
+
+def test_a_schedule_of_phases(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("survey.toml").write_text(PHASES)
+    Path("people.csv").write_text("person\n" + "".join(f"p{at}\n" for at in range(8)))
+    assert run(["schedule", "survey.toml", "people.csv", "-o", "schedule.csv"]) == 0
+    lines = Path("schedule.csv").read_text().splitlines()
+    assert lines[0] == "person,phase"
+    assert sorted(line[-1] for line in lines[1:]) == ["1"] * 2 + ["2"] * 6
+    assert run(["schedule", "survey.toml", "schedule.csv", "-o", "again.csv"]) == 2
+    Path("plain.toml").write_text(PHASES.replace("[phases]", ""))
+    assert run(["schedule", "plain.toml", "people.csv", "-o", "x.csv"]) == 2
+    assert "[rounds] or [phases]" in capsys.readouterr().err

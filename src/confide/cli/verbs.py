@@ -11,6 +11,10 @@ VERBS = {
         "serve",
         "Serve a survey: a page on which people answer, and a dashboard on which you watch.",
     ),
+    "schedule": (
+        "schedule",
+        "Draw in which rounds, or in which phase, each person is asked: once, before anybody is.",
+    ),
     "invite": ("invite", "Make one invitation for each person, and write their links into a file."),
     "export": ("export", "Write the reports of a survey into a file, in random order."),
     "answer": (

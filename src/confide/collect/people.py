@@ -26,6 +26,7 @@ from confide.collect.stores.store import Store, Unavailable
 from confide.errors import InvalidInput
 from confide.files.paths import named, readable, unseen
 from confide.questions import Questionnaire
+from confide.questions.rounds import PERSON, ROUND
 
 LINK = "link"
 """The column of links."""
@@ -67,10 +68,16 @@ class People:
     @classmethod
     def read(cls, path: Path, survey: Questionnaire) -> People:
         """A CSV file of people with a column for each of the survey's groups."""
-        columns, rows = _table(path)
+        columns, rows = table_of(path)
         _columns(columns, survey, path)
         for name in survey.groups:
             _spelled_once(name, [row[name] for row in rows], path)
+        if survey.rounds is not None:
+            survey.rounds.check_rows(
+                [row.get(PERSON, str(at)) for at, row in enumerate(rows)],
+                [int(row[ROUND]) if row[ROUND].isdecimal() else row[ROUND] for row in rows],
+                named(path),
+            )
         if not 1 <= len(rows) <= MOST:
             raise InvalidInput(f"from 1 to {MOST:,} people in {named(path)}", f"{len(rows):,}")
         return cls(columns, rows)
@@ -102,7 +109,7 @@ def plain(value: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", value).casefold().split())
 
 
-def _table(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
+def table_of(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
     """The columns and rows of a CSV file."""
     readable(path)
     if path.stat().st_size > LARGEST:
@@ -265,7 +272,7 @@ def _check_spelling(survey: Questionnaire, store: Store, groups: Sequence[tuple[
 def _left(to: Path, people: People, url: str) -> list[str]:
     """The tokens of a file that an earlier run has written for these very people."""
     try:
-        columns, rows = _table(to)
+        columns, rows = table_of(to)
     except InvalidInput:
         raise _taken(to, "which is there") from None
     theirs = [{name: row[name] for name in people.columns} for row in people.rows]

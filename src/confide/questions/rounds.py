@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from confide import _checks
 from confide.errors import BadRows, InvalidInput
@@ -87,7 +85,18 @@ class Rounds:
                     "Each row is one person in one round; the column 'person' is not kept.",
                 )
         rounds = arrow.column_of(table, ROUND, where).to_pylist()
-        people = arrow.column_of(table, PERSON, where).to_pylist()
+        self.check_rows(arrow.column_of(table, PERSON, where).to_pylist(), rounds, where)
+
+    def check_rows(self, people: Sequence[Any], rounds: Sequence[Any], where: str) -> None:
+        """Refuse rows, each a person and a round, in which somebody is asked too often.
+
+        Parameters
+        ----------
+        people, rounds
+            A person and a number for each row.
+        where
+            Where they are, for messages.
+        """
         seen: dict[Any, set[int]] = {}
         for at, (person, number) in enumerate(zip(people, rounds, strict=True)):
             whole = isinstance(number, int) and not isinstance(number, bool)
@@ -117,8 +126,3 @@ class Rounds:
                     "Ask the people whom the schedule names: survey.schedule.",
                     column=PERSON,
                 )
-
-
-def numbers(flags: Any) -> list[tuple[int, ...]]:
-    """The rounds of each person, counted from 1, from a table of people by rounds."""
-    return [tuple((np.flatnonzero(row) + 1).tolist()) for row in flags]
