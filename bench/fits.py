@@ -43,7 +43,7 @@ def rows() -> list[Row]:
             lambda c=counts: Adaptive().fit(c),
             lambda c=counts: frozen.masses(c.mechanism.law, c.total),
             lambda: sort(floats),
-            rounds=3,
+            rounds=9,
         )
         what = f"the default estimate, {name}, 1024 cells"
         table.append(Row(what, UNIT, ours / yard, limit))
