@@ -319,11 +319,11 @@ def relate(
     found = {name: _enough(summaries[name], name) for name in single}
     known = dict(margins or {})
     curves = {name: known.get(name) or margin_of(counts) for name, counts in found.items()}
+    known_cuts: dict[tuple[str, Side], Cut] = {}
     relations = []
     for name in pairs:
         counts = checked(_enough(summaries[name], name), question=name, pairs=True)
         mechanism: Any = counts.mechanism
-        cuts = []
         for question, side in mechanism.sides.items():
             if question not in curves:
                 raise Mismatch(
@@ -335,8 +335,10 @@ def relate(
                 raise Mismatch(
                     f"reports to {question!r} on the lattice of the pair {name!r}", "another one"
                 )
-            cuts.append(cut_of(side, curves[question]))
-        relations.append(Pair(counts, (cuts[0], cuts[1])).relation(level))
+            if (question, side) not in known_cuts:
+                known_cuts[question, side] = cut_of(side, curves[question])
+        one, other = (known_cuts[each] for each in mechanism.sides.items())
+        relations.append(Pair(counts, (one, other)).relation(level))
     facts = {"method": "relations", "n": sum(summaries[name].n for name in summaries)}
     return Copula(curves, relations, level=level, facts=facts)
 

@@ -176,7 +176,10 @@ class Questionnaire:
 
     def _repr_html_(self) -> str:
         """What is asked and what each answer costs, for notebooks."""
-        costs = {name: one.spend.epsilon for name, one in self.mechanisms.items()}
+        costs = {name: one.mechanism.spend.epsilon for name, one in self.questions.items()}
+        if self.relations is not None and self.epsilon is not None:
+            # Pairs may still lack thresholds.
+            costs |= dict.fromkeys(self.relations.columns, self.epsilon)
         rows = [
             (name, _answers(self.questions.get(name)), rounded_up(cost, 6))
             for name, cost in costs.items()
@@ -231,8 +234,9 @@ class Questionnaire:
         # The exact sum, rounded upwards once: a survey's epsilon of which everybody spends a
         # third three times must not come out above itself.
         whole = sum(Fraction(spend.epsilon) for spend in dearest)
-        pairs = (Fraction(pair.epsilon) for pair in self.pairs.values())
-        most = self.times * max(whole, *pairs, 0)
+        # A report about a pair costs the survey's epsilon.
+        pair = Fraction(self.epsilon or 0.0) if self.relations is not None else 0
+        most = self.times * max(whole, pair)
         return Spend(_rounded_up(most), self.times * total.delta, total.note)
 
     def schedule(self, cells: npt.ArrayLike, *, seed: int | None = None) -> Flags:

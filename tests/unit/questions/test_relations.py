@@ -198,6 +198,9 @@ def test_nobody_is_asked_before_there_are_thresholds() -> None:
     one = survey(relations={"pairs": "all"})
     with pytest.raises(InvalidInput, match="none for 'pay', 'ill'"):
         one.privatize(answers(10))
+    # What it will cost is known already, and so is what is asked.
+    assert one.spend.epsilon == 2.0
+    assert "pay &amp; ill" in one._repr_html_()
 
 
 def test_what_cannot_take_pairs_says_so(tmp_path: Path) -> None:
