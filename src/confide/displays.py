@@ -158,6 +158,8 @@ class DensityDisplay(Display):
     heaps
         Values that many people share, each with its share: lines with a figure, since no height
         would fit them.
+    simultaneous
+        Whether the band holds the whole curve with its level, or each place by itself.
 
     Examples
     --------
@@ -174,6 +176,7 @@ class DensityDisplay(Display):
     level: float | None = None
     whole: bool = False
     heaps: Sequence[tuple[float, float]] = ()
+    simultaneous: bool = False
     ax_: Any = field(default=None, init=False)
 
     def plot(
@@ -209,6 +212,7 @@ class DensityDisplay(Display):
             return self
         color = next_color(ax) if color is None else color
         if self.band is not None:
+            kind = "simultaneous" if self.simultaneous else "pointwise"
             low, high = (np.append(end, end[-1]) for end in np.multiply(self.band, scale))
             ax.fill_between(
                 edges,
@@ -218,7 +222,7 @@ class DensityDisplay(Display):
                 color=color,
                 alpha=0.2,
                 lw=0,
-                label=once(ax, f"{percent(self.level or 0)} band"),
+                label=once(ax, f"{percent(self.level or 0)} {kind} band"),
             )
         if self.median is not None:
             ax.plot(

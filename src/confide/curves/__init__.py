@@ -9,7 +9,13 @@ from confide import _checks
 from confide.curves.additive import AdditiveModel
 from confide.curves.classes import ClassShares
 from confide.curves.copula import Copula, Relation
-from confide.curves.density import CellDensity, Density, Intervals, WaveDensity
+from confide.curves.density import (
+    CellDensity,
+    Density,
+    Intervals,
+    SimultaneousBand,
+    WaveDensity,
+)
 from confide.curves.differences import Difference, difference
 from confide.curves.forms import to_frame
 from confide.curves.proportions import Proportions, ShareIntervals
@@ -87,6 +93,7 @@ __all__ = [
     "Regression",
     "Relation",
     "ShareIntervals",
+    "SimultaneousBand",
     "WaveDensity",
     "WaveRegression",
     "difference",

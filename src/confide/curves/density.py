@@ -54,6 +54,36 @@ class Intervals(Protocol):
         """Interval of the density at x."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SimultaneousBand:
+    """A band that holds a whole curve with its level, and not each place by itself.
+
+    Parameters
+    ----------
+    what
+        ``"pdf"``: mean densities over windows around x; ``"cdf"``: shares up to x.
+    x
+        Places, ascending. The ends of a cdf between two of them are the lower one of the first
+        and the upper one of the second, since a cdf never falls.
+    low, high
+        Ends at the places.
+    level
+        Confidence level of the whole band.
+
+    Examples
+    --------
+    >>> x = np.array([0.0, 1.0])
+    >>> SimultaneousBand(what="cdf", x=x, low=x, high=x, level=0.95).level
+    0.95
+    """
+
+    what: str
+    x: Floats
+    low: Floats
+    high: Floats
+    level: float
+
+
 class JointIntervals(Protocol):
     """Intervals of a joint density, one column at a time."""
 
@@ -150,7 +180,12 @@ class Density(ABC):
         return float(self.quantile(0.5))
 
     def interval(
-        self, what: str, at: npt.ArrayLike | None = None, *, level: float = 0.95
+        self,
+        what: str,
+        at: npt.ArrayLike | None = None,
+        *,
+        level: float = 0.95,
+        smooth: bool = False,
     ) -> tuple[Any, Any]:
         """A confidence interval for a quantity of the population.
 
@@ -163,6 +198,10 @@ class Density(ABC):
             Where; not for the mean, the median and the share that declined.
         level
             Confidence level.
+        smooth
+            Whether to assume that the density is smooth, for the cdf and quantiles: intervals are
+            then shorter, and refused where the estimate has heaps or fits badly. By default
+            nothing is assumed. Heaps too small to be found make these intervals too short.
 
         Returns
         -------
@@ -176,7 +215,7 @@ class Density(ABC):
         if what in ("mean", "median", DECLINED) and at is not None:
             raise InvalidInput(f"no place for the {what}", _checks.shown(at))
         if what == "median":
-            return self.interval("quantile", 0.5, level=level)
+            return self.interval("quantile", 0.5, level=level, smooth=smooth)
         if what == DECLINED and self.declined is None:
             raise forms.not_offered()
         if self.intervals is None:
@@ -196,7 +235,8 @@ class Density(ABC):
                 "Name the place, such as at=0.5 for the median.",
             )
         places = np.asarray(at, dtype=np.float64)
-        interval = getattr(self.intervals, what)
+        source = self._smooth(what) if smooth else self.intervals
+        interval = getattr(source, what)
         if what == "quantile":
             low, high = interval(places, level)
         else:
@@ -206,6 +246,49 @@ class Density(ABC):
         # The interval knows no smoothing and the estimate does: it holds the estimate in any case.
         estimate = getattr(self, what)(places)
         return ends(np.minimum(low, estimate), np.maximum(high, estimate))
+
+    def _smooth(self, what: str) -> Any:
+        found = getattr(self.intervals, "smooth", None)
+        if found is None or what not in ("cdf", "quantile"):
+            raise Unsupported(
+                "Intervals with smooth=True are those of the cdf and of quantiles of the default "
+                "estimate of one number: leave smooth=True out."
+            )
+        return found()
+
+    def band(self, what: str = "pdf", *, level: float = 0.95) -> SimultaneousBand:
+        """A simultaneous band: with the given level it holds the whole curve of the population.
+
+        Parameters
+        ----------
+        what
+            ``"pdf"`` for mean densities over windows, each a sixteenth of the lattice, or
+            ``"cdf"`` for the distribution function.
+        level
+            Confidence level of the band as a whole.
+
+        Examples
+        --------
+        >>> import confide as cf
+        >>> mechanism = cf.SquareWave(cf.Lattice(low=0, high=1, size=64), epsilon=4.0)
+        >>> values = np.random.default_rng(1).beta(2, 5, 5_000)
+        >>> density = cf.density(cf.Counts.of(mechanism.simulate(values, seed=1)))
+        >>> band = density.band("cdf")
+        >>> shares = (values[:, None] <= band.x).mean(axis=0)
+        >>> bool(((band.low <= shares) & (shares <= band.high)).all())
+        True
+        """
+        what = _checks.one_of(("pdf", "cdf"), what=what)
+        if self.intervals is None:
+            raise forms.without_intervals(self.facts)
+        found = getattr(self.intervals, "band", None)
+        if found is None:
+            raise Unsupported(
+                "A simultaneous band is one of the default estimate, or of a likelihood, of one "
+                "number: take interval(what, at), which holds at each place by itself."
+            )
+        band: SimultaneousBand = found(what, _checks.level(level))
+        return band
 
     def sample(self, n: int, *, seed: int | None = None) -> npt.NDArray[Any]:
         """Synthetic values from the estimated distribution; they cost no further privacy.
@@ -584,20 +667,34 @@ class CellDensity(Density):
                 f"{', '.join(self.names)}."
             )
         band = median = None
+        together = True
         if level is not None and source.intervals is not None and self.masses.ndim == 1:
             x = (self.edges[0][:-1] + self.edges[0][1:]) / 2
             # An interval may take a while: ask for a few, and join them up.
-            places = np.linspace(0, self.masses.size, BAND_POINTS)
-            few = np.interp(places, np.arange(self.masses.size + 1), self.edges[0])
-            if self.whole:
-                few = np.unique(np.clip(np.rint(few), np.ceil(few[0]), np.floor(few[-1])))
-            found = _attempt(source, "pdf", few, level)
+            try:
+                whole = source.band("pdf", level=level)
+                few, found = whole.x, (whole.low, whole.high)
+            except Unsupported:
+                together = False
+                places = np.linspace(0, self.masses.size, BAND_POINTS)
+                few = np.interp(places, np.arange(self.masses.size + 1), self.edges[0])
+                if self.whole:
+                    few = np.unique(np.clip(np.rint(few), np.ceil(few[0]), np.floor(few[-1])))
+                found = _attempt(source, "pdf", few, level)
             if found is not None:
                 band = (np.interp(x, few, found[0]), np.interp(x, few, found[1]))
             median = _attempt(source, "quantile", 0.5, level)
         heaps = () if self.whole else self.heaps
         return DensityDisplay(
-            self.edges, self.leveled(), self.names, band, median, level, self.whole, heaps
+            self.edges,
+            self.leveled(),
+            self.names,
+            band,
+            median,
+            level,
+            self.whole,
+            heaps,
+            simultaneous=together,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from confide.estimators.likelihood import Likelihood
 from confide.estimators.log_density import FAR, ORDERS, Ladder, Mode, Problem
 from confide.estimators.pilot import Pilot
 from confide.estimators.resolution import told, waves
+from confide.estimators.smooth import SmoothIntervals
 from confide.lattice import NUMBER, Lattice
 from confide.mechanisms import Mechanism
 from confide.mechanisms.laws import Law
@@ -258,7 +259,9 @@ class Adaptive:
             (edges,),
             masses,
             facts=facts,
-            intervals=Intervals(counts, pilot=found.pilot),
+            intervals=Intervals(
+                counts, pilot=found.pilot, smoothed=found.under_smoothness(lattice)
+            ),
             kinds=(lattice.kind,),
             declined=declined,
             means=unbiased_means(counts),
@@ -337,6 +340,16 @@ class Estimate:
         own = spread(self.grid.law.shape[1], self.grid.cells) @ self.smooth
         own[list(self.heaps)] += list(self.heaps.values())
         return Pilot(own / own.sum(), tuple(self.heaps))
+
+    def under_smoothness(self, lattice: Lattice) -> SmoothIntervals | None:
+        """Intervals that assume a smooth density; none of points and whole numbers."""
+        if lattice.kind != NUMBER:
+            return None
+        none = np.empty((self.grid.counts.size, 0))
+        problem = Problem(
+            self.grid.counts, smoothed(self.grid.bins, self.grid.cells), none, self.grid.waves
+        )
+        return SmoothIntervals(problem, coarse_edges(lattice, self.grid.cells))
 
     def curve(self, lattice: Lattice) -> tuple[Floats, Floats]:
         """Edges and masses of equal cells: finer ones with heaps, all points and whole numbers."""

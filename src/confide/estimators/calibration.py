@@ -154,6 +154,12 @@ class Calibration:
         pairs = ((row.mean(), row.var(ddof=1)) for row in deviances)
         return np.array([self.cut(float(m), float(v), level) for m, v in pairs])
 
+    def together(self, deviances: Floats, level: float) -> Floats:
+        """Cuts that hold at all rows together: each its own, times one ratio for all of them."""
+        cuts = self.cuts_of(deviances, level)
+        # Together they can only be wider than one by one.
+        return cuts * max(self.point((deviances / cuts[:, None]).max(axis=0), level), 1.0)
+
     def cut(self, mean: float, variance: float, level: float) -> float:
         """The point of a gamma law with these moments, or of a scaled chi-square, and more.
 

@@ -13,13 +13,14 @@ from scipy.special import stdtrit
 
 from confide import _checks
 from confide._types import Floats
-from confide.curves import forms
+from confide.curves import SimultaneousBand, forms
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.calibration import Calibration
 from confide.estimators.declining import Answerers
 from confide.estimators.em import coarse_edges, one_thread, stacks
 from confide.estimators.pilot import Pilot
 from confide.estimators.profile import MOST_BINS, NODES, Profile, bins_for
+from confide.estimators.smooth import SmoothIntervals
 from confide.lattice import INTEGER, NUMBER, POINTS, Lattice
 from confide.mechanisms import Channel
 from confide.mechanisms.laws import Law
@@ -184,8 +185,10 @@ def _cross(
     return result
 
 
-WINDOW, EACH = 64, 16
-"""Cells of the tests of windows, and windows side by side whose cuts are simulated."""
+WINDOW, EACH = 80, 16
+"""Bins of reports of the tests of windows, and windows side by side between the bounds."""
+FEW = 64
+"""Whole numbers up to which each has an interval of its own."""
 QUICK = 48
 KEPT = 4096
 MOST = 1e8
@@ -225,6 +228,8 @@ class Intervals:
         law of binned reports is exact.
     pilot
         The estimate from which surveys are simulated; by default a smooth one.
+    smoothed
+        Intervals that assume a smooth density, where the estimator has them.
 
     Notes
     -----
@@ -260,6 +265,7 @@ class Intervals:
     size: int = NODES
     bins: int = MOST_BINS
     pilot: Pilot | None = None
+    smoothed: SmoothIntervals | None = None
     _kept: dict[tuple[str, float, float], list[float]] = field(
         init=False, repr=False, default_factory=dict
     )
@@ -308,9 +314,9 @@ class Intervals:
 
     @cached_property
     def _windows(self) -> Tests:
-        """Tests on at most 64 cells."""
-        bins = min(max(self.tests.profile.law.shape[0], WINDOW), 2 * WINDOW, self.bins)
-        return self._calibrated(Profile(self.counts.mechanism.law, nodes=WINDOW, bins=bins))
+        """Tests of many places at once, with fewer bins of reports."""
+        bins = min(WINDOW, self.bins)
+        return self._calibrated(Profile(self.counts.mechanism.law, nodes=self.size, bins=bins))
 
     def _calibrated(self, profile: Profile) -> Tests:
         pilot = self._pilot.everybody(profile.nodes / self._lattice.size, self.counts)
@@ -414,7 +420,7 @@ class Intervals:
         """Interval of the mean density over a sixteenth of the lattice around x.
 
         Without an assumption of smoothness the density at a point has no interval; the share of
-        a window has one, here tested on at most 64 cells. The window counts cells, so on a log
+        a window has one. The window counts cells, so on a log
         scale it has the same width in the logarithm everywhere. Next to a bound it is moved
         inside: closer than half a window the interval no longer changes. Of at most 64 whole
         numbers each has an interval of its own.
@@ -423,6 +429,69 @@ class Intervals:
         if np.isnan(places).any():
             raise InvalidInput("numbers x", "nan")
         return self._each("pdf", places, _checks.level(level))
+
+    def smooth(self) -> SmoothIntervals:
+        """Intervals that assume a smooth density; refused where the estimate speaks against it."""
+        if self.smoothed is None:
+            raise Unsupported(
+                "Intervals with smooth=True are those of the default estimate: leave smooth=True "
+                "out, or take cf.density."
+            )
+        if self.pilot is not None and self.pilot.heaps:
+            raise Unsupported(
+                "Intervals with smooth=True need a density without heaps, and this estimate has "
+                f"{len(self.pilot.heaps)}: leave smooth=True out."
+            )
+        return self.smoothed
+
+    @one_thread
+    def band(self, what: str, level: float = 0.95) -> SimultaneousBand:
+        """A simultaneous band of mean densities over windows, or of the distribution function.
+
+        Parameters
+        ----------
+        what
+            ``"pdf"`` or ``"cdf"``.
+        level
+            Confidence level of the whole band.
+
+        Notes
+        -----
+        It is tested for 16 windows side by side, or at 15 edges between the bounds. The cut of
+        each place is the one that it has by itself, times the point that the greatest ratio of a
+        deviance to its cut stays below in simulated surveys, again as that of a gamma law. Between
+        the middles of windows the band is joined up. A distribution function never falls, so that
+        its ends at the edges hold between them too.
+        """
+        level = _checks.level(level)
+        lattice = self._lattice
+        if what == "pdf":
+            numbers = (np.arange(EACH) + 0.5) * (lattice.size / EACH)
+            x = np.interp(numbers, np.arange(lattice.size + 1), lattice.edges)
+            if lattice.kind == INTEGER:
+                x = np.unique(np.clip(np.rint(x), lattice.low, lattice.high))
+            low, high = self._shares_of_windows(x, level, together=True)
+        else:
+            x, low, high = self._lines(level)
+        return SimultaneousBand(what=what, x=x, low=low, high=high, level=level)
+
+    def _lines(self, level: float) -> tuple[Floats, Floats, Floats]:
+        """Edges, and the ends of the distribution function there, for all of them together."""
+        tests, lattice = self._windows, self._lattice
+        profile = tests.profile
+        few = np.unique(np.linspace(0, profile.size, EACH + 1).round().astype(int))
+        x = lattice.edges[profile.nodes[few]]
+        if lattice.kind == INTEGER:
+            x = x - 0.5
+        low, high = np.zeros(few.size), np.ones(few.size)
+        low[-1], high[0] = 1.0, 0.0
+        if self.counts.n and few.size > 2:
+            parts = profile.below(few[1:-1].astype(np.float64))
+            found = np.stack([tests.calibration.deviances(part) for part in parts])
+            cuts = tests.calibration.together(found, level)
+            reports = np.repeat(tests.reports, len(parts), axis=0)
+            low[1:-1], high[1:-1] = share_ends(profile, reports, parts, cuts)
+        return x, np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
 
     @one_thread
     def _each(self, what: str, at: Floats, level: float) -> tuple[Any, Any]:
@@ -473,7 +542,7 @@ class Intervals:
         numbers, half = np.arange(lattice.size + 1), lattice.size / 32
         if lattice.kind == INTEGER:
             # Whole cells; of few whole numbers one, and then it is the share of that number.
-            half = 0.5 if lattice.size <= WINDOW else lattice.size // 32 + 0.5
+            half = 0.5 if lattice.size <= FEW else lattice.size // 32 + 0.5
         center = np.clip(np.interp(x, lattice.edges, numbers), half, lattice.size - half)
         ends = center - half, center + half
         width = np.subtract(*(np.interp(end, numbers, lattice.edges) for end in ends[::-1]))
@@ -505,11 +574,7 @@ class Intervals:
             found = np.stack([self._windows.calibration.deviances(part) for part in parts])
             self._simulated[half] = found
         found, calibration = self._simulated[half], self._windows.calibration
-        cuts = calibration.cuts_of(found, level)
-        if together:
-            most = (found / cuts[:, None]).max(axis=0)
-            # Together they can only be wider than one by one.
-            cuts = cuts * np.maximum(calibration.point(most, level), 1.0)
+        cuts = (calibration.together if together else calibration.cuts_of)(found, level)
         return np.interp(centers, known, cuts)
 
     def _quantile(self, q: Floats, level: float) -> tuple[Floats, Floats]:
