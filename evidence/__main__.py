@@ -25,6 +25,7 @@ STUDIES = (
     "ghatak",
     "planner",
     "phases",
+    "rounds",
     "raking",
     "audits",
     "poisoning",
