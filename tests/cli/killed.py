@@ -27,7 +27,7 @@ def killed(where: str, small: int, folder: Path, memory: str, command: list[str]
         changed.Parts.write = _after(changed.Parts.write)
     elif where == "half an output":
         own: Any = streams
-        own.gathered = lambda tables: (_last() if at == 4 else t for at, t in enumerate(tables))
+        own.gathered = lambda tables, _: (_last() if at == 4 else t for at, t in enumerate(tables))
     elif where == "an output":
         changed.give = _last
     elif where == "published":

@@ -14,6 +14,7 @@ import confide as cf
 from confide.cli.app import run
 from confide.estimators import PartitionRegression, partition_curve
 from confide.questions import PartitionSurvey
+from confide.streams import batches
 
 N = 20_000
 SURVEY = """
@@ -168,3 +169,58 @@ def test_reports_and_sums_of_others_are_refused(capsys: pytest.CaptureFixture[st
     assert "all private" in refused(
         "regress --partition survey.toml reports.parquet simulated.parquet", capsys
     )
+
+
+PRIVATIZE = ["privatize", "survey.toml", "values.csv", "-o", "reports.parquet"]
+
+
+def test_reports_are_drawn_and_written_in_slices(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Slices of 500 rows, each of which counts for three, and buckets as if the file were large.
+    monkeypatch.setattr(batches, "ROW", 4)
+    monkeypatch.setattr(batches, "PART", 1_500)
+    monkeypatch.setattr(batches, "BUCKET", 12_000)
+    job = batches.Job(PartitionSurvey.read("survey.toml"), [Path("values.csv")], ["site"])
+    assert job.part == 500
+    assert job.buckets > 4
+    cut = list(job.batches())
+    assert len(cut) >= N // 500
+    assert max(batch.rows for batch in cut) == 500
+    assert [batch.first for batch in cut[:3]] == [0, 500, 1000]
+    assert run([*PRIVATIZE, "--keep", "site"]) == 0
+    capsys.readouterr()
+    whole = pq.read_table("reports.parquet")
+    assert whole.num_rows == N
+    assert pq.ParquetFile("reports.parquet").num_row_groups > 4
+    sites = [int(site) for site in whole["site"].to_pylist()]
+    assert sorted(sites) == sorted(at % 3 for at in range(N))
+    # Rows are not where they were.
+    assert sites[:30] != [at % 3 for at in range(30)]
+    survey = PartitionSurvey.read("survey.toml")
+    curve = partition_curve(survey, cf.CellSums.of(cf.reports.read("reports.parquet")))
+    assert curve.predict([[70.0, 25.0]])[0] > curve.predict([[25.0, 5.0]])[0]
+
+
+def test_an_interrupted_run_goes_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "PART", 5_000)
+    monkeypatch.setattr(batches.Job, "small", False)
+    honest, seen = batches.Job.drawn, []
+
+    def cut(self: Any, batch: Any) -> Any:
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        seen.append(batch.number)
+        return honest(self, batch)
+
+    monkeypatch.setattr(batches.Job, "drawn", cut)
+    command = [*PRIVATIZE, "--processes", "1", "--json"]
+    assert run(command) != 0
+    assert not Path("reports.parquet").exists()
+    monkeypatch.setattr(batches.Job, "drawn", honest)
+    capsys.readouterr()
+    assert run(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["n"], found["reused"]) == (N, 10_000)

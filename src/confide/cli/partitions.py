@@ -10,25 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from confide import _checks
+from confide import _checks, streams
 from confide.cli import output
 from confide.cli.options import plottable
 from confide.curves.classes import ClassShares
 from confide.curves.regression import CellRegression, Classification
 from confide.errors import InvalidInput, Mismatch
-from confide.files import arrow, formats, parse
+from confide.files import formats
 from confide.files.paths import counted, expand, load_json, named, writable, write_bytes
 from confide.files.settings import settings_of
 from confide.questions.partitions import TABLE, PartitionSurvey
 from confide.reports.files import SUFFIXES as LISTS
-from confide.reports.files import not_replaced
 from confide.summaries import CellSums
 from confide.summaries.forms import SUFFIXES as SUMMARIES
 from confide.tables.vectors import cell_sums
 
 Files = Sequence[Path]
-MOST = 2**31
-"""Numbers of all reports of a run at most: they are shuffled in memory, one byte each."""
 
 
 def survey_of(files: Files) -> tuple[PartitionSurvey, Path, list[Path]] | None:
@@ -65,47 +62,25 @@ def privatize(
     *,
     keep: Sequence[str],
     keep_order: bool,
+    processes: int,
     replace: bool,
+    restart: bool,
     as_json: bool,
 ) -> None:
     """Vector reports of the rows of files, in random order, whole or not at all."""
     values = expand(given, formats.readable())
     writable(to, LISTS, [*values, path])
-    not_replaced(to, replace)
-    replaced = to.exists()
-    survey.check_keep(keep)
-    sources = [formats.source(each) for each in values]
-    kinds = parse.kinds(sources, keep)
-    mechanism, tables, n = survey.mechanism, [], 0
-    for source in sources:
-        source.require(survey.columns, public=keep)
-        first = 0
-        for batch in source.batches(survey.columns, public=keep):
-            if not batch.num_rows:
-                continue
-            made = survey.reports(
-                batch, keep=keep, plain=source.text, where=source.where, first=first
-            )
-            for name in keep:
-                at = made.schema.get_field_index(name)
-                made = made.set_column(at, name, made.column(at).cast(arrow.plain(kinds[name])))
-            tables.append(made)
-            first += batch.num_rows
-            n += batch.num_rows
-            if n * mechanism.rows * mechanism.cells.size > MOST:
-                raise InvalidInput(
-                    f"reports of at most {MOST:,} numbers in all",
-                    "more",
-                    "Take fewer cells, or several runs with a part of the values each.",
-                )
-        if not first:
-            raise InvalidInput(f"rows in {source.where}", "none")
-    whole = arrow.arrow().concat_tables(tables)
-    formats.write(whole if keep_order else arrow.mixed(whole), to, replace=replace)
+    job = streams.Job(survey, values, keep, keep_order=keep_order)
+    replaced = replace and to.exists()
+    with output.progress("Privatizing", 2 * job.rows if job.rows else None) as advance:
+        n, reused = streams.privatize(
+            job, to, processes=processes, replace=replace, restart=restart, advance=advance
+        )
     if as_json:
         output.machine(
             {
                 "n": n,
+                "reused": reused,
                 "replaced": replaced,
                 "files": len(values),
                 **survey.spend.to_dict(),
@@ -128,6 +103,8 @@ def privatize(
         ],
         words=3,
     )
+    if reused:
+        output.say(f"{counted(reused, 'report')} of them as the interrupted run had drawn them.")
     if replaced:
         output.say(output.again(survey.spend))
     if keep_order:

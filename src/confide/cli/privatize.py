@@ -71,7 +71,9 @@ def privatize(
             to,
             keep=list(dict.fromkeys(keep or ())),
             keep_order=keep_order,
+            processes=processes,
             replace=replace,
+            restart=restart,
             as_json=as_json,
         )
         return

@@ -20,7 +20,7 @@ from confide.files.settings import settings_of
 from confide.lattice import Categories, Cells
 from confide.mechanisms import Partition, Reports
 from confide.questions.questionnaire import already
-from confide.reports.files import to_arrow
+from confide.reports.files import columns_of, to_arrow
 from confide.reports.stamps import Stamp
 
 TABLE = "partition"
@@ -232,6 +232,30 @@ class PartitionSurvey:
     def columns(self) -> list[str]:
         """The private columns of a table of values."""
         return [*self.features, self.response]
+
+    @property
+    def width(self) -> int:
+        """How many numbers a report is made of."""
+        return self.mechanism.rows * self.mechanism.cells.size
+
+    @property
+    def asking(self) -> None:
+        """Nothing: everybody is asked all of it."""
+        return None
+
+    @property
+    def rounds(self) -> None:
+        """None: it is asked once."""
+        return None
+
+    def stamp(self, *, simulated: bool = False) -> Stamp:
+        """What a table of reports says about itself."""
+        return Stamp({"": self.mechanism}, simulated)
+
+    def types(self, *, packed: bool) -> dict[str, Any]:
+        """Arrow types of the columns of reports: lists of one byte each, packed or not."""
+        pa = arrow.arrow()
+        return dict.fromkeys(columns_of(self.mechanism), pa.list_(pa.int8()))
 
     def values(
         self, table: Any, *, plain: bool = False, where: str = "the table", first: int = 0

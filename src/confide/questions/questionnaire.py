@@ -464,6 +464,28 @@ class Questionnaire:
         stamp = self.stamp(simulated=seed is not None)
         return arrow.arrow().table(columns).replace_schema_metadata(stamp.metadata())
 
+    @property
+    def columns(self) -> list[str]:
+        """The private columns of a table of values."""
+        return list(self.questions)
+
+    @property
+    def width(self) -> int:
+        """How many numbers a report is made of, as far as it matters for memory."""
+        return 1
+
+    def types(self, *, packed: bool) -> dict[str, Any]:
+        """Arrow types of the columns of reports; in the fewest bytes that hold them if packed."""
+        pa = arrow.arrow()
+        if not packed:
+            return dict.fromkeys(self.mechanisms, pa.int32())
+        small = {2**8: pa.uint8(), 2**16: pa.uint16()}
+        sizes = {name: mechanism.law.outputs[0] for name, mechanism in self.mechanisms.items()}
+        return {
+            name: next((kind for most, kind in small.items() if size <= most), pa.int32())
+            for name, size in sizes.items()
+        }
+
     def check_keep(self, keep: Sequence[str]) -> None:
         """Refuse to carry private columns along."""
         for name in keep:

@@ -133,12 +133,13 @@ def _written(
 ) -> None:
     """Put the output together, all of it or nothing."""
     written = 0
-    kind, packed = formats.format_of(to), list(job.survey.mechanisms)
+    kind = formats.format_of(to)
+    packed = list(job.survey.types(packed=True)) if job.survey.width == 1 else []
     with (
         parts.writing(rows, to.suffix) as file,
         kind.writer(file, job.written, packed=packed) as writer,
     ):
-        for table in gathered(tables(job, parts, processes)):
+        for table in gathered(tables(job, parts, processes), job.part):
             writer.write_table(table)
             written += table.num_rows
             advance(table.num_rows)

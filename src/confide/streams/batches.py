@@ -18,7 +18,7 @@ from confide.exact.inversion import permutation
 from confide.files import arrow, formats, parse
 from confide.files.csv import BLOCK
 from confide.files.source import Source
-from confide.questions import Questionnaire
+from confide.questions import PartitionSurvey, Questionnaire
 from confide.questions.questionnaire import already
 from confide.reports.stamps import Stamp
 from confide.streams.parts import Parts
@@ -35,6 +35,8 @@ BUCKET = 2**19
 """Rows of a bucket at most, about: as many are shuffled at once."""
 MOST = 2**12
 """Buckets at most; those of a run of more rows are larger."""
+ROW = 16
+"""Bytes of a row of reports, about: one that is a longer vector counts for several."""
 LINE = 8
 """Bytes of a line of CSV, about; lines are longer as a rule, and buckets smaller then."""
 
@@ -77,7 +79,7 @@ class Job:
     Parameters
     ----------
     survey
-        The questions.
+        The questions, or a partition.
     paths
         Files of values, CSV or Parquet.
     keep
@@ -99,7 +101,7 @@ class Job:
     ['pay', 'region']
     """
 
-    survey: Questionnaire
+    survey: Questionnaire | PartitionSurvey
     paths: Sequence[Path]
     keep: Sequence[str] = ()
     keep_order: bool = field(default=False, kw_only=True)
@@ -111,7 +113,7 @@ class Job:
         for source in sources:
             if Stamp.read(source.metadata, source.where) is not None:
                 raise already(source.where)
-            source.require(list(self.survey.questions), public=self.keep)
+            source.require(self.survey.columns, public=self.keep)
             source.apart(self.keep)
         for source in sources:
             if source.rows == 0:
@@ -127,7 +129,7 @@ class Job:
     @property
     def columns(self) -> list[str]:
         """The columns to read."""
-        return [*self.survey.questions, *self.keep]
+        return [*self.survey.columns, *self.keep]
 
     @property
     def rows(self) -> int | None:
@@ -138,11 +140,16 @@ class Job:
     @property
     def small(self) -> bool:
         """Whether it is not worth starting other processes for."""
-        sources = self.sources
+        sources, weight = self.sources, self._weight
         return (
-            sum(source.rows or 0 for source in sources) <= SMALL
-            and sum(source.letters for source in sources) <= SMALL_BYTES
+            weight * sum(source.rows or 0 for source in sources) <= SMALL
+            and weight * sum(source.letters for source in sources) <= SMALL_BYTES
         )
+
+    @property
+    def _weight(self) -> int:
+        """How many rows of single numbers a report counts for."""
+        return -(-self.survey.width // ROW)
 
     @property
     def buckets(self) -> int:
@@ -152,24 +159,23 @@ class Job:
         sources = self.sources
         lines = sum(source.letters // LINE for source in sources)
         rows = sum(source.rows or 0 for source in sources) + lines
-        return min(MOST, 1 << (-(-rows // BUCKET) - 1).bit_length())
+        return min(MOST, 1 << (-(-rows * self._weight // BUCKET) - 1).bit_length())
+
+    @property
+    def part(self) -> int:
+        """Rows that are held at once, about: fewer where a report is a long vector."""
+        return max(1, PART // self._weight)
 
     @cached_property
     def schema(self) -> Any:
         """Columns of a finished batch, reports in the fewest bytes that hold them."""
-        pa = arrow.arrow()
-        reports = {
-            name: _smallest(mechanism.law.outputs[0])
-            for name, mechanism in self.survey.mechanisms.items()
-        }
-        return pa.schema({**reports, **self.kinds})
+        return arrow.arrow().schema({**self.survey.types(packed=True), **self.kinds})
 
     @cached_property
     def written(self) -> Any:
         """Columns of the output, with what made them."""
-        pa = arrow.arrow()
-        reports = dict.fromkeys(self.survey.mechanisms, pa.int32())
-        return pa.schema({**reports, **self.kinds}, metadata=self.survey.stamp().metadata())
+        columns = {**self.survey.types(packed=False), **self.kinds}
+        return arrow.arrow().schema(columns, metadata=self.survey.stamp().metadata())
 
     def manifest(self) -> dict[str, Any]:
         """What has to be equal for a batch of an earlier run to be a batch of this one."""
@@ -181,7 +187,7 @@ class Job:
             "survey": hashlib.sha256(survey.encode()).hexdigest(),
             "fingerprint": self.survey.fingerprint,
             "keep": {name: str(kind) for name, kind in self.kinds.items()},
-            "batch": [PART, BLOCKS, BLOCK],
+            "batch": [self.part, BLOCKS, BLOCK],
             "buckets": self.buckets,
             "values": [
                 # A file put in the place of another can have its size and time, but was put there
@@ -205,11 +211,20 @@ class Job:
 
     def _cuts(self, source: Source) -> Cuts:
         groups = source.groups
+        if self.survey.width > 1:
+            # A row group of values may be far more than memory holds once each is a vector.
+            return self._sliced(source)
         return self._read(source) if groups is None else _grouped(groups)
+
+    def _sliced(self, source: Source) -> Cuts:
+        for batch in source.batches(self.survey.columns, public=self.keep):
+            for start in range(0, batch.num_rows, self.part):
+                rows = batch.slice(start, self.part)
+                yield rows.num_rows, (), (rows,)
 
     def _read(self, source: Source) -> Cuts:
         held: list[Any] = []
-        for batch in source.batches(list(self.survey.questions), public=self.keep):
+        for batch in source.batches(self.survey.columns, public=self.keep):
             held += [batch] if batch.num_rows else []
             if len(held) == BLOCKS:
                 yield sum(one.num_rows for one in held), (), tuple(held)
@@ -226,7 +241,7 @@ class Job:
         pa = arrow.arrow()
         source, first, made = batch.source, batch.first, []
         parts: Iterable[Any] = batch.cells or source.batches(
-            list(self.survey.questions), public=self.keep, groups=batch.groups
+            self.survey.columns, public=self.keep, groups=batch.groups
         )
         if self.survey.asking is not None:
             # Questions are dealt evenly to all people that are drawn for at once. A row group can
@@ -246,13 +261,13 @@ class Job:
         return whole
 
 
-def gathered(tables: Iterator[Any]) -> Iterator[Any]:
+def gathered(tables: Iterator[Any], part: int = PART) -> Iterator[Any]:
     """Small tables put together into some that are worth a row group each."""
     pa = arrow.arrow()
     held: list[Any] = []
     for table in tables:
         held.append(table)
-        if sum(one.num_rows for one in held) >= PART:
+        if sum(one.num_rows for one in held) >= part:
             yield pa.concat_tables(held)
             held = []
     if held:
@@ -275,12 +290,6 @@ def _grouped(groups: Sequence[int]) -> Cuts:
 
 def _empty(source: Source) -> InvalidInput:
     return InvalidInput(f"rows in {source.where}", "none")
-
-
-def _smallest(size: int) -> Any:
-    """The smallest Arrow type of the numbers 0 .. size-1."""
-    pa = arrow.arrow()
-    return pa.uint8() if size <= 2**8 else pa.uint16() if size <= 2**16 else pa.int32()
 
 
 def tables(job: Job, parts: Parts, processes: int) -> Iterator[Any]:
