@@ -47,6 +47,7 @@ class OracleRegression(KernelRegression):
         plug_in: tuple[float, ...],
         finest: Sequence[float],
         *,
+        crossed: bool,
         least: float,
         center: float,
         bounds: tuple[float, float],

@@ -1,4 +1,4 @@
-"""How often the bands of ratio regression hold the truth; part of evidence/regression."""
+"""How often the bands of the default regression hold the truth; part of evidence/regression."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from confide import Joint, Laplace, Lattice, RandomizedResponse, SquareWave
-from confide.estimators.ratio import RatioRegression
+from confide.estimators import AdaptiveRegression, RatioRegression
 from confide.summaries import Counts
 
 GRID = np.linspace(0.02, 0.98, 49)
@@ -24,6 +24,7 @@ TRUTHS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float | None]] = {
     "sin(2 pi x)": (lambda x: np.sin(2 * np.pi * x), 0.5),
     "0/1, logistic": (lambda x: 1 / (1 + np.exp(-6 * (x - 0.5))), None),
     "bump of width .15": (lambda x: np.exp(-(((x - 0.4) / 0.15) ** 2)), 0.3),
+    "step at .37": (lambda x: np.where(x < 0.37, 0.0, 1.5), 0.5),
     "constant": (lambda x: np.zeros(x.shape), 0.5),
 }
 # 95 % bands: the share of x, from .02 to .98, at which the truth is inside, over all surveys.
@@ -43,7 +44,7 @@ def coverage(surveys: int, n: int = 10**4, epsilon: float = 4.0) -> Iterator[dic
                 y = (rng.random(n) < m) * 1.0 if sd is None else m + rng.normal(0, sd, n)
                 channel = mechanism(Lattice(low=0, high=1, size=256), epsilon=epsilon)
                 counts = Counts.of(channel.simulate(x, seed=7000 + seed), response=y)
-                low, high = RatioRegression().fit(counts).interval(GRID)
+                low, high = AdaptiveRegression().fit(counts).interval(GRID)
                 inside.append((low <= truth(GRID)) & (truth(GRID) <= high))
                 width.append(float(np.mean(high - low)))
             yield covered({"truth": name}, channel, inside, width)

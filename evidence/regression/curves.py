@@ -21,7 +21,7 @@ from confide.summaries import Counts
 from confide.summaries.counts import Response
 
 COIN = 20261119
-STREAMS = {"tuning": 13, "reporting": 31}
+STREAMS = {"tuning": 13, "reporting": 31, "later": 53}
 SPLIT = Path(__file__).with_name("split.json")
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -156,6 +156,12 @@ PAIRS: Mapping[str, tuple[Truth, Truth]] = {
     ),
 }
 """Two populations of each kind."""
+LATER: Mapping[str, Truth] = {
+    "bend": Truth("3 min(x, 1.2 - x), two humps", humps, lambda x: 3 * np.minimum(x, 1.2 - x), 0.5),
+    "heavy noise": Truth("x^2 / 4, noise 1, Beta(2,5)", BETA25, lambda x: x**2 / 4, 1.0),
+    "flat": Truth("flat, noise 2, two humps", humps, lambda x: np.zeros(x.shape), 2.0),
+}
+"""Set apart after a first look at the reported half, before the estimator was changed for it."""
 WEAK = ("heavy noise", "flat")
 """Kinds in which there is little or nothing to see."""
 
@@ -167,6 +173,7 @@ def split() -> dict[str, dict[str, Truth]]:
     for kind, pair in PAIRS.items():
         first = coin.randrange(2)
         halves["tuning"][kind], halves["reporting"][kind] = pair[first], pair[1 - first]
+    halves["later"] = dict(LATER)
     return halves
 
 

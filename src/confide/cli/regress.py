@@ -272,7 +272,7 @@ SmoothingOption = Annotated[
 SizeOption = Annotated[int | None, typer.Option(help="For ratio: number of cells.")]
 KernelOption = Annotated[str | None, typer.Option(help="For kernel: gaussian, fan or cauchy.")]
 BandwidthOption = Annotated[
-    str | None, typer.Option(help="For kernel: plug-in, corrected-cv, or a number.")
+    str | None, typer.Option(help="For kernel: auto, plug-in, corrected-cv, or a number.")
 ]
 PointsOption = Annotated[
     int | None,

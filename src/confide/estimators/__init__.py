@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from confide.estimators.adaptive import Adaptive, density
 from confide.estimators.adaptive_regression import AdaptiveRegression
+from confide.estimators.correlations import Correlation, Covariance, correlations, covariance
 from confide.estimators.deconvolution import Deconvolution
 from confide.estimators.kernel import KernelRegression
 from confide.estimators.likelihood import Likelihood
@@ -23,6 +24,8 @@ __all__ = [
     "Adaptive",
     "AdaptiveRegression",
     "CategoryShares",
+    "Correlation",
+    "Covariance",
     "Deconvolution",
     "KernelRegression",
     "Likelihood",
@@ -31,6 +34,8 @@ __all__ = [
     "PartitionClassification",
     "PartitionRegression",
     "RatioRegression",
+    "correlations",
+    "covariance",
     "density",
     "partition_curve",
     "relate",

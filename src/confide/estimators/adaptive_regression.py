@@ -62,9 +62,9 @@ class AdaptiveRegression:
 
     How steep a curve is depends on how far the values are spread, which very noisy reports hardly
     tell. With d the relative standard error of the values' variance (``facts["doubt"]``), the
-    curve is an average with that of `RatioRegression`, which has weight d**2/(d**2 + .15**2):
-    ``weights["ratio"]``. Private responses, two covariates, categories and lattices below 8 cells
-    go to `RatioRegression` altogether.
+    curve is an average with that of `RatioRegression`, which has weight d**2/(d**2 + .15**2) times
+    the chance that the curve is no constant: ``weights["ratio"]``. Private responses, two
+    covariates, categories and lattices below 8 cells go to `RatioRegression` altogether.
 
     ``curve.interval`` is a `PosteriorBand`, averaged with the ratio's. ``facts["jumps"]`` says
     whether the reports ask for a curve that may jump; only then the band holds both sides of a
@@ -118,7 +118,9 @@ class AdaptiveRegression:
         chances = weights(found)
         values = np.clip(chances @ np.stack([one.values for one in found]), *bounds)
         doubt = _doubt(counts)
-        share = doubt**2 / (doubt**2 + DOUBT**2)
+        # A constant is the same however far the values are spread.
+        varies = 1 - float(chances[[one.name == "constant" for one in found]].sum())
+        share = varies * doubt**2 / (doubt**2 + DOUBT**2)
         share = share if share > LITTLE else 0.0
         posterior = PosteriorBand(behind, tuple(found), edges, bounds, doubt)
         band: Band = posterior

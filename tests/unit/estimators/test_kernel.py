@@ -382,7 +382,7 @@ def test_bad_input():
         KernelRegression().fit(Counts.of(reports))
     with pytest.raises(InvalidInput, match="joint mechanism"):
         KernelRegression(response="rate").fit(Counts.of(reports, response=[1.0, 2.0]))
-    with pytest.raises(InvalidInput, match="one a covariate"):
+    with pytest.raises(InvalidInput, match="one for each covariate"):
         KernelRegression(bandwidth=[0.1, 0.1]).fit(Counts.of(reports, response=[1.0, 2.0]))
     single = Laplace(UNIT, epsilon=1.0).simulate([0.1], seed=1)
     with pytest.raises(InvalidInput, match="two or more"):
@@ -418,3 +418,18 @@ def test_same_summary_same_curve():
     one, two = (KernelRegression(bandwidth="corrected-cv").fit(counts(3000)) for _ in range(2))
     assert isinstance(one, CellRegression)
     np.testing.assert_array_equal(one.values, two.values)
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_the_default_bandwidth_cross_validates_where_values_sit_at_few_points(few):
+    """At six points the plug-in bandwidth of the density leaves holes to divide by."""
+    rng = np.random.default_rng(1)
+    x = rng.choice([0.1, 0.25, 0.4, 0.55, 0.7, 0.9], 40_000) if few else rng.beta(2, 2, 40_000)
+    reports = Laplace(Lattice(low=0, high=1, size=256), epsilon=16.0).simulate(x, seed=1)
+    counts = Counts.of(reports, response=(rng.random(x.size) < x) * 1.0)
+    found = {
+        bandwidth: KernelRegression(bandwidth=bandwidth).fit(counts).facts["bandwidth"]
+        for bandwidth in ("auto", "plug-in", "corrected-cv")
+    }
+    assert found["plug-in"] != found["corrected-cv"]
+    assert found["auto"] == found["corrected-cv" if few else "plug-in"]
