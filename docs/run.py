@@ -8,7 +8,7 @@ page; ``python -m docs.run docs/tutorials/lake.md`` runs one. On such a page
   the value of a last line is shown as a notebook would;
 - a ``text`` block with the title "Output" directly after a block holds what it printed. "Output
   (numbers vary)" is for private reports, which are different each time, and for estimates: tests
-  compare the words alone;
+  compare the words alone, and let a few of them differ;
 - a picture directly after that, ``images/PAGE-NAME.png``, is the file ``NAME.png`` that the block
   wrote, or else the display that its last line is.
 """
