@@ -11,7 +11,6 @@ from docs.run import DOCS, EXAMPLES, PAGES, TUTORIALS, Block, Session, blocks, m
 
 import confide.displays
 
-
 ALIKE = 0.8
 """Share of words that outputs have in common: a rare line, such as one about a heap, may differ."""
 
