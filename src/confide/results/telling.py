@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from confide._figures import number, percent
 from confide.accounting.spend import Spend, odds, rounded_up
-from confide.lattice import Categories, Lattice
+from confide.lattice import POINTS, Categories, Lattice
 from confide.mechanisms import Mechanism
 from confide.questions import Questionnaire
 from confide.results.about import About
@@ -385,7 +385,8 @@ def _made(mechanism: Mechanism, used: set[str]) -> str:
             )
         return f"{mechanism.name.replace('-', ' ')} ({epsilon})"
     assert isinstance(axis, Lattice)
-    cells = f"{axis.size:,} cells from {number(axis.low)} to {number(axis.high)}"
+    what = "points" if axis.kind == POINTS else "cells"
+    cells = f"{axis.size:,} {what} from {number(axis.low)} to {number(axis.high)}"
     if axis.zoom is not None:
         start, end = map(number, axis.zoom)
         cells += f", nine tenths of them from {start} to {end} in the second of two phases,"
