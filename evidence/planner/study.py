@@ -279,7 +279,8 @@ too unlike. How far off that is, is the price of the guess.
 OLDER = """Densities in these figures are those of `Likelihood`, which plans simulated when this was
 measured. Since then they simulate the default estimate. With it, for square waves, n = 3,000 and
 epsilon 3, 300 simulated surveys and as many that were held, measured/predicted is .89 (w1), .87
-(ks), .88 (q10), .99 (median) and .91 (q90) for rent and .98, .99, 1.03, .97 and .93 for pressure."""
+(ks), .88 (q10), .99 (median) and .91 (q90) for rent, and .98, .99, 1.03, .97 and .93 for
+pressure."""
 HEAD = (
     "population",
     "told as",
