@@ -338,7 +338,7 @@ def page(
         "",
         "![Predicted and measured](../images/planner.png)",
     ]
-    if any(row["estimator"] == "likelihood" for row in rows):
+    if any(row.get("estimator") == "likelihood" for row in rows):
         lines += ["", OLDER]
     if others:
         lines += whole_surveys.section(others)
