@@ -120,7 +120,7 @@ class Survey(Questionnaire):
         """The survey of the second phase, whose lattices follow from the first phase's reports.
 
         Each question that is a number on a linear scale gets a zoom: nine tenths of its cells where
-        people are, by `confide.estimators.zooms.zoom`. Questions for which that does not pay, and
+        people are, by `confide.estimators.zoom`. Questions for which that does not pay, and
         all others, stay as they are. Reports are private already, so this costs nobody anything.
 
         Parameters

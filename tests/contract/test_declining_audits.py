@@ -43,6 +43,7 @@ def layers(subject: Mechanism) -> dict[str, Finding]:
         SquareWave(UNEVEN, **DECLINE),
         SquareWave(Lattice(low=0, high=1, size=2), **DECLINE),
         SquareWave(Lattice(low=1, high=1000, size=41, scale="log"), **DECLINE),
+        SquareWave(Lattice(low=0, high=1, size=41, scale="zoom", zoom=(0.2, 0.3)), **DECLINE),
         Laplace(UNEVEN, epsilon=1.0),
         RandomizedResponse(["no", "yes"], **DECLINE),
         RandomizedResponse(list("abcdefg"), **DECLINE),

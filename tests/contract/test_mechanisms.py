@@ -39,7 +39,12 @@ def numeric(epsilon: float, size: int) -> list[Mechanism]:
     whole = Lattice(low=-3, high=size - 4, kind="integer")
     # Two to a cell, and one in the last.
     uneven = Lattice(low=0, high=2 * size - 2, size=size, kind="integer")
+    zoomed = []
+    if size >= 20:
+        zoomed = [Lattice(low=-2, high=5, size=size, scale="zoom", zoom=(-1, 0.5))]
     return [
+        *(SquareWave(each, epsilon=epsilon) for each in zoomed),
+        *(SquareWave(each, epsilon=epsilon, prefer_not_to_say=True) for each in zoomed),
         Laplace(linear, epsilon=epsilon),
         Laplace(log, epsilon=epsilon),
         SquareWave(linear, epsilon=epsilon),

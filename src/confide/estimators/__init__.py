@@ -19,6 +19,8 @@ from confide.estimators.partition_regression import (
 from confide.estimators.ratio import RatioRegression
 from confide.estimators.relating import relate, thresholds
 from confide.estimators.shares import CategoryShares
+from confide.estimators.trends import Trend, trend
+from confide.estimators.zooms import Zoom, zoom
 
 __all__ = [
     "Adaptive",
@@ -34,6 +36,8 @@ __all__ = [
     "PartitionClassification",
     "PartitionRegression",
     "RatioRegression",
+    "Trend",
+    "Zoom",
     "correlations",
     "covariance",
     "density",
@@ -41,5 +45,7 @@ __all__ = [
     "relate",
     "suggest_cells",
     "thresholds",
+    "trend",
     "truncation",
+    "zoom",
 ]
