@@ -98,8 +98,8 @@ def test_a_trend(capsys: pytest.CaptureFixture[str]) -> None:
 def test_schedules_are_drawn_once_and_invitations_keep_them(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    Path("survey.toml").write_text(ROUNDS.replace("count = 3", "count = 3\nper_person = 2"))
-    Path("people.csv").write_text("name\n" + "".join(f"p{at}\n" for at in range(6)))
+    Path("survey.toml").write_text(ROUNDS)
+    Path("people.csv").write_text("name\n" + "".join(f"p{at}\n" for at in range(12)))
     args = ["schedule", "survey.toml", "people.csv", "-o", "schedule.csv"]
     assert run([*args, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 12
@@ -119,6 +119,10 @@ def test_schedules_are_drawn_once_and_invitations_keep_them(
     assert run(invite) == 2
     assert "a second answer to round" in capsys.readouterr().err
     assert not Path("more.csv").exists()
+    # The page tells what one round costs.
+    Path("survey.toml").write_text(ROUNDS.replace("count = 3", "count = 3\nper_person = 2"))
+    assert run(invite) == 2
+    assert "per_person = 1" in capsys.readouterr().err
 
 
 def test_a_schedule_of_phases(capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,6 +101,11 @@ def described(survey: Questionnaire, *, invited: bool = True) -> dict[str, Any]:
         "closes": None if survey.closes is None else survey.closes.isoformat(),
         "groups": list(survey.groups),
         **({} if survey.ask is None else {"ask": survey.ask}),
+        **{
+            name: each.to_dict()
+            for name, each in (("phases", survey.phases), ("rounds", survey.rounds))
+            if each is not None
+        },
         **survey.wording.to_dict(),
         "questions": [
             {
@@ -154,6 +159,8 @@ def survey_of(fields: Any) -> Questionnaire:
         groups=fields.get("groups", ()),
         closes=fields.get("closes"),
         ask=fields.get("ask"),
+        phases=fields.get("phases"),
+        rounds=fields.get("rounds"),
     )
     if (survey.fingerprint, survey.worded) != (fields.get("survey"), fields.get("wording")):
         raise Mismatch(
@@ -171,6 +178,12 @@ def check_survey(survey: Questionnaire) -> None:
             "a survey without [relations], since the page asks single questions only",
             f"one that asks for {len(survey.relations.pairs)} pairs",
             "Take the answers of pairs with confide privatize, or Survey.privatize in Python.",
+        )
+    if survey.times > 1:
+        raise InvalidInput(
+            "per_person = 1 in [rounds], since the page tells people what one round costs",
+            f"per_person = {survey.times}",
+            "Take the answers of several rounds with Survey.privatize in Python.",
         )
     mechanisms = survey.mechanisms
     devices.light([(name, mechanism.to_dict()) for name, mechanism in mechanisms.items()])

@@ -251,3 +251,13 @@ def test_a_deadline_in_no_year_is_refused() -> None:
     fields = wire.described(SURVEY)
     with pytest.raises(InvalidInput, match="the years 1 to 9999"):
         wire.survey_of(fields | {"closes": "0001-01-01T00:00:00+14:00"})
+
+
+def test_phases_and_rounds_are_told_to_devices() -> None:
+    fields = {"epsilon": 1.0, "questions": {"pay": {"low": 0, "high": 9}}}
+    for more in ({"rounds": {"count": 3}}, {"phases": {}}):
+        survey = Questionnaire.from_dict({**fields, **more})
+        wire.check_survey(survey)
+        found = wire.survey_of(wire.described(survey))
+        assert (found.rounds, found.phases) == (survey.rounds, survey.phases)
+        assert found.spend == survey.spend
