@@ -50,6 +50,12 @@ class Trend:
     slope
         Change a round of the straight line through all of them, fitted by least squares with the
         rounds weighted by their precision.
+
+    Examples
+    --------
+    >>> one, two, change = Point(3.0, 2.9, 3.1), Point(4.0, 3.9, 4.1), Point(1.0, 0.8, 1.2)
+    >>> Trend("mean", 0.95, {1: one, 2: two}, {2: change}, change).to_dict()["slope"]
+    {'estimate': 1.0, 'interval': [0.8, 1.2]}
     """
 
     what: str

@@ -37,6 +37,11 @@ class Zoom:
         That of the pilot where the zoom was declined.
     reason
         Why it was declined; empty where it was not.
+
+    Examples
+    --------
+    >>> Zoom(Lattice(low=0, high=1), "people are spread out").declined
+    True
     """
 
     lattice: Lattice
