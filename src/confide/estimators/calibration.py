@@ -53,12 +53,15 @@ class Calibration:
         Weight of one respondent in each bin, as a multiple of that of one of the effective
         respondents: survey weights that go with the answers make some bins more uncertain,
         and others less, than a multinomial draw of the effective number.
+    most
+        Surveys to simulate at most; by default `DRAWS`.
     """
 
     profile: Profile
     pilot: Floats
     n: float
     dispersion: Floats | None = None
+    most: int | None = None
     _found: dict[int, tuple[float, float]] = field(init=False, repr=False, default_factory=dict)
 
     @cached_property
@@ -68,7 +71,8 @@ class Calibration:
         chances = self.profile.law @ self.pilot
         weight = np.ones(chances.size) if self.dispersion is None else self.dispersion
         units = chances / weight
-        many = int(np.clip(DRAWS * (BINS / chances.size) ** 1.6, FEWEST, DRAWS))
+        most = DRAWS if self.most is None else min(self.most, DRAWS)
+        many = int(np.clip(DRAWS * (BINS / chances.size) ** 2, FEWEST, most))
         drawn = weight * np.random.default_rng(SEED).multinomial(
             max(1, round(n * units.sum() / chances.sum())), units / units.sum(), size=many
         )

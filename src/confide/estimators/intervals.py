@@ -185,8 +185,11 @@ def _cross(
     return result
 
 
-WINDOW, EACH = 80, 16
-"""Bins of reports of the tests of windows, and windows side by side between the bounds."""
+WINDOW, EACH, TOGETHER = 72, 16, 40
+"""Bins of reports of the tests of windows, windows side by side between the bounds, and surveys
+that are simulated for them."""
+UNEVEN = 128
+"""Bins up to which half of them lie where the reports are; more are even, which is faster."""
 FEW = 64
 """Whole numbers up to which each has an interval of its own."""
 QUICK = 48
@@ -289,7 +292,7 @@ class Intervals:
     def quick(self) -> Intervals:
         """Intervals that take half of the time or less, and are wider where n is large.
 
-        With 48 bins of reports in place of 64 to 320 the quartiles of a square wave on 1,024 cells
+        With 48 bins of reports in place of 64 to 160 the quartiles of a square wave on 1,024 cells
         take a tenth of a second. Their intervals are hardly wider up to 50,000 respondents at
         epsilon 1, twice as wide with 5,000 at epsilon 4, four times with a million.
         """
@@ -316,9 +319,10 @@ class Intervals:
     def _windows(self) -> Tests:
         """Tests of many places at once, with fewer bins of reports."""
         bins = min(WINDOW, self.bins)
-        return self._calibrated(Profile(self.counts.mechanism.law, nodes=self.size, bins=bins))
+        law = self.counts.mechanism.law
+        return self._calibrated(Profile(law, nodes=self.size, bins=bins), TOGETHER)
 
-    def _calibrated(self, profile: Profile) -> Tests:
+    def _calibrated(self, profile: Profile, most: int | None = None) -> Tests:
         pilot = self._pilot.everybody(profile.nodes / self._lattice.size, self.counts)
         total = self.counts.total
         reports = profile.bin(total * (self._n / max(total.sum(), 1.0)))[None]
@@ -327,7 +331,7 @@ class Intervals:
             sums, squares = (profile.bin(part) for part in self.counts.weights)
             overall = squares.sum() / sums.sum()
             dispersion = np.where(sums > 0, squares / np.where(sums > 0, sums, 1.0) / overall, 1.0)
-        return Tests(profile, reports, Calibration(profile, pilot, self._n, dispersion))
+        return Tests(profile, reports, Calibration(profile, pilot, self._n, dispersion, most))
 
     def mean(self, level: float = 0.95, *, cut: bool = True) -> tuple[float, float]:
         """Interval of the mean.

@@ -152,7 +152,7 @@ def _plus_one(half: Floats) -> Floats:
     return system
 
 
-NODES, BINS, MOST_BINS = 1024, 64, 320
+NODES, BINS, MOST_BINS = 1024, 64, 160
 EVENLY = 0.5
 """Part of the bins that are spread evenly; the others lie where the reports are."""
 CELLS = 256
@@ -166,7 +166,7 @@ def bins_for(law: Law, n: float) -> int:
     """Bins of reports that lose little: as fine as what n reports under this law can tell.
 
     A square wave at epsilon 1 needs 64 up to 20,000 respondents, at epsilon 4 it needs 72 for 500
-    and 128 from 4,000 on. From 3e5 respondents on their number alone asks for more, up to 320.
+    and 128 from 4,000 on. From 3e5 respondents on their number alone asks for more, up to 160.
     """
     size, reports = law.inputs[0] - apart(law), law.outputs[0] - apart(law)
     if reports <= BINS:
