@@ -194,7 +194,7 @@ class Adaptive:
 
     The default for one number. The logarithm of the density has a Gaussian-process prior (an
     integrated Wiener process of order 1, 2 or 3), and the estimate is an average over orders and
-    amounts of roughness, each weighted by its evidence: the chance of the reports under it. An
+    amounts of roughness, each weighted by its evidence: the chance of the reports under it. A
     heap, a single value that many people share, is added where that raises the evidence. Bounds
     and round numbers need less of it than other values.
 
