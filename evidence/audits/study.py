@@ -32,7 +32,7 @@ from confide import (
 )
 from confide.audits import Finding
 from confide.lattice import Categories
-from confide.mechanisms import ForcedResponse
+from confide.mechanisms import ForcedResponse, PairResponse, Side
 from confide.releases import (
     Bernstein,
     Choice,
@@ -83,6 +83,9 @@ def subjects() -> list[Case]:
             ["no", "yes"], epsilon=1.0, prefer_not_to_say=True
         ),
         "ForcedResponse": ForcedResponse(["no", "yes"], truth=0.5),
+        "PairResponse": PairResponse(
+            {"a": Side(SMALL, (5,)), "b": Side(Categories(("no", "yes")))}, epsilon=1.0
+        ),
         "Joint": Joint({"a": wave, "b": RandomizedResponse(["no", "yes"], epsilon=1.0)}),
     }
     cells = Cells(low=[0], high=[1], shape=[4])
