@@ -11,6 +11,7 @@ STUDIES = (
     "sharper",
     "coverage",
     "declining",
+    "relations",
     "regression",
     "farokhi",
     "partition",

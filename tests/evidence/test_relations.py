@@ -1,0 +1,40 @@
+"""A thin run of evidence/relations: correlations are found, and copulas are what they should be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from evidence.relations import study
+from scipy import stats
+
+
+def test_correlations_of_one_survey_are_found() -> None:
+    (row,) = study.measured(2.0, 2, classes=2)
+    assert row["rmse"] < 2 * study.LIMITS[2.0]
+    # Fewer than 24 of 30 have a chance of 1e-3 where 95 % are due.
+    assert row["covered"] >= 24 / 30
+    assert row["seen"] == pytest.approx(0.4, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", study.COPULAS)
+def test_copulas_are_distributions_with_even_margins(name: str) -> None:
+    copula = study.COPULAS[name]
+    u = np.array([0.2, 0.5, 0.9])
+    np.testing.assert_allclose(copula(u, np.full(3, 1 - 1e-9)), u, atol=2e-3)
+    np.testing.assert_allclose(copula(np.full(3, 1 - 1e-9), u), u, atol=2e-3)
+
+
+def test_the_symmetric_population_has_a_relation_that_no_correlation_shows() -> None:
+    half = np.array([0.5])
+    assert study.symmetric(half, half)[0] == pytest.approx(0.25, abs=1e-3)
+    # Of the middle half of the first answers more than half are low in the second.
+    middle = study.symmetric(np.array([0.75]), half) - study.symmetric(np.array([0.25]), half)
+    assert middle[0] > 0.3
+    assert study.truth_of("symmetric") == pytest.approx(0, abs=1e-3)
+
+
+def test_claytons_rank_correlation_is_that_of_the_normal_copula() -> None:
+    tau = study.THETA / (study.THETA + 2)
+    assert tau == pytest.approx(2 / np.pi * np.arcsin(study.RHO))
+    x = np.random.default_rng(1).multivariate_normal([0, 0], [[1, 0.4], [0.4, 1]], 4000)
+    assert stats.kendalltau(*x.T)[0] == pytest.approx(tau, abs=0.04)
