@@ -35,7 +35,7 @@ def rows() -> list[Row]:
     jobs = [
         ("ratio regression, smoothing .1", RatioRegression(smoothing=0.1), wave, 20.0),
         ("ratio regression, smoothing .1", RatioRegression(smoothing=0.1), laplace, 20.0),
-        ("kernel regression, plug-in", KernelRegression(), laplace, 30.0),
+        ("kernel regression, plug-in", KernelRegression(bandwidth="plug-in"), laplace, 30.0),
         (
             "kernel regression, corrected cross-validation",
             KernelRegression(bandwidth="corrected-cv"),

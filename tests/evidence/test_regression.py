@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from evidence.regression import curves, frozen, sharper
+from evidence.regression import curves, frozen, related, sharper
 from evidence.regression import study as regression
 
 from confide import Laplace, Lattice, SquareWave
@@ -96,3 +96,18 @@ def test_risk_on_real_data_is_near_the_prototype(read):
         if row["prototype"] and row["mean"] > 1.01 * row["prototype"] + 3 * row["standard_error"]
     ]
     assert missed == []
+
+
+def test_the_page_is_that_of_the_record():
+    results = json.loads((regression.ROOT / "evidence/regression/results.json").read_text())
+    page = (regression.ROOT / "docs/evidence/regression.md").read_text()
+    assert page == regression.page(results) + "\n"
+    assert {row["curve"] for row in results["sharper"]} == {
+        one.name for one in curves.split()["reporting"].values()
+    }
+
+
+def test_a_thin_run_of_correlations():
+    (row,) = related.related(4, [(0.2, 0.6875)], [20_000])
+    assert row["truth"] == pytest.approx(0.686, abs=1e-3)
+    assert row["rmse"]["estimate"] < row["rmse"]["likelihood"]
