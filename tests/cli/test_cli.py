@@ -703,7 +703,10 @@ def test_the_page_names_every_verb_and_key(
     }
     # Those of the collector need a service: tests/cli/test_collect.py.
     collector = {"serve", "invite", "export", "answer", "verify"}
-    assert set(commands) | collector == {
+    # Those of phases and rounds need surveys of their own: tests/cli/test_phases.py.
+    others = {"schedule", "phase", "trend"}
+    assert all(f"confide {verb} " in parts[verb] for verb in others)
+    assert set(commands) | collector | others == {
         command.callback.__name__ for command in program(*VERBS).registered_commands
     }
     counts = Counts.of(RandomizedResponse(["no", "yes"], epsilon=2.0).privatize(["no"] * 50))
