@@ -161,8 +161,10 @@ class Calibration:
     def together(self, deviances: Floats, level: float) -> Floats:
         """Cuts that hold at all rows together: each its own, times one ratio for all of them."""
         cuts = self.cuts_of(deviances, level)
-        # Together they can only be wider than one by one.
-        return cuts * max(self.point((deviances / cuts[:, None]).max(axis=0), level), 1.0)
+        # The ratio has an allowance of its own, since that of the cuts drops out of it. Together
+        # intervals can only be wider than one by one.
+        ratio = ALLOWANCE * self.point((deviances / cuts[:, None]).max(axis=0), level)
+        return cuts * max(ratio, 1.0)
 
     def cut(self, mean: float, variance: float, level: float) -> float:
         """The point of a gamma law with these moments, or of a scaled chi-square, and more.
