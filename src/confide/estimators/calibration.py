@@ -145,26 +145,14 @@ class Calibration:
         part = np.clip((places - anchors[below]) / np.where(gap > 0, gap, 1.0), 0, 1)
         return np.asarray(low + part * (high - low))
 
-    def point(self, values: Floats, level: float) -> float:
-        """The point of a gamma law with the moments of these values, without the allowance."""
-        mean, variance = float(values.mean()), float(values.var(ddof=1))
-        if not mean > 0:
-            return 0.0
-        scale = max(variance, 1e-6 * mean) / mean
-        return scale * float(gammaincinv(mean / scale, level))
-
     def cuts_of(self, deviances: Floats, level: float) -> Floats:
         """The cut for each row of simulated deviances."""
         pairs = ((row.mean(), row.var(ddof=1)) for row in deviances)
         return np.array([self.cut(float(m), float(v), level) for m, v in pairs])
 
     def together(self, deviances: Floats, level: float) -> Floats:
-        """Cuts that hold at all rows together: each its own, times one ratio for all of them."""
-        cuts = self.cuts_of(deviances, level)
-        # The ratio has an allowance of its own, since that of the cuts drops out of it. Together
-        # intervals can only be wider than one by one.
-        ratio = ALLOWANCE * self.point((deviances / cuts[:, None]).max(axis=0), level)
-        return cuts * max(ratio, 1.0)
+        """Cuts that hold at all rows together, by Bonferroni's inequality."""
+        return self.cuts_of(deviances, 1 - (1 - level) / len(deviances))
 
     def cut(self, mean: float, variance: float, level: float) -> float:
         """The point of a gamma law with these moments, or of a scaled chi-square, and more.

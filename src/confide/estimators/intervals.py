@@ -461,11 +461,11 @@ class Intervals:
 
         Notes
         -----
-        It is tested for 16 windows side by side, or at 15 edges between the bounds. The cut of
-        each place is the one that it has by itself, times the point that the greatest ratio of a
-        deviance to its cut stays below in simulated surveys, again as that of a gamma law. Between
-        the middles of windows the band is joined up. A distribution function never falls, so that
-        its ends at the edges hold between them too.
+        It is tested for 16 windows side by side, or at 15 edges between the bounds, each with the
+        level that Bonferroni's inequality asks for. Between the middles of windows the band is
+        joined up. A distribution function never falls, so that its ends at the edges hold between
+        them too. Where the pilot smooths narrow humps away the band can hold less often than its
+        level says; few surveys have been looked at.
         """
         level = _checks.level(level)
         lattice = self._lattice
