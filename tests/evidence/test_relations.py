@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from evidence.relations import study
@@ -38,3 +41,19 @@ def test_claytons_rank_correlation_is_that_of_the_normal_copula() -> None:
     assert tau == pytest.approx(2 / np.pi * np.arcsin(study.RHO))
     x = np.random.default_rng(1).multivariate_normal([0, 0], [[1, 0.4], [0.4, 1]], 4000)
     assert stats.kendalltau(*x.T)[0] == pytest.approx(tau, abs=0.04)
+
+
+def test_the_record_and_the_page_say_the_same() -> None:
+    results = json.loads(Path(study.__file__).with_name("results.json").read_text())
+    text = (study.ROOT / "docs" / "evidence" / "relations.md").read_text()
+    assert text == study.page(results) + "\n"
+    chosen = [
+        row for row in results["rows"]
+        if row["copula"] == "normal" and not row["declining"] and row["classes"] is None
+    ]  # fmt: skip
+    assert [row["epsilon"] for row in chosen] == list(study.LIMITS)
+    for row in chosen:
+        assert row["surveys"] >= 40
+        assert row["rmse"] <= study.LIMITS[row["epsilon"]]
+        assert 0.93 <= round(row["covered"], 3) <= 0.97
+    assert all(row["apart"] <= 0.05 for row in results["synthetic"])
