@@ -242,7 +242,7 @@ class TestStart:
     @pytest.mark.parametrize(
         ("module", "verb"),
         [
-            ("typer", "--version"),
+            ("typer", "--help"),
             ("numpy", "privatize"),
             ("pyarrow", "privatize"),
             ("scipy", "density"),
@@ -255,7 +255,7 @@ class TestStart:
         Path("s.toml").write_text("[questions.pay]\nlow=0\nhigh=10\nsize=16\nepsilon=1.0\n")
         Path("a.csv").write_text("pay\n1\n2\n")
         files = ["s.toml", "a.csv"] + (["-o", "out.csv"] if verb == "privatize" else [])
-        words = [verb] if verb == "--version" else [verb, *files]
+        words = [verb] if verb == "--help" else [verb, *files]
         done = self.run(*words, first=str(folder))
         assert (done.returncode, done.stdout) == (130, b"")
         assert done.stderr == b"Interrupted.\n"

@@ -434,6 +434,20 @@ def test_tables_models_and_functions(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.usefixtures("spoken")
+def test_a_changed_file_is_another_function(capsys: pytest.CaptureFixture[str]) -> None:
+    command = (
+        f"release statistic values.csv {BOUNDS} --function mine.py:low_share --sensitivity 1 "
+        "--answer-low 0 --answer-high 1 --divided-by-n --ledger l.db --budget 10"
+    )
+    first = machine(command, capsys)
+    assert machine(command, capsys)["answer"] == first["answer"]
+    # The function itself stays; a function beside it, which it could have used, does not.
+    Path("mine.py").write_text(FUNCTIONS + "\n\ndef beside(x):\n    return x\n")
+    assert run(command.split()) == 2
+    assert "another key" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("spoken")
 @pytest.mark.parametrize(
     ("command", "shown"),
     [

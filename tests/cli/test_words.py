@@ -191,7 +191,8 @@ SENTENCES = {
     "kind": (
         "release count raw.csv --low 0 --high 1 --epsilon 1",
         "Expected a kind among query, histogram, series, gaussian-process, bernstein, "
-        "kolmogorov-smirnov, got 'count'. For that: confide release query FILE --what count.\n",
+        "kolmogorov-smirnov, means, least-squares, cross-table, statistic, selection, got 'count'. "
+        "For that: confide release query FILE --what count.\n",
     ),
     "count-bounds": (
         "release query raw.csv --what count --low 0 --high 1 --epsilon 1",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import runpy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -520,7 +521,11 @@ def _check_files(
 
 
 def _function(given: str | None) -> Any:
-    """The function of a file of Python, which runs."""
+    """The function of a file of Python, which runs.
+
+    Its fingerprint covers the whole file: a function may use others beside it, and a ledger must
+    not take a changed one for the same release.
+    """
     if given is None:
         return None
     path, _, name = given.rpartition(":")
@@ -532,7 +537,12 @@ def _function(given: str | None) -> Any:
         raise InvalidInput(f"a file of Python at {path}", f"{type(error).__name__}") from None
     if not callable(found):
         raise InvalidInput(f"a function {name!r} in {path}", "none")
-    return found
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+    def run(*values: Any, source: str = f"{name} {digest}") -> Any:
+        return found(*values)
+
+    return run
 
 
 def _read(

@@ -39,6 +39,8 @@ FAR = 5.0
 """Priors whose evidence lies so far below the best do not matter."""
 NEAR = 1e-3
 """Chi-square distance, for one report, within which fitted chances count as the same."""
+BACK = 4
+"""How many scales below the best one the search for it starts again."""
 STEPS, TRIES = 12, 12
 SMALL = 1e-2
 """Damping of a step that is hardly shorter than a full one."""
@@ -354,6 +356,28 @@ class Ladder:
                     self.mode(order, rung + step).evidence > self.mode(order, rung).evidence
                 ):
                     rung += step
+            self.retrace(order, rung)
+
+    def retrace(self, order: int, rung: int) -> None:
+        """Reach a scale again from smoother ones; of two modes keep the one with more evidence.
+
+        A narrow population has several modes under a rough prior. The best one is smooth, and a
+        path from smoother priors leads there; one from another order may end beside it.
+        """
+        first = max(rung - BACK, 0)
+        last = mode(self.problem, order, float(SCALES[order][first]))
+        for at in range(first + 1, SCALES[order].size):
+            if at > rung and (order, at) not in self.found:
+                return
+            tau = float(SCALES[order][at])
+            last = mode(self.problem, order, tau, moved(self.problem, last, order, tau))
+            known = self.found.get((order, at))
+            if known is None or last.evidence > known.evidence + GAIN:
+                self.found[order, at] = last
+            elif at >= rung:
+                return
+            else:
+                last = known
 
     def guess(self, order: int) -> int:
         """The scale that fits the best density so far: coefficients of unit variance."""

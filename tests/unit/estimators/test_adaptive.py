@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 
 import confide as cf
 from confide.curves import CellDensity
@@ -330,3 +330,18 @@ def test_a_heap_is_a_line_in_the_picture_and_does_not_flatten_the_rest() -> None
     smooth = Adaptive().fit(Counts.of(WAVE.simulate(values(zeros=0), seed=1)))
     assert np.array_equal(smooth.leveled(), smooth.masses / np.diff(smooth.edges[0]))
     assert not smooth.plot(level=None).ax_.texts
+
+
+def test_narrow_populations_are_found_from_smoother_priors() -> None:
+    # Under rough priors a narrow population has several modes; a start beside the best one once
+    # doubled the error (W1 .041 of the population's width in place of .023, ten surveys).
+    mechanism = cf.SquareWave(Lattice(low=0, high=1), epsilon=1.0)
+    edges = np.linspace(0, 1, 1025)
+    truth = stats.beta(2, 5).cdf((edges - 0.3) / 0.05)
+    chances = np.maximum(mechanism.law.forward(np.diff(truth)), 0)
+    errors = []
+    for seed in (0, 3, 5):
+        drawn = np.random.default_rng([7, seed]).multinomial(100_000, chances / chances.sum())
+        density = Adaptive().fit(Counts(mechanism, drawn, simulated=True))
+        errors.append(np.abs(density.cdf(edges) - truth).mean() / 0.05)
+    assert max(errors) < 0.04
