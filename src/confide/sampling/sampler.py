@@ -14,6 +14,7 @@ import numpy.typing as npt
 from confide import _checks
 from confide._cards import ROWS, card, dots, table
 from confide._figures import number
+from confide._markup import Html
 from confide.accounting.spend import Spend, told_cost
 from confide.errors import InvalidInput, Unsupported, unquoted
 from confide.exact.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -241,16 +242,21 @@ class Samples:
 
     def _repr_html_(self) -> str:
         """The synthetic records and what they cost, for notebooks."""
-        points = np.asarray(self.points)
-        rows = [
-            (f"{at + 1}", *map(_shown, row))
-            for at, row in enumerate(points.reshape(len(self), -1)[:ROWS].tolist())
-        ]
-        numeric = points.dtype.kind in "iuf"
+        points, picture = self.points, Html()
+        if isinstance(points, Mapping):
+            columns = {name: np.asarray(column)[:ROWS].tolist() for name, column in points.items()}
+            head, records = [*columns], [*zip(*columns.values(), strict=True)]
+        else:
+            every = np.asarray(points)
+            records = every.reshape(len(self), -1)[:ROWS].tolist()
+            head = [""] * len(records[0])
+            if every.dtype.kind in "iuf":
+                picture = dots(every.astype(np.float64), told="synthetic records")
+        rows = [(f"{at}", *map(_shown, record)) for at, record in enumerate(records, start=1)]
         return card(
             f"{len(self):,} synthetic records",
-            dots(points.astype(np.float64), told="synthetic records") if numeric else "",
-            table(("", *[""] * (len(rows[0]) - 1)), rows),
+            picture,
+            table(("", *head), rows),
             cost=told_cost(self.spend, simulated=self.simulated),
             facts=repr(self.mechanism),
         )

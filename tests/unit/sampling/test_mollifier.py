@@ -10,11 +10,13 @@ from confide import Ledger
 from confide.errors import BudgetExhausted, InvalidInput, Unsupported
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.entropy import SeededEntropy
+from confide.lattice import Categories, Lattice
 from confide.sampling import (
     KDE,
     Binned,
     Box,
     Classifier,
+    FiniteMollifier,
     Gaussian,
     GaussianMixture,
     Mollifier,
@@ -472,3 +474,15 @@ def test_a_ratio_that_works_in_place_leaves_the_atoms_as_they_are():
     expected = sampler.weigh(lambda x: -((x - records().mean(axis=0)) ** 2).sum(axis=1))
     assert (weights == expected).all()
     assert len(set(expected.tolist())) > 2
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_samples_of_named_columns_are_shown_by_name(k: int) -> None:
+    columns = {"smokes": Categories(("no", "yes")), "age": Lattice(low=0, high=100, size=10)}
+    samples = FiniteMollifier(columns, epsilon=1.0).simulate(
+        {"smokes": ["no", "yes"], "age": [31, 44]}, k=k, seed=1
+    )
+    shown = samples._repr_html_()
+    assert shown.count("<tr") == k + 1
+    assert "smokes" in shown
+    assert "age" in shown
