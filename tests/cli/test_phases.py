@@ -38,7 +38,9 @@ def test_two_phases(capsys: pytest.CaptureFixture[str]) -> None:
     Path("survey.toml").write_text(PHASES)
     pay = np.random.default_rng(1).normal(300, 8, 12_000)
     first = Survey.read("survey.toml")
-    pq.write_table(first.simulate({"pay": pay[:3000]}, seed=1), "first.parquet")
+    pq.write_table(
+        first.simulate({"pay": pay[:3000], "phase": [1] * 3000}, seed=1), "first.parquet"
+    )
     assert (
         run(["summarize", "survey.toml", "first.parquet", "-o", "first.json", "--simulated"]) == 0
     )
@@ -47,9 +49,8 @@ def test_two_phases(capsys: pytest.CaptureFixture[str]) -> None:
     start, end = json.loads(capsys.readouterr().out)["zooms"]["pay"]
     assert 200 < start < 290
     assert 310 < end < 400
-    pq.write_table(
-        Survey.read("second.toml").simulate({"pay": pay[3000:]}, seed=2), "second.parquet"
-    )
+    others = {"pay": pay[3000:], "phase": [2] * 9000}
+    pq.write_table(Survey.read("second.toml").simulate(others, seed=2), "second.parquet")
     assert (
         run(["summarize", "second.toml", "second.parquet", "-o", "second.json", "--simulated"]) == 0
     )
@@ -119,6 +120,10 @@ def test_schedules_are_drawn_once_and_invitations_keep_them(
     assert run(invite) == 2
     assert "a second answer to round" in capsys.readouterr().err
     assert not Path("more.csv").exists()
+    # Nobody could tell whether somebody is asked twice.
+    Path("schedule.csv").write_text("name,round\nAda,1\nAda,1\n")
+    assert run(invite) == 2
+    assert "a column 'person'" in capsys.readouterr().err
     # The page tells what one round costs.
     Path("survey.toml").write_text(ROUNDS.replace("count = 3", "count = 3\nper_person = 2"))
     assert run(invite) == 2
@@ -133,6 +138,27 @@ def test_a_schedule_of_phases(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0] == "person,phase"
     assert sorted(line[-1] for line in lines[1:]) == ["1"] * 2 + ["2"] * 6
     assert run(["schedule", "survey.toml", "schedule.csv", "-o", "again.csv"]) == 2
+    link = ["--url", "https://example.org", "-o", "links.csv"]
+    capsys.readouterr()
+    for people, said in (
+        (["--people", "schedule.csv"], "people of phase 1 alone"),
+        (["--people", "people.csv"], "a column 'phase'"),
+        (["-n", "8"], "a column 'phase'"),
+    ):
+        assert run(["invite", "survey.toml", *people, *link]) == 2
+        assert said in capsys.readouterr().err
+    first = [line for line in lines[1:] if line.endswith(",1")]
+    Path("first.csv").write_text("\n".join([lines[0], *first, first[0].upper()]) + "\n")
+    assert run(["invite", "survey.toml", "--people", "first.csv", *link]) == 2
+    assert "each person in one row" in capsys.readouterr().err
+    Path("first.csv").write_text("\n".join([lines[0], *first]) + "\n")
+    assert run(["invite", "survey.toml", "--people", "first.csv", *link]) == 0
+    assert len(Path("links.csv").read_text().splitlines()) == 3
+    assert run(["serve", "survey.toml", "--anybody", "9"]) == 2
+    capsys.readouterr()
+    Path("people.csv").write_text("person\nAda\n ada\n")
+    assert run(["schedule", "survey.toml", "people.csv", "-o", "again.csv"]) == 2
+    assert "the same one in rows 1 and 2" in capsys.readouterr().err
     Path("plain.toml").write_text(PHASES.replace("[phases]", ""))
     assert run(["schedule", "plain.toml", "people.csv", "-o", "x.csv"]) == 2
     assert "[rounds] or [phases]" in capsys.readouterr().err

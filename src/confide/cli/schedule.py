@@ -14,10 +14,10 @@ from confide.cli.options import JsonOption
 from confide.collect.people import table_of
 from confide.errors import InvalidInput
 from confide.files.paths import counted, named, writable, write_bytes
-from confide.questions.rounds import PERSON, ROUND
+from confide.questions.people import PERSON, once
+from confide.questions.phases import PHASE
+from confide.questions.rounds import ROUND
 from confide.survey import Survey
-
-PHASE = "phase"
 
 
 def schedule(
@@ -45,6 +45,8 @@ def schedule(
             f"people without a column {column!r}, at least one, in {named(rest[0])}",
             "a schedule" if people else "none",
         )
+    if PERSON in columns:
+        once([row[PERSON] for row in people], named(rest[0]))
     writable(to, (".csv",), [*rest, *([path] if path else [])])
     if to.exists():
         raise InvalidInput(

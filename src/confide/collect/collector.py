@@ -122,6 +122,12 @@ class Collector:
                 "Which questions a person is asked is in an invitation: invite people, or take "
                 "ask out of the survey.",
             )
+        if self.cap is not None and (self.survey.phases or self.survey.rounds) is not None:
+            raise InvalidInput(
+                "a survey without [phases] and [rounds], where anybody may answer",
+                "one with them",
+                "In which phase or round a person answers is drawn beforehand: invite people.",
+            )
 
     def run(
         self,

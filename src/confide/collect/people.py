@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,9 @@ from confide.collect.stores.store import Store, Unavailable
 from confide.errors import InvalidInput
 from confide.files.paths import named, readable, unseen
 from confide.questions import Questionnaire
-from confide.questions.rounds import PERSON, ROUND
+from confide.questions.people import PERSON, once, plain
+from confide.questions.phases import PHASE, missing
+from confide.questions.rounds import ROUND
 
 LINK = "link"
 """The column of links."""
@@ -72,15 +73,34 @@ class People:
         _columns(columns, survey, path)
         for name in survey.groups:
             _spelled_once(name, [row[name] for row in rows], path)
-        if survey.rounds is not None:
-            survey.rounds.check_rows(
-                [row.get(PERSON, str(at)) for at, row in enumerate(rows)],
-                [int(row[ROUND]) if row[ROUND].isdecimal() else row[ROUND] for row in rows],
-                named(path),
-            )
+        _times(columns, rows, survey, named(path))
         if not 1 <= len(rows) <= MOST:
             raise InvalidInput(f"from 1 to {MOST:,} people in {named(path)}", f"{len(rows):,}")
         return cls(columns, rows)
+
+
+def _times(
+    columns: Sequence[str], rows: Sequence[Mapping[str, str]], survey: Questionnaire, where: str
+) -> None:
+    """Refuse people who are asked too often, or in a phase that is not theirs."""
+    if survey.phases is not None:
+        if PHASE not in columns:
+            raise missing(where)
+        survey.phases.check_rows([row[PHASE] for row in rows], where)
+        if PERSON in columns:
+            once([row[PERSON] for row in rows], where)
+    if survey.rounds is not None:
+        if PERSON not in columns:
+            raise InvalidInput(
+                f"a column {PERSON!r} in {where}: the survey has rounds",
+                "none",
+                "Take the schedule that confide schedule has drawn.",
+            )
+        survey.rounds.check_rows(
+            [row[PERSON] for row in rows],
+            [int(row[ROUND]) if row[ROUND].isdecimal() else row[ROUND] for row in rows],
+            where,
+        )
 
 
 def _spelled_once(name: str, values: Sequence[str], path: Path) -> None:
@@ -102,11 +122,6 @@ def _spelled_once(name: str, values: Sequence[str], path: Path) -> None:
                 f"{first!r} in line {line} and {value!r} in line {at}",
                 "They would be two groups.",
             )
-
-
-def plain(value: str) -> str:
-    """A group as people see it, whatever its capital letters, blanks and composed letters."""
-    return " ".join(unicodedata.normalize("NFKC", value).casefold().split())
 
 
 def table_of(path: Path) -> tuple[tuple[str, ...], list[dict[str, str]]]:
@@ -165,6 +180,7 @@ def check(people: People, survey: Questionnaire, *, url: str, to: Path) -> None:
             "a number of people alone",
             "Give --people people.csv.",
         )
+    _times(people.columns, people.rows, survey, "the table of people")
     if to.exists():
         _left(to, people, url)
 

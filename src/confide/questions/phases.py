@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,14 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
-from confide.accounting.spend import exact
-from confide.errors import InvalidInput
+from confide.errors import BadRows, InvalidInput
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import permutation, weighted
+from confide.files import arrow
 
 TABLE = "phases"
 """The table of a survey file that has phases."""
+PHASE = "phase"
+"""The public column that says the phase of a person."""
 SHARES = (0.25, 0.75)
+FINEST = 10_000
+"""Shares are multiples of one such part, at the finest."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +31,14 @@ class Phases:
     """Which share of the people answers in the first phase, and which phase it is now.
 
     Each person belongs to one phase, drawn beforehand, and answers in that one only. So phases
-    cost nobody anything: each answers once, on a lattice that was public by then.
+    cost nobody anything: each answers once, on a lattice that was public by then. Tables of
+    answers and of people have a column "phase", and rows of another phase than ``now`` are refused.
 
     Parameters
     ----------
     shares
-        Of the people, in the first phase and in the second; they add up to 1.
+        Of the people, in the first phase and in the second, with up to four decimals; they add up
+        to 1.
     now
         The phase that the survey is in. `Survey.next_phase` makes the survey of the second.
 
@@ -49,7 +56,13 @@ class Phases:
         if not isinstance(given, list | tuple) or len(given) != 2:
             raise InvalidInput("the shares of two phases: [0.25, 0.75]", _checks.shown(given))
         shares = tuple(_checks.within(0, 1, shares=share) for share in given)
-        if sum(map(exact, shares)) != 1 or not min(shares) > 0:
+        parts = [Fraction(repr(share)) for share in shares]
+        if FINEST % math.lcm(*(part.denominator for part in parts)):
+            raise InvalidInput(
+                "shares of the phases with at most four decimals, such as [0.25, 0.75]",
+                f"shares = {_checks.shown(given)}",
+            )
+        if sum(parts) != 1 or not min(shares) > 0:
             raise InvalidInput(
                 "shares of the phases above 0 that add up to 1", f"shares = {_checks.shown(given)}"
             )
@@ -69,6 +82,49 @@ class Phases:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with the keys of a survey file."""
         return {"shares": list(self.shares), "now": self.now}
+
+    def check(self, table: Any, where: str, *, first: int = 0) -> None:
+        """Refuse a table of answers with people of another phase than the survey's.
+
+        Parameters
+        ----------
+        table
+            An Arrow table or batch with the public column "phase".
+        where
+            Its name, for messages.
+        first
+            Number of its first row.
+        """
+        if PHASE not in table.schema.names:
+            raise missing(where)
+        column = arrow.column_of(table, PHASE, where)
+        compute = arrow.arrow("pyarrow.compute")
+        told = compute.utf8_trim_whitespace(column.cast(arrow.plain(column.type)).cast("string"))
+        own = np.asarray(compute.equal(told, str(self.now)).fill_null(False))
+        if not own.all():
+            raise self._other(where, first + int(own.argmin()) + 1)
+
+    def check_rows(self, phases: Sequence[str], where: str) -> None:
+        """Refuse people of another phase than the survey's.
+
+        Parameters
+        ----------
+        phases
+            The phase of each person, as text.
+        where
+            Where they are, for messages.
+        """
+        for at, phase in enumerate(phases, start=1):
+            if phase.strip() != str(self.now):
+                raise self._other(where, at)
+
+    def _other(self, where: str, row: int) -> BadRows:
+        return BadRows(
+            f"people of phase {self.now} alone in {where}, the phase that the survey is in",
+            f"another phase, or none, in row {row}",
+            "Each person answers in one phase: take the rows of this one.",
+            column=PHASE,
+        )
 
     def drawn(self, entropy: Entropy, cells: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Draw the phase of each person.
@@ -93,10 +149,19 @@ class Phases:
         own = np.asarray(cells, dtype=np.int64)
         order = permutation(entropy, own.size)
         order = order[np.argsort(own[order], kind="stable")]
-        share: Fraction = exact(self.shares[0])
+        share = Fraction(repr(self.shares[0]))
         part, whole = share.numerator, share.denominator
         start = int(weighted([1] * whole).draw(entropy, 1)[0])
         place = np.arange(start, start + own.size + 1, dtype=np.int64) * part // whole
         phases = np.full(own.size, 2, dtype=np.int64)
         phases[order[np.diff(place) > 0]] = 1
         return phases
+
+
+def missing(where: str) -> InvalidInput:
+    """The error that a table does not say who is in which phase."""
+    return InvalidInput(
+        f"a column {PHASE!r} in {where}: the survey has phases",
+        "none",
+        "Draw it beforehand: confide schedule, or survey.phase_of in Python.",
+    )

@@ -31,10 +31,11 @@ from confide.mechanisms import Channel, Mechanism, PairResponse, Reports
 from confide.mechanisms.register import KINDS, affordable
 from confide.mechanisms.stacked import phases_of
 from confide.questions.assignment import assigned
-from confide.questions.phases import Phases
+from confide.questions.people import PERSON
+from confide.questions.phases import PHASE, Phases
 from confide.questions.question import Question
 from confide.questions.relations import Relations
-from confide.questions.rounds import PERSON, ROUND, Rounds
+from confide.questions.rounds import ROUND, Rounds
 from confide.questions.wording import LANGUAGE, Wording, base
 from confide.reports.rows import Asking
 from confide.reports.stamps import Stamp
@@ -154,6 +155,11 @@ class Questionnaire:
                 "one of [relations], [phases] and [rounds] in a survey",
                 " and ".join(f"[{name}]" for name in given),
             )
+        # The phase may be a group; a group that names people would be in every link and report.
+        if self.rounds is not None and PERSON in (*self.questions, *self.groups):
+            raise _public(PERSON, "rounds")
+        if self.phases is not None and PHASE in self.questions:
+            raise _public(PHASE, "phases")
         if self.phases is not None and self.phases.now == 1:
             for name, question in self.questions.items():
                 axis = question.axis
@@ -378,6 +384,11 @@ class Questionnaire:
         answer is looked at. The other answers are checked and go no further: their reports are
         null. Every question is asked equally often, in each group of the survey that is kept.
 
+        Where a survey has phases, the table has a column "phase", and people of another phase than
+        the survey's are refused. Where it has rounds, the table has the columns "person" and
+        "round", and a person who is in it too often is refused; people in other tables are not
+        noticed.
+
         Parameters
         ----------
         table
@@ -443,6 +454,8 @@ class Questionnaire:
         self.check_keep(keep)
         if Stamp.read(table.schema.metadata, where) is not None:
             raise already(where)
+        if self.phases is not None:
+            self.phases.check(table, where, first=first)
         # Before any answer is looked at: nothing about the answers can be in the assignment.
         asked = None
         if self.asking is not None:
@@ -466,8 +479,8 @@ class Questionnaire:
 
     @property
     def columns(self) -> list[str]:
-        """The private columns of a table of values."""
-        return list(self.questions)
+        """The columns of a table of values that are read: the answers, and the phase if any."""
+        return [*self.questions, *([PHASE] if self.phases is not None else [])]
 
     @property
     def width(self) -> int:
@@ -673,6 +686,15 @@ def _moment(given: Any) -> datetime | None:
         return given.astimezone(UTC)
     except OverflowError:
         raise InvalidInput("closes in the years 1 to 9999", "another year", example) from None
+
+
+def _public(name: str, kind: str) -> InvalidInput:
+    """The error that a question or group has the name of a column that tables need."""
+    return InvalidInput(
+        f"no question or group {name!r} in a survey with [{kind}]",
+        "one",
+        "Its tables have a public column of that name.",
+    )
 
 
 def already(where: str) -> InvalidInput:

@@ -9,10 +9,12 @@ from typing import Any
 from confide import _checks
 from confide.errors import BadRows, InvalidInput
 from confide.files import arrow
+from confide.questions.people import PERSON, person_of
 
 TABLE = "rounds"
-"""The table of a survey file that has rounds, and the public columns of their tables."""
-ROUND, PERSON = "round", "person"
+"""The table of a survey file that has rounds."""
+ROUND = "round"
+"""The public column that says the round of a row."""
 MOST = 1000
 """Rounds at most."""
 
@@ -24,6 +26,10 @@ class Rounds:
     Each person answers in ``per_person`` rounds, drawn beforehand, and in no other. The noise of
     every round is drawn anew and is independent, so a person spends ``per_person`` times what one
     round costs, whatever their answers do in the meantime.
+
+    A table in which somebody is asked too often is refused. That holds in one table: nobody
+    remembers who was in another. So the schedule, drawn once before the first round, is what
+    carries the cap from table to table.
 
     Parameters
     ----------
@@ -70,6 +76,8 @@ class Rounds:
     def check(self, table: Any, where: str) -> None:
         """Refuse a table in which somebody answers a round twice, or more rounds than they may.
 
+        It sees one table: people who are in another one too are not noticed.
+
         Parameters
         ----------
         table
@@ -97,7 +105,7 @@ class Rounds:
         where
             Where they are, for messages.
         """
-        seen: dict[Any, set[int]] = {}
+        seen: dict[str, set[int]] = {}
         for at, (person, number) in enumerate(zip(people, rounds, strict=True)):
             whole = isinstance(number, int) and not isinstance(number, bool)
             if not whole or not 1 <= number <= self.count:
@@ -106,11 +114,7 @@ class Rounds:
                     f"another in row {at + 1}",
                     column=ROUND,
                 )
-            if person is None:
-                raise BadRows(
-                    f"a person in every row of {where}", f"none in row {at + 1}", column=PERSON
-                )
-            own = seen.setdefault(person, set())
+            own = seen.setdefault(person_of(person, at, where), set())
             if number in own:
                 raise BadRows(
                     f"each person once in a round in {where}",

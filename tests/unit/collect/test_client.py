@@ -7,17 +7,20 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from confide.collect import client, wire
 from confide.collect.client import Client, Unacknowledged
-from confide.collect.invitations import link
+from confide.collect.collector import Collector
+from confide.collect.invitations import Signer, link, split_link
+from confide.collect.people import People, invite
 from confide.collect.stores import opened
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
 
-from .running import invited, running
+from .running import KEY, invited, running
 
 SURVEY = Questionnaire.from_dict(
     {
@@ -50,6 +53,29 @@ def test_one_answer_is_stored_once(tmp_path: Path) -> None:
     assert len(rows) == 2
     sent = json.loads(client.drawn() or b"")
     assert sent["reports"] in [reports for _, reports in rows]
+
+
+@pytest.mark.parametrize("more", [{"rounds": {"count": 3}}, {"phases": {}}])
+def test_surveys_with_rounds_or_phases_are_answered(more: dict[str, Any], tmp_path: Path) -> None:
+    fields = {"epsilon": 1.0, "questions": {"pay": {"low": 0, "high": 9}}, **more}
+    survey, path, to = Questionnaire.from_dict(fields), tmp_path / "s.reports", tmp_path / "l.csv"
+    store = opened(path, survey, create=True)
+    people = People(("person", "round", "phase"), [{"person": "a", "round": "1", "phase": "1"}])
+    twice = People(people.columns, [*people.rows, {"person": "A ", "round": "2", "phase": "1"}])
+    make = {"url": "http://127.0.0.1:1", "to": to}
+    with pytest.raises(InvalidInput, match="each person in"):
+        invite(twice, survey, Signer(KEY, survey), store, **make)  # type: ignore[arg-type]
+    invite(people, survey, Signer(KEY, survey), store, **make)  # type: ignore[arg-type]
+    store.shut()
+    token = split_link(to.read_text().split(",")[-1].strip())[1]
+    with running(survey, path) as found:
+        client = Client(link(found.page, token), folder=tmp_path / "state")
+        assert client.survey.spend == survey.spend
+        assert client.answer({"pay": 5})
+    (row,) = opened(path, survey, create=False).rows()
+    assert set(row[1]) == {"pay"}
+    with pytest.raises(InvalidInput, match="where anybody may answer"):
+        Collector(survey, "s.reports", None, cap=3)
 
 
 def test_what_is_kept_holds_no_answer_and_is_private(tmp_path: Path) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import confide as cf
-from confide.errors import InvalidInput, Mismatch
+from confide.errors import BadRows, InvalidInput, Mismatch
 from confide.exact.entropy import SeededEntropy
 from confide.files.settings import settings_of, toml_of
 from confide.questions.phases import Phases
@@ -40,7 +42,9 @@ def answers() -> dict[str, Any]:
 
 
 def summarized(made: cf.Survey, answers: dict[str, Any], rows: Any, folder: Path) -> Any:
-    own = {name: values[rows] for name, values in answers.items()}
+    assert made.phases is not None
+    own: dict[str, Any] = {name: values[rows] for name, values in answers.items()}
+    own["phase"] = np.full(len(own["pay"]), made.phases.now)
     path = folder / "reports.parquet"
     pq.write_table(made.simulate(own, seed=3, keep=["region"]), path)
     return made.summarize(path, by="region")
@@ -127,11 +131,72 @@ def test_everybody_is_equally_likely_to_be_asked_first(share: float) -> None:
         {"now": 0},
         {"share": [0.25, 0.75]},
         [0.25, 0.75],
+        {"shares": [1 / 3, 2 / 3]},
+        {"shares": [0.33333, 0.66667]},
     ],
 )
 def test_phases_that_are_refused(phases: Any) -> None:
     with pytest.raises(InvalidInput):
         survey(phases=phases)
+
+
+@pytest.mark.parametrize("first", ["0.3", "0.4", "0.15", "0.0001", "0.3333"])
+def test_decimal_shares_are_exact(first: str) -> None:
+    share, rest = float(first), float(1 - Decimal(first))
+    drawn = Phases((share, rest)).drawn(SeededEntropy(1), [0] * 10_000)
+    assert (drawn == 1).sum() == int(10_000 * Decimal(first))
+
+
+ONE = {"epsilon": 1.0, "questions": {"pay": {"low": 0, "high": 9}}}
+
+
+@pytest.mark.parametrize("now", [1, 2])
+@pytest.mark.parametrize(
+    "phases", [[1, 2], ["1", "2"], [1.0, 2.0], pa.array(["1", "2"]).dictionary_encode(), [3, None]]
+)
+def test_people_of_another_phase_are_refused(now: int, phases: Any) -> None:
+    made = cf.Survey.from_dict({**ONE, "phases": {"now": now}})
+    for draw in (made.privatize, lambda table: made.simulate(table, seed=1)):
+        with pytest.raises(BadRows, match=f"people of phase {now} alone in the table.* row "):
+            draw({"phase": phases, "pay": [1.0, 2.0]})
+        with pytest.raises(InvalidInput, match="a column 'phase' in the table"):
+            draw({"pay": [1.0, 2.0]})
+    own = phases[now - 1 : now]
+    if own not in ([3], [None]):
+        assert made.privatize({"phase": own, "pay": [1.0]}).column_names == ["pay"]
+
+
+def test_files_of_another_phase_are_refused(tmp_path: Path) -> None:
+    from confide.streams import Job, privatize
+
+    values, to = tmp_path / "values.csv", tmp_path / "reports.parquet"
+    survey = cf.Survey.from_dict({**ONE, "phases": {}})
+    values.write_text("pay\n1\n")
+    with pytest.raises(InvalidInput, match="a column 'phase'"):
+        Job(survey, [values])
+    for name in ("values.csv", "values.parquet"):
+        values = tmp_path / name
+        for phases, fits in (([1, 1, 2], False), ([1, 1, 1], True)):
+            if name.endswith("csv"):
+                values.write_text("pay,phase\n" + "".join(f"3,{phase}\n" for phase in phases))
+            else:
+                pq.write_table(pa.table({"pay": [3.0] * 3, "phase": phases}), values)
+            if fits:
+                assert privatize(Job(survey, [values]), to, processes=1)[0] == 3
+                assert pq.read_schema(to).names == ["pay"]
+                to.unlink()
+                assert privatize(Job(survey, [values], keep=["phase"]), to, processes=1)[0] == 3
+                assert pq.read_table(to)["phase"].to_pylist() == [1, 1, 1]
+                to.unlink()
+            else:
+                with pytest.raises(BadRows, match=r"of phase 1 alone.* row 3"):
+                    privatize(Job(survey, [values]), to, processes=1)
+                assert not to.exists()
+
+
+def test_no_question_is_named_phase() -> None:
+    with pytest.raises(InvalidInput, match="no question or group 'phase'"):
+        survey(questions={"phase": {"low": 0, "high": 9}})
 
 
 def test_phases_go_with_neither_rounds_nor_a_zoom_of_their_own() -> None:

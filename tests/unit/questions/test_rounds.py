@@ -99,6 +99,10 @@ def test_reports_say_their_round_and_not_their_person() -> None:
         (["a"], [5], "rounds from 1 to 4"),
         (["a"], [0], "rounds from 1 to 4"),
         ([None], [1], "a person in every row"),
+        ([float("nan")], [1], "a person in every row"),
+        ([" "], [1], "a person in every row"),
+        (["Ada L", " ada  l "], [1, 1], "a second answer to round 1"),
+        (["Ada", "ADA", "ada"], [1, 2, 3], "at most 2 of the rounds"),
     ],
 )
 def test_tables_that_are_refused(people: list[Any], rounds: list[Any], said: str) -> None:
@@ -112,6 +116,10 @@ def test_columns_that_are_needed_or_refused() -> None:
         survey().privatize({"pay": [1.0], "round": [1]})
     with pytest.raises(InvalidInput, match="undo the shuffling"):
         survey().privatize(table(["a"], [1]), keep=["person"])
+    with pytest.raises(InvalidInput, match="no question or group 'person'"):
+        survey(questions={"pay": PAY, "person": PAY})
+    with pytest.raises(InvalidInput, match="no question or group 'person'"):
+        survey(groups=["person"])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,69 @@
+"""People by their names: when two of them are the same person."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+from confide.errors import BadRows
+
+PERSON = "person"
+"""The public column that says who it is."""
+
+
+def plain(value: str) -> str:
+    """A name as people see it, whatever its capital letters, blanks and composed letters.
+
+    Examples
+    --------
+    >>> plain(" Ada  LOVELACE")
+    'ada lovelace'
+    """
+    return " ".join(unicodedata.normalize("NFKC", value).casefold().split())
+
+
+def person_of(value: Any, at: int, where: str) -> str:
+    """The person whom a cell names, alike for all spellings of the name; refuses an empty cell.
+
+    Parameters
+    ----------
+    value
+        A name or a number.
+    at
+        Its row, counted from 0.
+    where
+        Its table, for messages.
+
+    Examples
+    --------
+    >>> person_of(" P7 ", 0, "the table")
+    'p7'
+    """
+    found = "" if value is None else plain(str(value))
+    if not found or (isinstance(value, float) and math.isnan(value)):
+        raise BadRows(f"a person in every row of {where}", f"none in row {at + 1}", column=PERSON)
+    return found
+
+
+def once(people: Sequence[Any], where: str) -> None:
+    """Refuse a table in which somebody is not named, or named twice.
+
+    Parameters
+    ----------
+    people
+        A name or a number for each row.
+    where
+        The table, for messages.
+    """
+    rows: dict[str, int] = {}
+    for at, value in enumerate(people):
+        first = rows.setdefault(person_of(value, at, where), at)
+        if first != at:
+            raise BadRows(
+                f"each person in one row of {where}",
+                f"the same one in rows {first + 1} and {at + 1}",
+                "People who are asked twice spend twice what the survey says.",
+                column=PERSON,
+            )
