@@ -151,8 +151,13 @@ class Calibration:
         return np.array([self.cut(float(m), float(v), level) for m, v in pairs])
 
     def together(self, deviances: Floats, level: float) -> Floats:
-        """Cuts that hold at all rows together, by Bonferroni's inequality."""
-        return self.cuts_of(deviances, 1 - (1 - level) / len(deviances))
+        """Cuts that hold at all rows together, by Bonferroni's inequality.
+
+        None is below that of a chi-square: few simulated surveys say little about such far tails,
+        and less where their pilot has smoothed a narrow hump away.
+        """
+        share = (1 - level) / len(deviances)
+        return np.maximum(self.cuts_of(deviances, 1 - share), float(chdtri(1, share)))
 
     def cut(self, mean: float, variance: float, level: float) -> float:
         """The point of a gamma law with these moments, or of a scaled chi-square, and more.
