@@ -333,7 +333,7 @@ class ProportionsDisplay(Display):
     Examples
     --------
     >>> ProportionsDisplay(("no", "yes"), np.array([0.7, 0.3])).plot().ax_.get_xlabel()
-    'share'
+    'share of people'
     """
 
     categories: Sequence[str]
@@ -416,7 +416,7 @@ class DifferenceDisplay(Display):
     Examples
     --------
     >>> DifferenceDisplay("mean", 2.0, (0.5, 3.5), 0.95).plot().ax_.get_xlabel()
-    'first minus second, 95% interval'
+    'first minus second, 95 % interval'
     """
 
     name: str

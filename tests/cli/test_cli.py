@@ -706,7 +706,10 @@ def test_the_page_names_every_verb_and_key(
     # Those of phases and rounds need surveys of their own: tests/cli/test_phases.py.
     others = {"schedule", "phase", "trend"}
     assert all(f"confide {verb} " in parts[verb] for verb in others)
-    assert set(commands) | collector | others == {
+    # Those of pairs of questions too: tests/cli/test_relations.py.
+    pairs = {"relate", "synthesize"}
+    assert all(f"confide {verb} " in parts["relate, synthesize"] for verb in pairs)
+    assert set(commands) | collector | others | pairs == {
         command.callback.__name__ for command in program(*VERBS).registered_commands
     }
     counts = Counts.of(RandomizedResponse(["no", "yes"], epsilon=2.0).privatize(["no"] * 50))

@@ -77,7 +77,7 @@ class TestGamma:
             (f"{GAMMA} --criterion mse", "a known criterion"),
             ("gamma values.csv --column x --protection 4", "protection below"),
             (f"{GAMMA} --plot values.csv", "ends in"),
-            (f"{GAMMA} --plot a.png --curves a.png", "two files"),
+            (f"{GAMMA} --plot a.png --curves a.png", "each of the two pictures"),
         ],
     )
     def test_bad_input(self, command, message):

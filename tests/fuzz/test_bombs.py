@@ -91,7 +91,7 @@ CASES: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "npz_long_header": ("s.npz", loaded, "bytes that are not one"),
     "npz_long_header_deflated": ("s.npz", loaded, "bytes that are not one"),
     "npz_bzip2": ("s.npz", loaded, "bytes that are not one"),
-    "json_scales": ("s.json", loaded, "for noise of so many scales"),
+    "json_scales": ("s.json", loaded, "with the margin that noise this wide needs"),
     "json_words": ("s.json", loaded, "numbers in 'counts'"),
     "json_words_within": ("s.json", loaded, "numbers in 'counts'"),
     "json_deep": ("s.json", loaded, "nesting too deep"),

@@ -97,7 +97,7 @@ def _gaussian(noise: DiscreteGaussian) -> dict[str, Floats]:
         for j in range(-CERTAIN, RARE):
             x = scale / Fraction(2) ** j
             tails = -np.expm1(-float(x))
-            laws[f"coin {float(x):.3g}"] = np.array([1 - tails, tails])
+            laws[f"coin {x}"] = np.array([1 - tails, tails])
     return laws
 
 

@@ -375,7 +375,7 @@ class DiscreteGaussian:
         for scale in (Fraction(1), unit * 2 ** (2 * self.variance).bit_length()):
             for j in range(-CERTAIN, RARE):
                 x = scale / Fraction(2) ** j
-                found.append(Part(f"coin {float(x):.3g}", self.coin(x), enclosure=_kept(x)))
+                found.append(Part(f"coin {x}", self.coin(x), enclosure=_kept(x)))
         return tuple(found)
 
     def coin(self, x: Fraction) -> Inversion:
