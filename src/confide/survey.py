@@ -128,7 +128,7 @@ class Survey(Questionnaire):
         summaries
             Of the first phase.
         """
-        from confide.estimators.phases import next_phase
+        from confide.estimators.next_phase import next_phase
 
         return type(self).from_dict(next_phase(self, summaries))
 
@@ -140,7 +140,7 @@ class Survey(Questionnaire):
         first, second
             Of the first phase and of the second, whose survey this is.
         """
-        from confide.estimators.phases import combine
+        from confide.estimators.next_phase import combine
 
         return combine(self, first, second)
 

@@ -14,7 +14,7 @@ from confide.cli.options import JsonOption
 from confide.collect.people import table_of
 from confide.errors import InvalidInput
 from confide.files.paths import counted, named, writable, write_bytes
-from confide.questions.people import PERSON, once
+from confide.questions.persons import PERSON, once
 from confide.questions.phases import PHASE
 from confide.questions.rounds import ROUND
 from confide.survey import Survey

@@ -25,7 +25,7 @@ from confide.collect.stores.store import Store, Unavailable
 from confide.errors import InvalidInput
 from confide.files.paths import named, readable, unseen
 from confide.questions import Questionnaire
-from confide.questions.people import PERSON, once, plain
+from confide.questions.persons import PERSON, once, plain
 from confide.questions.phases import PHASE, missing
 from confide.questions.rounds import ROUND
 

@@ -31,7 +31,7 @@ from confide.mechanisms import Channel, Mechanism, PairResponse, Reports
 from confide.mechanisms.register import KINDS, affordable
 from confide.mechanisms.stacked import phases_of
 from confide.questions.assignment import assigned
-from confide.questions.people import PERSON
+from confide.questions.persons import PERSON
 from confide.questions.phases import PHASE, Phases
 from confide.questions.question import Question
 from confide.questions.relations import Relations

@@ -9,7 +9,7 @@ from typing import Any
 from confide import _checks
 from confide.errors import BadRows, InvalidInput
 from confide.files import arrow
-from confide.questions.people import PERSON, person_of
+from confide.questions.persons import PERSON, person_of
 
 TABLE = "rounds"
 """The table of a survey file that has rounds."""

@@ -7,7 +7,7 @@ from confide.sampling.fleet import Fleet
 from confide.sampling.mbde import MBDE
 from confide.sampling.mollifier import FiniteMollifier, Mollifier
 from confide.sampling.naive import NaiveSampler
-from confide.sampling.public import public_masses
+from confide.sampling.public_records import public_masses
 from confide.sampling.ratios import KDE, Binned, Classifier, GaussianMixture, Ratio
 from confide.sampling.references import (
     Box,

@@ -11,7 +11,7 @@ from confide.lattice import axes_of_settings
 from confide.sampling.mbde import MBDE
 from confide.sampling.mollifier import FiniteMollifier, Mollifier
 from confide.sampling.naive import NaiveSampler
-from confide.sampling.public import public_masses
+from confide.sampling.public_records import public_masses
 from confide.sampling.ratios import KDE, Binned, GaussianMixture, Ratio
 from confide.sampling.references import Box, Gaussian, Reference, Sample
 from confide.sampling.sampler import Sampler, Samples
