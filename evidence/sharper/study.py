@@ -196,11 +196,11 @@ TRIED = """## What was tried and did not pay
 
 ## Time
 
-Processor time of 24 fits (six populations for tuning, n 1,000 to 1,000,000, epsilon .5 to 4, one
-run, all on one core): .016 s in the median and .42 s at most, the most with 16 heaps at epsilon 4
-and n = 1,000,000. Before modes were found by Newton's method it was .13 s and 3.3 s. What the
-default was before took .007 s and .13 s on the same reports, so the default takes 1.8 times as long
-over all 24, 2.3 times in the median. At n = 1e8 it takes half as long: [benchmarks](benchmarks.md).
+Processor time of 24 fits (six populations for tuning; n = 1,000 at epsilon .5, 10,000 at 1, 100,000
+at 2, 1,000,000 at 4; the second of two runs on one core): .053 s in the median and .48 s at most.
+The default before it took .010 s and .14 s on the same reports, so the default takes 3.6 times as
+long over all 24, and 3.3 times in the median. Reaching every scale a second time from smoother ones
+is part of that; without it a narrow population had twice the error.
 Plans simulate the default, and take three to four times as long as they did."""
 
 
