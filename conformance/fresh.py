@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from confide.mechanisms import Mechanism
-from conformance.tapes import Tape, drawn, split, with_bits, written
+from conformance.tapes import Tape, drawn, drawn_all, inputs, sampler, split, with_bits, written
 
 STRIDE = 24
 """Bytes of a tape: six words of 32 bits, of which a draw reads more than four once in 2**64."""
@@ -23,7 +23,7 @@ Tapes = npt.NDArray[np.uint8]
 
 def packed(mechanism: Mechanism, n: int, *, generator: np.random.Generator) -> bytes:
     """``n`` draws: most from random words, one in ten at thresholds, some from short words."""
-    size, hard = mechanism.law.inputs[0], n // 10
+    size, hard = inputs(mechanism), n // 10
     blocks = [(32, random(generator, n - hard - 2 * (n // 50)), False)]
     blocks += [(32, at_thresholds(mechanism, generator, hard), True)]
     blocks += [(bits, random(generator, n // 50), True) for bits in (16, 8)]
@@ -48,7 +48,7 @@ def random(generator: np.random.Generator, n: int) -> Tapes:
 def at_thresholds(mechanism: Mechanism, generator: np.random.Generator, n: int) -> Tapes:
     """Tapes whose first word, or first two words, do not decide."""
     tapes = random(generator, n)
-    enclosure = mechanism.sampler.enclosure  # type: ignore[attr-defined]
+    enclosure = sampler(mechanism).enclosure
     for words, part in ((1, tapes[: 2 * n // 3]), (2, tapes[2 * n // 3 :])):
         lower, upper = enclosure(32 * words)
         unsure = [k for k in range(len(lower)) if lower[k] < upper[k]]
@@ -74,8 +74,7 @@ def at_once(mechanism: Mechanism, bits: int, indices: npt.NDArray[np.int32], tap
     """The same in one batch of first words, but for those that a first word does not decide."""
     first = tapes[:, : bits // 8].copy().view(f"<u{bits // 8}").ravel()
     lower, upper = (
-        np.array(bounds, dtype=np.uint64)
-        for bounds in mechanism.sampler.enclosure(bits)  # type: ignore[attr-defined]
+        np.array(bounds, dtype=np.uint64) for bounds in sampler(mechanism).enclosure(bits)
     )
     top = np.uint64(2**bits - 1)
     sure = (first < top) & (
@@ -83,7 +82,7 @@ def at_once(mechanism: Mechanism, bits: int, indices: npt.NDArray[np.int32], tap
     )
     reports = np.empty(len(indices), dtype=np.int32)
     # A tape of first words only: a draw that asked for more would fail.
-    reports[sure] = mechanism.draw(indices[sure], Tape(first[sure].tobytes()))
+    reports[sure] = drawn_all(mechanism, indices[sure], Tape(first[sure].tobytes()))
     words = np.ones(len(indices), dtype=np.int32)
     reports[~sure], words[~sure] = one_by_one(mechanism, bits, indices[~sure], tapes[~sure])
     return reports.tolist(), words.tolist()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from confide.exact.entropy import Entropy, Words
-from confide.mechanisms import Mechanism
+from confide.mechanisms import Mechanism, PairResponse
 
 
 class Tape(Entropy):
@@ -31,14 +33,37 @@ class Tape(Entropy):
 def with_bits(mechanism: Mechanism, bits: int) -> Mechanism:
     """The same mechanism, drawing from words of so many bits."""
     made = copy(mechanism)
-    made.__dict__["sampler"] = replace(mechanism.sampler, bits=bits)  # type: ignore[attr-defined]
+    if isinstance(mechanism, PairResponse):
+        made.__dict__["response"] = with_bits(mechanism.response, bits)
+    else:
+        made.__dict__["sampler"] = replace(sampler(mechanism), bits=bits)
     return made
+
+
+def sampler(mechanism: Mechanism) -> Any:
+    """What a report is drawn from; the mechanisms of devices have one."""
+    (part,) = mechanism.parts()
+    return part.sampler
+
+
+def inputs(mechanism: Mechanism) -> int:
+    """How many indices there are; of a pair of questions they count both, row by row."""
+    return math.prod(mechanism.law.inputs)
+
+
+def drawn_all(mechanism: Mechanism, indices: Sequence[int] | Any, entropy: Entropy) -> Any:
+    """Reports of indices as a device numbers them."""
+    given = np.asarray(indices)
+    if not mechanism.single:
+        rows = np.unravel_index(given, mechanism.law.inputs)
+        return mechanism.draw(np.stack(rows, axis=1).astype(np.int32), entropy)
+    return mechanism.draw(given.astype(np.int32), entropy)
 
 
 def drawn(mechanism: Mechanism, index: int, tape: bytes) -> tuple[int, int]:
     """The report of an index, and how many bytes of the tape were read for it."""
     entropy = Tape(tape)
-    (report,) = mechanism.draw(np.array([index], dtype=np.int32), entropy).tolist()
+    (report,) = drawn_all(mechanism, [index], entropy).tolist()
     return report, entropy.read
 
 

@@ -6,6 +6,7 @@ the bytes by SHAKE-256 of a public text, so that the files can be made again.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -18,9 +19,16 @@ import numpy as np
 
 from confide.exact.enclosures import exp_floor
 from confide.exact.integer_noise import ONE, laplace_parameter
-from confide.lattice import MAX_SIZE, Lattice
-from confide.mechanisms import Laplace, Mechanism, RandomizedResponse, SquareWave
-from conformance.tapes import drawn, public_bytes, split, with_bits, written
+from confide.lattice import MAX_SIZE, Categories, Lattice
+from confide.mechanisms import (
+    Laplace,
+    Mechanism,
+    PairResponse,
+    RandomizedResponse,
+    Side,
+    SquareWave,
+)
+from conformance.tapes import drawn, inputs, public_bytes, sampler, split, with_bits, written
 
 FOLDER = Path(__file__).parent
 SEED = "confide conformance 1"
@@ -64,14 +72,27 @@ MECHANISMS: list[Mechanism] = [
     RandomizedResponse(labels(2), epsilon=1.0, prefer_not_to_say=True),
     RandomizedResponse(labels(7), epsilon=3.0, prefer_not_to_say=True),
     SquareWave(Lattice(low=0, high=2000, size=41, kind="points"), epsilon=1.0),
+    SquareWave(Lattice(low=0, high=1e6, size=64, scale="zoom", zoom=(31_250, 62_500)), epsilon=1.0),
 ]
+DAYS = Lattice(low=0, high=60, kind="integer")
+YEARS = Categories(["nein", "ja, übermäßig", "日本"])
+PAIRS = [
+    PairResponse({"pay": Side(unit(64), (20,)), "days": Side(DAYS, (5,))}, epsilon=1.0),
+    PairResponse({"pay": Side(unit(8), (7,)), "words": Side(YEARS)}, epsilon=2.0),
+    PairResponse({"pay": Side(unit(16), (3, 4, 9)), "days": Side(DAYS, (1, 60))}, epsilon=0.1),
+    PairResponse({"pay": Side(unit(8), (4,), True), "days": Side(DAYS, (5,))}, epsilon=1.0),
+    PairResponse({"days": Side(DAYS, (30,)), "words": Side(YEARS, (2,), True)}, epsilon=3.0),
+    PairResponse({"a": Side(unit(8), (1, 2), True), "b": Side(YEARS, None, True)}, epsilon=0.5),
+    PairResponse({"a": Side(Categories(labels(2))), "b": Side(YEARS, (1,))}, epsilon=100.0),
+]
+"""Reports about two answers: a bit or a table, of numbers and words, declined or not."""
 
 
 def draws() -> Iterator[dict[str, Any]]:
     """Bytes, an index, the report, and how many words were read for it."""
-    for at, mechanism in enumerate(MECHANISMS):
+    for at, mechanism in enumerate((*MECHANISMS, *PAIRS)):
         for why, bits, starts in placed(mechanism, f"{SEED}/{at}"):
-            made, size = with_bits(mechanism, bits), mechanism.law.inputs[0]
+            made, size = with_bits(mechanism, bits), inputs(mechanism)
             seed = f"{SEED}/{at}/{why}"
             fill = public_bytes(seed, SPARE * len(starts))
             # The last index is "declined" where that is offered; the one before is then an answer.
@@ -89,7 +110,7 @@ def draws() -> Iterator[dict[str, Any]]:
 def placed(mechanism: Mechanism, seed: str) -> Iterator[tuple[str, int, list[list[int]]]]:
     """Kinds of tapes: why, bits of a word, and the first words of each tape."""
     yield "random words", 32, [[]] * 60
-    enclosure = mechanism.sampler.enclosure  # type: ignore[attr-defined]
+    enclosure = sampler(mechanism).enclosure
     for words, most, why in ((1, 16, "first"), (2, 8, "second"), (3, 4, "third")):
         lower, upper = enclosure(32 * words)
         starts = []
@@ -134,6 +155,16 @@ POINTS = [
     Lattice(low=0.1, high=1e9, size=2, kind="points"),
     Lattice(low=-1e150, high=1e150, size=1000, kind="points"),
 ]
+ZOOMS = [
+    Lattice(low=0, high=1_000_000, size=1024, scale="zoom", zoom=(19_531.25, 66_406.25)),
+    Lattice(low=0, high=100, size=20, scale="zoom", zoom=(30, 40)),
+    Lattice(low=-5.5, high=7.25, size=100, scale="zoom", zoom=(-5.5, -5)),
+    Lattice(low=0.1, high=0.7, size=45, scale="zoom", zoom=(0.6, 0.7)),
+    Lattice(low=-1e150, high=1e150, size=33, scale="zoom", zoom=(-1, 1e149)),
+    Lattice(low=0, high=9, size=25, scale="zoom", zoom=(0.1, 8.8)),
+    Lattice(low=0, high=1000, size=40, scale="zoom", zoom=(1, 500)),
+    Lattice(low=0, high=1, size=2**16, scale="zoom", zoom=(1 / 3, 2 / 3)),
+]
 WHOLE = [
     Lattice(low=0, high=60, kind="integer"),
     Lattice(low=-7, high=7, size=4, kind="integer"),
@@ -163,6 +194,20 @@ def indices() -> Iterator[dict[str, Any]]:
         ]
         cells = lattice.index(values).tolist()
         yield {"lattice": lattice.to_dict(), "values": values, "indices": cells}
+    for at, lattice in enumerate(ZOOMS):
+        own = sorted({lattice.size * k // 40 for k in range(41)})
+        ends = [first for _, _, first, _ in lattice.pieces]
+        edges = [float(lattice.edges[k]) for k in sorted({*own, *ends})]
+        random = np.frombuffer(public_bytes(f"{SEED}/zooms/{at}", 160), "<u4").tolist()
+        values = [
+            *edges,
+            *(math.nextafter(edge, -math.inf) for edge in edges),
+            *(math.nextafter(edge, math.inf) for edge in edges),
+            *(place(lattice, Fraction(word, 2**32)) for word in random),
+            *(0.0, -0.0, -1e308, 1e308, 5e-324, *(lattice.zoom or ())),
+        ]
+        cells = lattice.index(values).tolist()
+        yield {"lattice": lattice.to_dict(), "values": values, "indices": cells}
     for at, lattice in enumerate(WHOLE):
         edges = [math.floor(lattice.edges[lattice.size * k // 40]) for k in range(41)]
         random = np.frombuffer(public_bytes(f"{SEED}/whole/{at}", 160), "<u4").tolist()
@@ -176,12 +221,39 @@ def indices() -> Iterator[dict[str, Any]]:
         others = [0.5, -0.5, 1e-300, lattice.low + 0.5, lattice.high - 0.25]
         line = {"lattice": lattice.to_dict(), "values": values, "indices": cells}
         yield {**line, "refused": others}
+    yield from map(of_pair, PAIRS)
+
+
+def of_pair(pair: PairResponse) -> dict[str, Any]:
+    """Pairs of answers and their indices, around every cut, and what is no pair of answers."""
+    names, (first, second) = list(pair.sides), map(answers_of, pair.sides.values())
+    values = [dict(zip(names, both, strict=True)) for both in itertools.product(first, second)]
+    rows = pair.index({name: [each[name] for each in values] for name in names})
+    indices = np.ravel_multi_index(tuple(rows.T), pair.law.inputs).tolist()
+    right = values[0]
+    wrong = [{**right, name: "none of them"} for name in names]
+    wrong += [{name: right[name]} for name in names]
+    wrong += [{**right, name: None} for name in names if not pair.sides[name].prefer_not_to_say]
+    line = {"spec": pair.to_dict(), "values": values, "indices": indices}
+    return {**line, "refused": [*wrong, {}, [], list(right.values()), "", 0, None]}
+
+
+def answers_of(side: Side) -> list[Any]:
+    """Answers around every cut, and none where people may decline."""
+    axis = side.axis
+    declined = [None] if side.prefer_not_to_say else []
+    if isinstance(axis, Categories):
+        return [*axis.labels, *declined]
+    edges = [side.edge(cut) for cut in side.starts[1:]]
+    step = 1.0 if axis.kind == "integer" else axis.step / 8
+    near = [float(edge + more) for edge in edges for more in (-step, 0, step)]
+    return [axis.low, *near, axis.high, axis.high + 1, *declined]
 
 
 def place(lattice: Lattice, share: Fraction) -> float:
     """The value at a share of the way from low to high, the same float on every machine."""
     low, high = lattice.low, lattice.high
-    if lattice.scale == "linear":
+    if lattice.scale != "log":
         return float(Fraction(low) + share * (Fraction(high) - Fraction(low)))
     with localcontext(prec=50):
         part = Decimal(share.numerator) / Decimal(share.denominator)
@@ -194,6 +266,8 @@ def refused() -> Iterator[dict[str, Any]]:
     near, far = map(int, wave["weights"])
     p = int(laplace["p"].partition("/")[0])
     cells = wave["lattice"]
+    pair = PAIRS[0].to_dict()
+    one, other = pair["parts"]
     whole = next(
         spec for each in MECHANISMS if "kind" in (spec := each.to_dict()).get("lattice", {})
     )
@@ -242,6 +316,16 @@ def refused() -> Iterator[dict[str, Any]]:
             ("points on a log scale",
              {**whole,
               "lattice": {**whole["lattice"], "low": 1.0, "kind": "points", "scale": "log"}}),
+            *((f"zoom {x!r}", {**wave, "lattice": {**cells, "scale": "zoom", "zoom": x}})
+              for x in (None, [], [1], [1, 2, 3], "12", [2, 1], [1, 1], [-1, 5], [5, 3e5 + 1],
+                        [0, 300_000], ["1", "2"], [True, 2], [None, 2])),
+            ("a zoom on a linear scale", {**wave, "lattice": {**cells, "zoom": [1, 2]}}),
+            ("a scale without its zoom", {**wave, "lattice": {**cells, "scale": "zoom"}}),
+            ("a zoom of 19 cells", {**wave, "reach": 4, "lattice": {
+                **cells, "size": 19, "scale": "zoom", "zoom": [1, 2]}}),
+            *((f"a zoom of {kind}", {**wave, "lattice": {
+                **cells, "kind": kind, "scale": "zoom", "zoom": [1, 2]}})
+              for kind in ("points", "integer")),
             *((f"prefer_not_to_say {x!r}", {**each, "prefer_not_to_say": x})
               for each in (wave, response) for x in ("true", 1, None, [])),
             ("prefer_not_to_say with Laplace noise", {**laplace, "prefer_not_to_say": True}),
@@ -256,6 +340,24 @@ def refused() -> Iterator[dict[str, Any]]:
               for x in ("laplace", "square wave", "constructor", "__proto__", "", None, 3)),
             *((f"categories {x!r}", {**response, "categories": x})
               for x in ([], ["one"], ["a", "a"], ["a", ""], ["a", 1], ["a", None], "ab", None)),
+            ("a pair with a near weight one too large",
+             {**pair, "weights": [str(near + 1), str(far)]}),
+            ("a pair at another epsilon", {**pair, "epsilon": 0.99}),
+            ("a pair with another key", {**pair, "prefer_not_to_say": True}),
+            *((f"parts {x!r}", {**pair, "parts": x})
+              for x in (None, [], {}, "ab", [one], [one, None], [one, one], [one, other, other])),
+            *((f"a pair with the part {x!r}", {**pair, "parts": [one, {**other, **x}]})
+              for x in ({"name": one["name"]}, {"name": ""}, {"name": None}, {"name": 3},
+                        {"version": 2}, {"categories": ["a", "b"]}, {"prefer_not_to_say": 1},
+                        {"lattice": None},
+                        *({"cuts": x} for x in (
+                            None, [], 5, "5", ["5"], [5.5], [True], [0], [-1], [61], [5, 5],
+                            [9, 5], [5, None])))),
+            ("a part without cuts",
+             {**pair, "parts": [one, {key: x for key, x in other.items() if key != "cuts"}]}),
+            ("more than 1,024 cells of a pair",
+             {**pair, "parts": [{**one, "cuts": list(range(1, 40))},
+                                {**other, "cuts": list(range(1, 27))}]}),
             ("nothing", {}),
             ("a list", []),
             ("null", None),

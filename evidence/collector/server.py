@@ -113,6 +113,12 @@ class Wrapped(Store):
     def put(self, entries: Sequence[wire.Entry]) -> list[Outcome]:
         return self.inner.put(entries)
 
+    def document(self) -> str:
+        return self.inner.document()
+
+    def advance(self, before: str, now: str) -> None:
+        self.inner.advance(before, now)
+
     def invite(self, *given: Any) -> None:
         self.inner.invite(*given)
 

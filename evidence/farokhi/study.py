@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from evidence.farokhi import covariates
 from evidence.farokhi.data import (
     CURVES,
     DESIGNS,
@@ -296,7 +297,7 @@ def loans(table: Table, draws: int) -> list[dict[str, Any]]:
 
 
 STEPS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)
-PARTS = ("simulated", "real", "by_epsilon", "printed", "loans", "figure_3")
+PARTS = ("simulated", "real", "by_epsilon", "printed", "loans", "figure_3", "covariates")
 COMPARED = """In the figure, and at every epsilon, the paper's kernel beats the model that it is
 compared with, which was fitted to the noised values as they are. A model that is corrected for the
 noise beats both from epsilon {since:g} on."""
@@ -330,6 +331,8 @@ def measured(
     few = max(2, draws // 10)
     if "simulated" in wanted:
         results["simulated"] = simulated((draws // 2, few * 2))
+    if "covariates" in wanted:
+        results["covariates"] = covariates.measured((10_000, 100_000), max(2, draws // 4))
     if "real" in wanted:
         results["real"] = []
     for table in tables:
@@ -389,6 +392,8 @@ def told(results: dict[str, Any], tables: list[Table]) -> str:
             f"to {CLOSE} times the Gaussian oracle's.",
             markdown(results["real"], ("method",), ("data", "epsilon")),
         ]
+    if "covariates" in results:
+        parts.append(covariates.section(results["covariates"]))
     return "\n\n".join([*parts, *results["skipped"]])
 
 

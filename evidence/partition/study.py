@@ -376,49 +376,15 @@ PREFACE = """# Partitioning estimates
 
 Written by `make evidence NAME=partition`, which also writes `evidence/partition/results.json`.
 
-Both the point x and the response y are private here. The box of x is cut into cells, and each
-respondent sends two small integers for every cell: whether x is in it, and y if so, both under
-noise. Reports only ever add up, so that a summary is three numbers a cell. The mean response in a
-cell is the ratio of two sums (Berrett, Györfi and Walk 2021).
+Both the point x and the response y are private here. [How to regress on several private
+numbers](../how-to/partition.md) has the code. These tables compare it with the method as Berrett,
+Györfi and Walk (2021) print it. The rate is the same, n^(-1/(d+1)); without privacy it is
+n^(-2/(d+2)). Three things differ from the paper:
 
-```python
-import numpy as np
-
-import confide as cf
-
-x = np.random.default_rng(1).random((200_000, 2))
-y = np.sin(6 * x[:, 0]) * x[:, 1]
-
-cells = cf.estimators.suggest_cells(200_000, epsilon=4.0, low=[0, 0], high=[1, 1])
-partition = cf.Partition(cells, bound=1.0, epsilon=4.0)
-sums = cf.CellSums.of(partition.stream(x, y))
-curve = cf.estimators.PartitionRegression().fit(sums)
-curve.predict([[0.25, 0.75]])
-low, high = curve.interval([[0.25, 0.75]])
-```
-
-Against the paper three things differ. Noise is exact and clamped, y is rounded at random to one of
-three levels, and the budget is split 40 to 60: together this halves the variance. The number of
-cells follows n/(1 + 32/epsilon^2) instead of n. And a cell that cannot be told from noise is shrunk
-towards 0 instead of being cut off by a threshold. The rate is the same, n^(-1/(d+1)), where data in
-the open have n^(-2/(d+2)).
-
-Choose the cells before anybody answers: they are part of the mechanism. Where y has no natural
-bound, `cf.estimators.truncation(n, scale=...)` gives one that grows slowly with n. An interval is
-that of the mean of y over the cell, noise and sampling together; it does not hold the difference
-between that mean and m at a single x.
-
-The [commands](../reference/command-line.md#a-partition-regress-partition-classify-partition) do
-this for files, with categories among the features and any number of labels:
-
-```
-confide privatize partition.toml values.csv -o vectors.parquet
-confide regress --partition partition.toml vectors.parquet
-```
-
-With more than two labels each has a bit vector of its own: an axis of cells for the label, all of
-epsilon on whether a respondent is in a cell (`Partition(..., counting=True)`), and the label with
-the largest share wins.
+- Noise is exact and clamped, y is rounded at random to one of three levels, and the budget is split
+  40 to 60. Together this halves the variance.
+- The number of cells follows n/(1 + 32/epsilon^2) instead of n.
+- A cell that cannot be told from noise is shrunk toward 0. The paper cuts it off by a threshold.
 
 ![Error against n](../images/partition.png)
 """

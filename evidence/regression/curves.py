@@ -1,8 +1,10 @@
 """Populations of a private number with a response, and which may be looked at while tuning.
 
-Seven kinds of curve, two of each. One of a pair is for tuning and the other for reporting, as a
-seeded coin decides: no number of the reported half was seen before the estimator's constants were
-settled. `split.json` records the outcome, and a test compares it with this file.
+Seven kinds of curve, in pairs. One of a pair is for tuning and the other for reporting, as a seeded
+coin decides: no number of the reported half was seen before the estimator's constants were settled.
+The second pairs, with densities of their own, were split in the same way before those constants
+were tuned again: "more" is for tuning, "fresh" for reporting. `split.json` records the outcome, and
+a test compares it with this file.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from confide.summaries import Counts
 from confide.summaries.counts import Response
 
 COIN = 20261119
-STREAMS = {"tuning": 13, "reporting": 31, "later": 53}
+STREAMS = {"tuning": 13, "reporting": 31, "later": 53, "more": 71, "fresh": 97}
 SPLIT = Path(__file__).with_name("split.json")
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -162,7 +164,67 @@ LATER: Mapping[str, Truth] = {
     "flat": Truth("flat, noise 2, two humps", humps, lambda x: np.zeros(x.shape), 2.0),
 }
 """Set apart after a first look at the reported half, before the estimator was changed for it."""
-WEAK = ("heavy noise", "flat")
+CENTER = stats.truncnorm(-0.5 / 0.15, 0.5 / 0.15, loc=0.5, scale=0.15).cdf
+EVEN = stats.uniform(0, 1).cdf
+FALLING = stats.truncexpon(4, scale=0.25).cdf
+BETA52 = stats.beta(5, 2).cdf
+
+
+def three(x: np.ndarray) -> np.ndarray:
+    parts = (stats.beta(3, 15), stats.beta(20, 20), stats.beta(15, 3))
+    return np.asarray(sum(part.cdf(x) for part in parts) / 3)
+
+
+SECOND: Mapping[str, tuple[Truth, Truth]] = {
+    "wave": (
+        Truth("cos(2 pi x), center", CENTER, lambda x: np.cos(2 * np.pi * x), 0.5),
+        Truth("sin(3 pi x), even", EVEN, lambda x: np.sin(3 * np.pi * x), 0.5),
+    ),
+    "bump": (
+        Truth("bump at .6, even", EVEN, lambda x: 2 * np.exp(-(((x - 0.6) / 0.1) ** 2)), 0.5),
+        Truth(
+            "dip at .7, Beta(5,2)", BETA52, lambda x: -2 * np.exp(-(((x - 0.7) / 0.1) ** 2)), 0.5
+        ),
+    ),
+    "step": (
+        Truth("step at .6, center", CENTER, lambda x: np.where(x < 0.6, 0.0, 2.0), 0.5),
+        Truth("step at .35, falling", FALLING, lambda x: np.where(x < 0.35, 2.0, 0.0), 0.5),
+    ),
+    "bend": (
+        Truth("3 |x - .6|, center", CENTER, lambda x: 3 * np.abs(x - 0.6), 0.5),
+        Truth("4 max(x - .5, 0), even", EVEN, lambda x: 4 * np.maximum(x - 0.5, 0), 0.5),
+    ),
+    "bend 2": (
+        Truth("3 |x - .4|, even", EVEN, lambda x: 3 * np.abs(x - 0.4), 0.5),
+        Truth("3 |x - .7|, Beta(5,2)", BETA52, lambda x: 3 * np.abs(x - 0.7), 0.5),
+    ),
+    "slope": (
+        Truth("2 x, center", CENTER, lambda x: 2 * x, 0.5),
+        Truth("2 (1 - x)^2, falling", FALLING, lambda x: 2 * (1 - x) ** 2, 0.5),
+    ),
+    "0/1": (
+        Truth("0/1, .8 - .6 x, three humps", three, lambda x: 0.8 - 0.6 * x, None),
+        Truth("0/1, .1 + .8 x^2, Beta(5,2)", BETA52, lambda x: 0.1 + 0.8 * x**2, None),
+    ),
+    "heavy noise": (
+        Truth("(1 - x) / 4, noise 1, falling", FALLING, lambda x: (1 - x) / 4, 1.0),
+        Truth("x / 3, noise 1, center", CENTER, lambda x: x / 3, 1.0),
+    ),
+    "heavy noise 2": (
+        Truth("sqrt(x) / 4, noise 1, Beta(2,5)", BETA25, lambda x: np.sqrt(x) / 4, 1.0),
+        Truth("x^2 / 3, noise 1, Beta(5,2)", BETA52, lambda x: x**2 / 3, 1.0),
+    ),
+    "flat": (
+        Truth("flat, noise .5, Beta(5,2)", BETA52, lambda x: np.ones(x.shape), 0.5),
+        Truth("flat, noise .5, falling", FALLING, lambda x: np.ones(x.shape), 0.5),
+    ),
+    "flat 2": (
+        Truth("flat, noise 1, center", CENTER, lambda x: np.zeros(x.shape), 1.0),
+        Truth("flat, noise 1, three humps", three, lambda x: np.zeros(x.shape), 1.0),
+    ),
+}
+"""Further pairs, split before the second tuning."""
+WEAK = ("heavy noise", "flat", "heavy noise 2", "flat 2")
 """Kinds in which there is little or nothing to see."""
 
 
@@ -173,7 +235,10 @@ def split() -> dict[str, dict[str, Truth]]:
     for kind, pair in PAIRS.items():
         first = coin.randrange(2)
         halves["tuning"][kind], halves["reporting"][kind] = pair[first], pair[1 - first]
-    halves["later"] = dict(LATER)
+    halves |= {"later": dict(LATER), "more": {}, "fresh": {}}
+    for kind, pair in SECOND.items():
+        first = coin.randrange(2)
+        halves["more"][kind], halves["fresh"][kind] = pair[first], pair[1 - first]
     return halves
 
 

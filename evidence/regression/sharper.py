@@ -64,6 +64,13 @@ def row(kind: str, name: str, n: int, epsilon: float, pairs: np.ndarray) -> dict
     }
 
 
+def shown(found: dict[str, Any]) -> str:
+    """A cell of the table."""
+    mark = " **missed**" if found["verdict"] == "missed" else ""
+    times = f"{found['times']:.2f} ± {found['standard_error']:.2f}"
+    return f"{times} (from {found['before']:.5f}){mark}"
+
+
 def table(rows: list[dict[str, Any]]) -> str:
     """A Markdown table, one line a curve."""
     cells = list(dict.fromkeys((one["n"], one["epsilon"]) for one in rows))
@@ -73,10 +80,8 @@ def table(rows: list[dict[str, Any]]) -> str:
         own = [one for one in rows if one["kind"] == kind]
         line = [own[0]["curve"].replace("|", "\\|")]
         for n, epsilon in cells:
-            (found,) = [one for one in own if (one["n"], one["epsilon"]) == (n, epsilon)]
-            mark = " **missed**" if found["verdict"] == "missed" else ""
-            times = f"{found['times']:.2f} ± {found['standard_error']:.2f}"
-            line.append(f"{times} (from {found['before']:.5f}){mark}")
+            found = [one for one in own if (one["n"], one["epsilon"]) == (n, epsilon)]
+            line.append(shown(found[0]) if found else "")
         lines.append(f"| {' | '.join(line)} | {LIMITS[kind in WEAK]:g} |")
     return "\n".join(lines)
 

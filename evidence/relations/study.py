@@ -1,13 +1,15 @@
 """Correlations from reports about pairs of questions, and synthetic respondents.
 
-python -m evidence relations [--surveys 40] [--declining 15] [--synthetic 3] [--thin]
+python -m evidence relations [--surveys 40] [--synthetic 20] [--only rows] [--thin]
 
 A survey of six questions, one for each of six populations on [0, 1], and 100,000 people. Of them
 10,000 are asked one question each first, and their private reports give the thresholds; then
 40,000 others are asked one question each and 50,000 for one of the 15 pairs each. People are
 independent draws from a copula and reports from the mechanisms' laws, so counts of reports are
 multinomial draws from the law applied to the population: exact. The reports to single questions do
-not depend on the copula, and are shared by all copulas of a survey.
+not depend on the copula, and are shared by all copulas of a survey. Most of what is uncertain is in
+the reports about pairs, which are quick to draw: each survey has them drawn four times. Standard
+errors are from the surveys' own means, so that they know what the four have in common.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ PILOT, SINGLE, PAIRED = 10_000, 40_000, 50_000
 RHO = 0.4
 LIMITS = {1.0: 0.065, 2.0: 0.04, 4.0: 0.035}
 """Root mean square error of the correlations at .4, at most, by total epsilon."""
+REPEATS = 4
+"""Times that the reports about pairs of a survey are drawn."""
 SKIPPED = 0.1
 """Share of the people who decline a question, where they may."""
 NAMES = tuple(POPULATIONS)
@@ -153,25 +157,28 @@ def divided(pair: PairResponse, copula: Callable[[Points, Points], Points]) -> P
     return np.diff(np.diff(whole, axis=0), axis=1)
 
 
+def chances(pair: PairResponse, cells: Points) -> Points:
+    """Chances of the reports about a pair, from the shares of the classes of both questions."""
+    table = pair.outcomes
+    masses = np.zeros(table.shape)
+    masses[: cells.shape[0], : cells.shape[1]] = cells
+    if pair.declines:
+        masses *= (1 - SKIPPED) ** 2
+        masses[-1, -1] = 1 - (1 - SKIPPED) ** 2
+    outcomes = np.bincount(table.ravel(), masses.ravel(), minlength=table.max() + 1)
+    shares = pair.response.law.forward(outcomes)
+    return np.asarray(shares / shares.sum())
+
+
 def pairs(
-    asked: Survey, copula: Callable[[Points, Points], Points], draw: np.random.Generator
-) -> tuple[dict[str, Counts], dict[str, float]]:
-    """Counts of the reports about pairs, and the correlation that each would find without noise."""
-    found, without = {}, {}
-    for name, pair in asked.pairs.items():
-        cells = divided(pair, copula)
-        table = pair.outcomes
-        masses = np.zeros(table.shape)
-        masses[: cells.shape[0], : cells.shape[1]] = cells
-        if pair.declines:
-            masses *= (1 - SKIPPED) ** 2
-            masses[-1, -1] = 1 - (1 - SKIPPED) ** 2
-        outcomes = np.bincount(table.ravel(), masses.ravel(), minlength=table.max() + 1)
-        shares = pair.response.law.forward(outcomes)
-        n = PAIRED // len(asked.pairs)
-        found[name] = Counts(pair, draw.multinomial(n, shares / shares.sum()), simulated=True)
-        without[name] = noiseless(pair, cells)
-    return found, without
+    asked: Survey, tables: Mapping[str, Points], draw: np.random.Generator
+) -> dict[str, Counts]:
+    """Counts of the reports about pairs, whose classes have the shares in these tables."""
+    n = PAIRED // len(asked.pairs)
+    return {
+        name: Counts(pair, draw.multinomial(n, chances(pair, tables[name])), simulated=True)
+        for name, pair in asked.pairs.items()
+    }
 
 
 def noiseless(pair: PairResponse, cells: Points) -> float:
@@ -181,11 +188,7 @@ def noiseless(pair: PairResponse, cells: Points) -> float:
         for axis in (0, 1)
     ]
     bare = PairResponse(dict(pair.sides), epsilon=20.0)
-    table = bare.outcomes
-    masses = np.zeros(table.shape)
-    masses[: cells.shape[0], : cells.shape[1]] = cells
-    outcomes = np.bincount(table.ravel(), masses.ravel(), minlength=table.max() + 1)
-    shares = bare.response.law.forward(outcomes)
+    shares = chances(bare, cells)
     counts = Counts(bare, np.round(1e15 * shares).astype(np.int64), simulated=True)
     return Pair(counts, (cuts[0], cuts[1])).relation(0.95).correlation
 
@@ -206,16 +209,19 @@ def one_survey(
     for name, copula in COPULAS.items():
         if name != "normal" and (declining or classes is not None):
             continue
-        counts, without = pairs(asked, copula, draw)
+        tables = {each: divided(pair, copula) for each, pair in asked.pairs.items()}
+        without = [noiseless(pair, tables[each]) for each, pair in asked.pairs.items()]
         made = []
-        for pair, mechanism in asked.pairs.items():
-            one, other = (cuts[question] for question in mechanism.sides)
-            made.append(Pair(counts[pair], (one, other)).relation(0.95))
+        for _ in range(REPEATS):
+            counts = pairs(asked, tables, draw)
+            for pair, mechanism in asked.pairs.items():
+                one, other = (cuts[question] for question in mechanism.sides)
+                made.append(Pair(counts[pair], (one, other)).relation(0.95))
         found[name] = {
             "estimate": [one.correlation for one in made],
             "low": [one.low for one in made],
             "high": [one.high for one in made],
-            "without": [without[one.name] for one in made],
+            "without": REPEATS * without,
         }
     return found
 
@@ -310,13 +316,14 @@ def synthetic(epsilon: float, surveys: int) -> list[dict[str, Any]]:
         draw = np.random.default_rng([13, seed, round(1000 * epsilon)])
         first, later = survey(epsilon, declining=False)
         asked = later.with_thresholds(Summaries(singles(first, PILOT, draw)), n=PAIRED // 15)
-        counts, _ = pairs(asked, normal, draw)
+        tables = {each: divided(pair, normal) for each, pair in asked.pairs.items()}
+        counts = pairs(asked, tables, draw)
         model = relate(Summaries({**singles(asked, SINGLE, draw), **counts}))
         made = cf.synthesize(model, ROWS, seed=seed)
         inside.append(_inside(model, made))
         columns = [ndtri((made[name].argsort().argsort() + 0.5) / ROWS) for name in NAMES]
         fitted, found = model.correlations, np.corrcoef(columns)
-        apart.append(max(abs(fitted[a, b] - found[a, b]) for a, b in combinations(range(6), 2)))
+        apart += [abs(fitted[a, b] - found[a, b]) for a, b in combinations(range(6), 2)]
         true, test = population(ROWS, draw), population(ROWS, draw)
         scores.append((classified(true, test), classified(made, test)))
     kinds = list(scores[0][0])
@@ -324,7 +331,9 @@ def synthetic(epsilon: float, surveys: int) -> list[dict[str, Any]]:
         "epsilon": epsilon,
         "surveys": surveys,
         "inside": float(np.mean(inside)),
+        "inside_error": float(np.std(inside, ddof=1) / math.sqrt(surveys)),
         "apart": float(np.max(apart)),
+        "apart_usual": float(np.quantile(apart, 0.95)),
         "classifiers": {
             kind: {
                 "truth": float(np.mean([one[kind] for one, _ in scores])),
@@ -359,12 +368,18 @@ and their private reports give the thresholds; then {single:,} others are asked 
 and {paired:,} for one of the 15 pairs each ({each:,} a pair). Everybody spends the same epsilon in
 all. Errors are those of the correlation of normal scores of all 15 pairs. Coverage is that of the
 95 % intervals, of the correlation that reports without noise would give. Means over so many
-simulated surveys, with standard errors."""
+simulated surveys, with standard errors; in each, the reports about pairs are drawn {repeats}
+times."""
 
 
 def page(results: dict[str, Any]) -> str:
     """The page of the docs."""
-    lines = [PREFACE.format(pilot=PILOT, single=SINGLE, paired=PAIRED, each=PAIRED // 15), ""]
+    lines = [
+        PREFACE.format(
+            pilot=PILOT, single=SINGLE, paired=PAIRED, each=PAIRED // 15, repeats=REPEATS
+        ),
+        "",
+    ]
     lines += [
         "## Six questions, a normal copula with correlations of .4",
         "",
@@ -420,12 +435,13 @@ def page(results: dict[str, Any]) -> str:
         "## Synthetic respondents",
         "",
         f"{ROWS:,} rows from each model. Deciles of every synthetic column against the 95 % "
-        "intervals of the estimates; the largest difference of a synthetic correlation and the "
-        "fitted one; and classifiers that tell from five answers whether the sixth is above its "
-        "median, trained on true and on synthetic rows, tested on other true rows (area under the "
-        "curve).",
+        "intervals of the estimates; the difference of a synthetic correlation and the fitted one, "
+        "below which 95 % of the pairs stay, and the largest; and classifiers that tell from five "
+        "answers whether the sixth is above its median, trained on true and on synthetic rows, "
+        "tested on other true rows (area under the curve, with the standard error of the "
+        "difference).",
         "",
-        "| epsilon | surveys | deciles inside | largest difference of correlations "
+        "| epsilon | surveys | deciles inside | differences of correlations: 95 %, largest "
         "| logistic: true, synthetic | boosted trees: true, synthetic |",
         "|---|---|---|---|---|---|",
     ]
@@ -435,7 +451,8 @@ def page(results: dict[str, Any]) -> str:
             for each in row["classifiers"].values()
         ]
         lines.append(
-            f"| {row['epsilon']:g} | {row['surveys']} | {row['inside']:.1%} | {row['apart']:.3f} "
+            f"| {row['epsilon']:g} | {row['surveys']} | {row['inside']:.1%} ± "
+            f"{row['inside_error']:.1%} | {row['apart_usual']:.3f}, {row['apart']:.3f} "
             f"| {both[0]} | {both[1]} |"
         )
     return "\n".join(lines)
@@ -447,15 +464,14 @@ def main(arguments: list[str] | None = None) -> int:
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--surveys", type=int, default=40)
-    parser.add_argument("--declining", type=int, default=15, help="surveys with declined answers")
-    parser.add_argument("--synthetic", type=int, default=3)
+    parser.add_argument("--synthetic", type=int, default=20)
+    parser.add_argument("--only", choices=("rows", "synthetic"), help="keep the rest of the record")
     parser.add_argument("--thin", action="store_true", help="few surveys, nothing is written")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConfideWarning)
     own = Path(__file__).with_name("results.json")
-    surveys, declining, few = options.surveys, options.declining, options.synthetic
-    if options.thin:
-        surveys, declining, few = 2, 2, 2
+    surveys, few = (2, 2) if options.thin else (options.surveys, options.synthetic)
+    kept = {} if options.only is None else json.loads(own.read_text(encoding="utf-8"))
     results: dict[str, Any] = {
         "rows": [],
         "designs": [
@@ -464,13 +480,16 @@ def main(arguments: list[str] | None = None) -> int:
         ],
         "synthetic": [],
     }
+    for key in kept.keys() - {"designs", options.only}:
+        results[key] = kept[key]
     steps: list[tuple[str, Callable[[], list[dict[str, Any]]]]] = [
         *(("rows", partial(measured, epsilon, surveys)) for epsilon in LIMITS),
+        *(("rows", partial(measured, epsilon, surveys, declining=True)) for epsilon in LIMITS),
         *(("synthetic", partial(synthetic, epsilon, few)) for epsilon in LIMITS),
-        *(("rows", partial(measured, epsilon, declining, declining=True)) for epsilon in LIMITS),
-        ("rows", partial(measured, 4.0, surveys, classes=3)),
     ]
     for key, step in steps:
+        if options.only not in (None, key):
+            continue
         results[key] += step()
         text = page(results)
         if not options.thin:

@@ -10,9 +10,8 @@ exact laws.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from scipy.stats import beta
 import confide as cf
 from confide.estimators.trends import Trend, trend
 from confide.summaries import Counts, Groups
+from evidence import record
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).with_name("results.json")
@@ -141,18 +141,12 @@ def page(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def measured(surveys: int) -> dict[str, Any]:
+    """The results of so many surveys at each epsilon."""
+    results: dict[str, Any] = {"measured": [measure(epsilon, surveys) for epsilon in EPSILONS]}
+    return {**results, "verdict": verdict(results)}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print, and (unless thinned) write the results and the page."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--surveys", type=int, default=1000)
-    parser.add_argument("--thin", action="store_true", help="few surveys, nothing is written")
-    options = parser.parse_args(arguments)
-    surveys = 10 if options.thin else options.surveys
-    results: dict[str, Any] = {"measured": [measure(epsilon, surveys) for epsilon in EPSILONS]}
-    results["verdict"] = verdict(results)
-    text = page(results)
-    print(text)
-    if not options.thin:
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        PAGE.write_text(text + "\n", encoding="utf-8")
-    return 0 if results["verdict"] == "reached" else 1
+    return record.run(sys.modules[__name__], arguments, surveys=1000, thin=10)

@@ -20,35 +20,12 @@ PREFACE = """# Private sampling
 
 Written by `make evidence NAME=sampling`, which also writes `evidence/sampling/results.json`.
 
-A respondent (a hospital, a phone, a branch office) holds a whole data set and releases a few
-synthetic records that look like it, at a cost of epsilon each: nothing about the data set, not even
-its size, changes the chances of a sample by more than a factor of e^epsilon. Husain, Balle, Cranko
-and Nock (2020) keep the law of a sample within e^(+-epsilon/2) of a public reference Q0. Here many
-public atoms are drawn from Q0, the respondent weighs them by the best law that the band allows
-(their equation (8)), and releases the number of one, drawn in integers.
-
-```python
-import numpy as np
-
-import confide as cf
-
-records = np.random.default_rng(1).normal([1.0, -1.0], 0.5, size=(2000, 2))
-sampler = cf.Mollifier(reference=cf.sampling.Gaussian(dim=2, sd=3.0), epsilon=2.0)
-
-samples = sampler.privatize(records, k=3)  # three synthetic records for 3 x 2 = 6
-samples.points, samples.spend
-
-law = sampler.law_of(records)  # for the holder's eyes only
-law.log_pdf([[1.0, -1.0]])
-```
-
-`confide sample records.csv --column x --reference gaussian --mean 0 --sd 1 --epsilon 1 --k 5`
-does it from a file.
-The reference matters more than anything else: samples are nearer to the records than Q0 by
-epsilon/2 nats at most (a nat is a factor of e in the odds, 1.44 bits). Take it wide enough, from
-public knowledge, never from the records. With one that is far off, as N(0, I) is below, even the
-naive sampler with bounds does better. Columns of categories or few values take `FiniteMollifier`;
-in more than three dimensions take `ratio=GaussianMixture()`.
+A respondent holds a whole data set and releases a few synthetic records that look like it. [How
+to release synthetic records](../how-to/sampling.md) has the code. Husain, Balle, Cranko and Nock
+(2020) keep the law of a sample within e^(+-epsilon/2) of a public reference Q0, so samples are
+nearer to the records than Q0 by at most epsilon/2 nats (a nat is a factor of e in the odds, 1.44
+bits). The default sampler draws many public atoms from Q0, weighs them by the best law that this
+band allows (their equation (8)), and releases the number of one atom, drawn in integers.
 
 """
 
@@ -56,7 +33,7 @@ WORDS = """
 KL(P, Q) says how far the law Q of a sample is from the law P of the records: 0 where they are the
 same, and else the mean under P of log P/Q. Compared are
 
-- the default sampler, `Mollifier` as above;
+- the default sampler, `Mollifier`;
 - A_R, the naive sampler: it draws one record and adds the noise of a mechanism for single values;
 - MBDE, mollified boosted density estimation, the paper's algorithm: it starts from Q0 and lets one
   classifier after another tell its draws from the records, within the band;

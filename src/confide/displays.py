@@ -10,15 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from confide._figures import SHOWN, logarithmic, percent
+from confide._figures import SHOWN, logarithmic, number, percent
 from confide._types import Floats
 from confide.errors import InvalidInput, extra
 
 __all__ = [
+    "BandDisplay",
+    "CorrelationsDisplay",
+    "CrossTableDisplay",
     "DensityDisplay",
     "DifferenceDisplay",
     "ProportionsDisplay",
     "RegressionDisplay",
+    "TrendDisplay",
     "save",
 ]
 
@@ -54,15 +58,19 @@ def save(display: Any, path: str | Path) -> None:
 
 def new_axes(width: float = 7.0, height: float = 4.0) -> Any:
     """Axes of a new figure that no window will show."""
+    ax = _figure(width, height).add_subplot()
+    ax.set_prop_cycle(color=CYCLE)
+    return ax
+
+
+def _figure(width: float, height: float) -> Any:
     extra("matplotlib", "plot")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    ax = figure.add_subplot()
-    ax.set_prop_cycle(color=CYCLE)
-    return ax
+    return figure
 
 
 def next_color(ax: Any) -> str:
@@ -155,6 +163,8 @@ class DensityDisplay(Display):
         Confidence level of both.
     whole
         Whether values are whole numbers, which are drawn as bars.
+    points
+        Whether values are points at equal distances, which are drawn as bars too.
     heaps
         Values that many people share, each with its share: lines with a figure, since no height
         would fit them.
@@ -177,6 +187,7 @@ class DensityDisplay(Display):
     whole: bool = False
     heaps: Sequence[tuple[float, float]] = ()
     simultaneous: bool = False
+    points: bool = False
     ax_: Any = field(default=None, init=False)
 
     def plot(
@@ -201,9 +212,7 @@ class DensityDisplay(Display):
             scale = np.multiply.outer(scale, own)
         heights, edges = self.heights * scale, self.edges[0]
         decades = any(map(logarithmic, self.edges))
-        per = 1.0 if decades or self.whole else round_unit(float(edges[-1] - edges[0]))
-        unit = "factor of 10" if decades else _plain(per)
-        unit = "share of each whole number" if self.whole else f"share of people per {unit}"
+        per, unit = self._unit(heights, decades)
         _axis(ax, "x", edges, self.names[0] or "value")
         if heights.ndim == 2:
             mesh = ax.pcolormesh(edges, self.edges[1], heights.T, cmap="Blues", rasterized=True)
@@ -234,7 +243,7 @@ class DensityDisplay(Display):
                 solid_capstyle="butt",
                 label=once(ax, f"median, {percent(self.level or 0)} interval"),
             )
-        if self.whole:
+        if self.whole or self.points:
             ax.stairs(heights, edges, color=color, alpha=0.25, fill=True)
         ax.stairs(heights, edges, color=color, lw=1.8, label=label, baseline=None)
         told = [(value, share) for value, share in self.heaps if share >= SHOWN]
@@ -247,11 +256,27 @@ class DensityDisplay(Display):
                 ha="center",
                 va="bottom",
             )
+            ax.set_ylim(top=max(ax.get_ylim()[1], 1.1 * heights.max()))
         ax.axhline(0, color="black", lw=0.6)
         ax.set_ylabel(unit)
         shares(ax.yaxis, per)
         ax.legend(frameon=False)
         return self
+
+    def _unit(self, heights: Floats, decades: bool) -> tuple[float, str]:
+        """What shares of people are counted by, as a number and in words."""
+        edges = self.edges[0]
+        if self.points:
+            return float(edges[1] - edges[0]), "share of each point"
+        if self.whole:
+            return 1.0, "share of each whole number"
+        if decades:
+            return 1.0, "share of people per factor of 10"
+        per = round_unit(float(edges[-1] - edges[0]))
+        while per * heights.max() > 1:
+            # Shares above 100 % would be read as an error.
+            per /= 10
+        return per, f"share of people per {_plain(per)}"
 
     def _people(self, bar: Any, decades: bool) -> None:
         """Count the people of a map by rectangles of round sides."""
@@ -275,8 +300,60 @@ def _with(level: float | None) -> str:
 
 
 @dataclass(repr=False)
+class BandDisplay(Display):
+    """A simultaneous band of a density or of a distribution function.
+
+    Parameters
+    ----------
+    what
+        ``"pdf"`` or ``"cdf"``.
+    x
+        Places, ascending.
+    ends
+        Lower and upper ends at the places.
+    level
+        Confidence level of the whole band.
+
+    Examples
+    --------
+    >>> x = np.array([0.0, 1.0])
+    >>> BandDisplay("cdf", x, (x, x), 0.95).plot().ax_.get_ylabel()
+    'share of people up to the value'
+    """
+
+    what: str
+    x: Floats
+    ends: tuple[Floats, Floats]
+    level: float
+    ax_: Any = field(default=None, init=False)
+
+    def plot(
+        self, ax: Any = None, *, label: str | None = None, color: str | None = None
+    ) -> BandDisplay:
+        """Draw into the given axes, or new ones; see `DensityDisplay.plot`."""
+        self.ax_ = ax = new_axes() if ax is None else ax
+        color = next_color(ax) if color is None else color
+        words = label or f"{percent(self.level)} simultaneous band"
+        x, (low, high) = self.x, self.ends
+        _axis(ax, "x", x, "value")
+        if self.what == "cdf":
+            # Between two places a cdf is at least what it was and at most what it will be.
+            x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low[:-1], 2), np.repeat(high[1:], 2)
+        per = 1.0 if self.what == "cdf" else round_unit(float(x[-1] - x[0]))
+        ax.fill_between(x, low, high, color=color, alpha=0.3, lw=0, label=words)
+        up_to = "share of people up to the value"
+        ax.set_ylabel(up_to if self.what == "cdf" else f"share of people per {_plain(per)}")
+        shares(ax.yaxis, per)
+        ax.legend(frameon=False)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<BandDisplay of the {self.what} at {self.x.size:,} places{_with(self.level)}>"
+
+
+@dataclass(repr=False)
 class RegressionDisplay(Display):
-    """A regression curve, its band and the corrected baseline; a map for two covariates.
+    """A regression curve, its band and the corrected baseline; maps for two and three covariates.
 
     Examples
     --------
@@ -298,6 +375,8 @@ class RegressionDisplay(Display):
         self, ax: Any = None, *, label: str = "estimate", color: str | None = None
     ) -> RegressionDisplay:
         """Draw into the given axes, or new ones; see `DensityDisplay.plot`."""
+        if self.heights.ndim == 3:
+            return self._slices(ax)
         self.ax_ = ax = new_axes() if ax is None else ax
         _axis(ax, "x", self.axes[0], self.names[0] or "value")
         if self.heights.ndim == 2:
@@ -320,6 +399,48 @@ class RegressionDisplay(Display):
         commas(ax.yaxis)
         ax.legend(frameon=False)
         return self
+
+    def _slices(self, ax: Any) -> RegressionDisplay:
+        """Maps of the first two covariates side by side, each at one value of the third."""
+        if ax is not None:
+            raise InvalidInput("no axes for a picture of three covariates", "some")
+        figure = _figure(10.0, 3.6)
+        panels = list(figure.subplots(1, self.axes[2].size, sharey=True))
+        self.ax_ = panels[0]
+        ends = (float(self.heights.min()), float(self.heights.max()))
+        for at, panel in enumerate(panels):
+            mesh = panel.pcolormesh(
+                *self.axes[:2],
+                self.heights[..., at].T,
+                cmap="viridis",
+                vmin=ends[0],
+                vmax=ends[1],
+                rasterized=True,
+            )
+            _axis(panel, "x", self.axes[0], self.names[0])
+            panel.set_title(f"{self.names[2]} = {number(self.axes[2][at])}", parse_math=False)
+        _axis(panels[0], "y", self.axes[1], self.names[1])
+        figure.colorbar(mesh, ax=panels, label="mean response")
+        return self
+
+    def name_response(self, name: str, threshold: float, *, is_share: bool) -> None:
+        """Name what the curve is about, and draw where a classifier changes sides."""
+        if self.heights.ndim > 1:
+            # The last axes of the figure are those of the color bar.
+            side = self.ax_.figure.axes[-1]
+            if self.heights.ndim == 2:
+                self.ax_.contour(*self.axes, self.heights.T, levels=[threshold], colors="white")
+        else:
+            side = self.ax_
+            limit = f"{100 * threshold:g} %" if is_share else _plain(threshold)
+            words = once(self.ax_, f"threshold {limit}")
+            self.ax_.axhline(threshold, color=TRUTH, lw=1.0, ls=":", label=words)
+            if is_share:
+                side.set_ylim(0, 1)
+            side.legend(frameon=False)
+        side.set_ylabel(name, parse_math=False)
+        if is_share:
+            shares(side.yaxis)
 
     def __repr__(self) -> str:
         points = " x ".join(f"{size:,}" for size in self.heights.shape)
@@ -383,8 +504,8 @@ class ProportionsDisplay(Display):
 def _side_by_side(sets: Sequence[Any], places: Floats) -> None:
     """Give every set of horizontal bars, with its error bars, an equal part of each place."""
     height = 0.8 / len(sets)
-    for number, bars in enumerate(sets):
-        lows = places - 0.4 + number * height
+    for at, bars in enumerate(sets):
+        lows = places - 0.4 + at * height
         for low, bar in zip(lows, bars.patches, strict=True):
             bar.set(y=low, height=height)
         if bars.errorbar is None:
@@ -445,3 +566,168 @@ class DifferenceDisplay(Display):
 
     def __repr__(self) -> str:
         return f"<DifferenceDisplay of the {self.name}{_with(self.level)}>"
+
+
+@dataclass(repr=False)
+class CorrelationsDisplay(Display):
+    """Correlations of pairs of questions with their intervals, from -1 to 1.
+
+    Parameters
+    ----------
+    names
+        The pairs.
+    values
+        Their correlations.
+    ends
+        Lower and upper ends of the intervals.
+    level
+        Confidence level.
+
+    Examples
+    --------
+    >>> ends = np.array([0.2]), np.array([0.4])
+    >>> CorrelationsDisplay(("pay & age",), np.array([0.3]), ends, 0.95).plot().ax_.get_xlim()
+    (-1.0, 1.0)
+    """
+
+    names: Sequence[str]
+    values: Floats
+    ends: tuple[Floats, Floats]
+    level: float
+    ax_: Any = field(default=None, init=False)
+
+    def plot(
+        self, ax: Any = None, *, label: str | None = None, color: str | None = None
+    ) -> CorrelationsDisplay:
+        """Draw one row for each pair into the given axes, or new ones."""
+        self.ax_ = ax = new_axes(6.5, 1.0 + 0.45 * len(self.names)) if ax is None else ax
+        rows = np.arange(len(self.names))
+        away = np.maximum([self.values - self.ends[0], self.ends[1] - self.values], 0)
+        color = next_color(ax) if color is None else color
+        ax.axvline(0, color="black", lw=0.8)
+        ax.errorbar(
+            self.values, rows, xerr=away, fmt="o", color=color, lw=2, capsize=4, label=label
+        )
+        ax.set_yticks(rows, list(self.names), parse_math=False)
+        ax.set(xlim=(-1.0, 1.0), ylim=(len(self.names) - 0.5, -0.5))
+        ax.set_xlabel(f"correlation, {percent(self.level)} interval")
+        commas(ax.xaxis)
+        if label is not None:
+            ax.legend(frameon=False)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<CorrelationsDisplay of {len(self.names):,} pairs{_with(self.level)}>"
+
+
+@dataclass(repr=False)
+class CrossTableDisplay(Display):
+    """The cross table of two questions: darker cells hold more people.
+
+    Parameters
+    ----------
+    names
+        The two questions; the first has the rows.
+    labels
+        Classes of each question.
+    shares
+        Share of the people in each cell.
+    ends
+        Lower and upper ends of the intervals of the shares.
+
+    Examples
+    --------
+    >>> half = np.full((2, 2), 0.25)
+    >>> labels = ("below 40", "40 and more"), ("no", "yes")
+    >>> CrossTableDisplay(("pay", "smokes"), labels, half, (half, half)).plot().ax_.get_xlabel()
+    'smokes'
+    """
+
+    names: tuple[str, str]
+    labels: tuple[Sequence[str], Sequence[str]]
+    shares: Floats
+    ends: tuple[Floats, Floats]
+    ax_: Any = field(default=None, init=False)
+
+    def plot(self, ax: Any = None) -> CrossTableDisplay:
+        """Draw into the given axes, or new ones; each cell has its share and its interval."""
+        rows, columns = (len(each) for each in self.labels)
+        self.ax_ = ax = new_axes(2.0 + 1.5 * columns, 1.2 + 0.7 * rows) if ax is None else ax
+        most = max(float(self.shares.max()), np.finfo(np.float64).tiny)
+        ax.imshow(self.shares, cmap="Blues", vmin=0, vmax=most, aspect="auto")
+        for at, share in np.ndenumerate(self.shares):
+            low, high = (100 * float(end[at]) for end in self.ends)
+            words = f"{100 * share:.1f} %\n{low:.1f} to {high:.1f} %"
+            dark = share > 0.6 * most
+            ax.text(at[1], at[0], words, ha="center", va="center", color="white" if dark else TRUTH)
+        ax.set_yticks(range(rows), list(self.labels[0]), parse_math=False)
+        ax.set_xticks(range(columns), list(self.labels[1]), parse_math=False)
+        ax.set_ylabel(self.names[0], parse_math=False)
+        ax.set_xlabel(self.names[1], parse_math=False)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<CrossTableDisplay of {' by '.join(self.names)}: {_cells(self.shares)}>"
+
+
+@dataclass(repr=False)
+class TrendDisplay(Display):
+    """A quantity in each round with its interval, and the straight line through all rounds.
+
+    Parameters
+    ----------
+    name
+        The quantity.
+    rounds
+        Numbers of the rounds.
+    values
+        The quantity in each round.
+    ends
+        Lower and upper ends of the intervals.
+    line
+        The fitted line at each round.
+    level
+        Confidence level.
+    is_share
+        Whether the quantity is a share of people, written in percent.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0])
+    >>> TrendDisplay("mean", x, x, (x - 1, x + 1), x, 0.95).plot().ax_.get_ylabel()
+    'mean, 95 % interval'
+    """
+
+    name: str
+    rounds: Floats
+    values: Floats
+    ends: tuple[Floats, Floats]
+    line: Floats
+    level: float
+    is_share: bool = False
+    ax_: Any = field(default=None, init=False)
+
+    def plot(
+        self, ax: Any = None, *, label: str = "estimate", color: str | None = None
+    ) -> TrendDisplay:
+        """Draw into the given axes, or new ones; see `DensityDisplay.plot`."""
+        from matplotlib.ticker import MaxNLocator
+
+        self.ax_ = ax = new_axes() if ax is None else ax
+        color = next_color(ax) if color is None else color
+        away = np.maximum([self.values - self.ends[0], self.ends[1] - self.values], 0)
+        marks = {"fmt": "o", "color": color, "lw": 2, "capsize": 4, "label": label}
+        ax.errorbar(self.rounds, self.values, yerr=away, **marks)
+        ax.plot(self.rounds, self.line, color=color, lw=1.4, ls="--", label=once(ax, "fitted line"))
+        ax.set_xlabel("round")
+        ax.set_ylabel(f"{self.name}, {percent(self.level)} interval", parse_math=False)
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if self.is_share:
+            shares(ax.yaxis)
+        else:
+            commas(ax.yaxis)
+        ax.legend(frameon=False)
+        return self
+
+    def __repr__(self) -> str:
+        return f"<TrendDisplay of the {self.name}, {self.rounds.size:,} rounds{_with(self.level)}>"

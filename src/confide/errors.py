@@ -1,4 +1,4 @@
-"""What can go wrong, and how it is said.
+"""Errors and warnings of confide, and how their messages are made.
 
 ::
 

@@ -282,9 +282,9 @@ class Lattice:
         return cells
 
     def position(self, index: npt.ArrayLike, *, exact: bool = False) -> Floats:
-        """Where a (fractional) cell number lies, beyond the ends too; whole numbers are centres.
+        """Where a (fractional) cell number lies, beyond the ends too; whole numbers are centers.
 
-        ``exact`` returns the edge itself on a log scale, where a centre is the midpoint of two.
+        ``exact`` returns the edge itself on a log scale, where a center is the midpoint of two.
         """
         if self.kind == INTEGER:
             return self.low - 0.5 + self.step * (np.asarray(index, dtype=np.float64) + 0.5)
@@ -518,8 +518,8 @@ MAX_AXES = 32
 class Cells:
     """Equal cells of a box between public bounds, in one dimension or several.
 
-    Points outside the box are told apart from those inside: they are in no cell. A point on a
-    border between two cells belongs to the upper one, and the box holds its own surface.
+    Points outside the box are in no cell. A point on the border of two cells belongs to the upper
+    one, and the box includes its surface.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from confide.errors import InvalidInput, Mismatch
 from confide.lattice import Lattice
 from confide.questions import Questionnaire
 from confide.summaries import Summaries
+from confide.summaries.together import combine
 from confide.tables.jobs import Paths, Progress
 from confide.tables.pairs import Pair
 
@@ -140,8 +141,6 @@ class Survey(Questionnaire):
         first, second
             Of the first phase and of the second, whose survey this is.
         """
-        from confide.estimators.next_phase import combine
-
         return combine(self, first, second)
 
     def plan(

@@ -68,6 +68,7 @@ class Service:
     survey: Questionnaire
     invited: bool = True
     ended: bool = False
+    second: Questionnaire | None = None
     log: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -77,7 +78,9 @@ class Service:
         self.store = stores.opened(self.path, self.survey, create=True, cap=cap)
         self.writer = Writer(stores.opened(self.path, self.survey, create=False))
         desk = respondents.Desk(
-            wire.Reader(self.survey, self.signer), self.writer, lambda: self.ended
+            wire.Reader(self.survey, self.signer, lambda: self.second),
+            self.writer,
+            lambda: self.ended,
         )
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
@@ -89,18 +92,31 @@ class Service:
         while not self.server.started:
             time.sleep(0.01)
 
-    def token(self, region: str = "north", asked: Sequence[int] | None = None) -> str:
+    def token(
+        self,
+        region: str = "north",
+        asked: Sequence[int] | None = None,
+        phase: int | None = None,
+    ) -> str:
         """A new invitation."""
         assert self.signer is not None
-        token = self.signer.mint([region] if self.survey.groups else [], asked=asked)
+        groups = [region] if self.survey.groups else []
+        token = self.signer.mint(groups, asked=asked, phase=phase)
         invitation = self.signer.read(token)
         assert invitation is not None
         self.store.invite([invitation.hash], {invitation.cell: 1})
         return token
 
-    def link(self, region: str = "north", asked: Sequence[int] | None = None) -> str:
+    def link(
+        self,
+        region: str = "north",
+        asked: Sequence[int] | None = None,
+        phase: int | None = None,
+    ) -> str:
         """What a respondent opens."""
-        return invitations.link(self.url, self.token(region, asked)) if self.invited else self.url
+        if not self.invited:
+            return self.url
+        return invitations.link(self.url, self.token(region, asked, phase))
 
     def reports(self) -> list[Mapping[str, Any]]:
         """Everything that is stored."""

@@ -483,3 +483,60 @@ def test_whole_numbers_declining_and_some_of_the_questions(tmp_path: Path, visit
         sound(page, "whole-by-region")
     dashboard.stop()
     dashboard.store.shut()
+
+
+PAIRED = {
+    "title": "Work and health",
+    "epsilon": 6.0,
+    "ask": 1,
+    "relations": {"pairs": [["pay", "sick"], ["sick", "smokes"]], "at": {"pay": 50, "sick": 5}},
+    "questions": {
+        "pay": {"text": "What do you <i>earn</i>?", "low": 0, "high": 100, "size": 64},
+        "sick": {"text": "How many days were you ill?", "kind": "integer", "low": 0, "high": 20},
+        "smokes": {"text": "Do you smoke?", "categories": ["no", "yes"]},
+    },
+}
+
+
+def test_relations_beside_the_questions(tmp_path: Path, visit: Visit) -> None:
+    survey = Questionnaire.from_dict(PAIRED)
+    dashboard = Dashboard(tmp_path / "reports.db", survey)
+    n, draw = 1500, np.random.default_rng(5)
+    score = draw.normal(size=n)
+    answers = {
+        "pay": np.clip(50 + 15 * score, 0, 100),
+        "sick": draw.poisson(5 * np.exp(-0.7 * score)).clip(0, 20),
+        "smokes": ["no"] * n,
+    }
+    rows = survey.simulate(answers, seed=1).to_pylist()
+    entries, cells = [], Counter()
+    for row in rows:
+        own = {name: report for name, report in row.items() if report is not None}
+        if "sick & smokes" in own:  # nobody of these has answered yet
+            cells.update([question_cell("sick & smokes")])
+            continue
+        cells.update(["", *map(question_cell, own)])
+        entries.append(Entry(*(secrets.token_bytes(32) for _ in range(3)), "", json.dumps(own)))
+    dashboard.store.invite([each.invitation or b"" for each in entries], cells)
+    for start in range(0, len(entries), 400):
+        dashboard.store.put(entries[start : start + 400])
+    for width in (1280, 390):
+        page = visit(bypass_csp=True, viewport={"width": width, "height": 800})
+        page.goto(dashboard.link)
+        found = page.locator("section.relations")
+        expect(found.locator("svg.strip")).to_have_count(1, timeout=2 * WAIT)
+        expect(cards(page)).to_have_count(4)
+        first, second = found.locator("tbody tr").all()
+        expect(first.locator("th")).to_have_text(
+            "What do you <i>earn</i>? & How many days were you ill?"
+        )
+        estimate, interval = first.locator("td").first.inner_text().split("\n")
+        assert -1 < float(estimate) < -0.5
+        low, high = map(float, interval.split(" to "))
+        assert -1 <= low < high < -0.3
+        expect(first.locator("td").last).to_have_text("375 of 375")
+        expect(second).to_contain_text("not enough reports yet")
+        expect(second.locator("td").last).to_have_text("0 of 375")
+        sound(page, "relations")
+    dashboard.stop()
+    dashboard.store.shut()

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conformance.tapes import drawn
 from conformance.vectors import MECHANISMS
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 from tests.browser.service import SURVEY, Service
 
 from confide.collect.invitations import Signer
 from confide.mechanisms import Mechanism
+from confide.questions import Questionnaire
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SHOTS = os.environ.get("CONFIDE_SCREENSHOTS")
@@ -509,8 +511,9 @@ def test_the_way_back(service: Service, visit: Callable[..., Visit]) -> None:
 
 
 KEY = """async (link) => {
-    const token = new TextEncoder().encode(link.split("#")[1]);
-    const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", token));
+    const text64 = link.split("#")[1].replaceAll("-", "+").replaceAll("_", "/");
+    const id = Uint8Array.from(atob(text64), (each) => each.charCodeAt(0)).subarray(0, 17);
+    const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", id));
     const name = btoa(String.fromCharCode(...hash));
     const text = name.replace(/[+]/g, "-").replace(/[/]/g, "_").replace(/=/g, "");
     return `confide/${text}`;
@@ -1019,3 +1022,65 @@ def test_with_the_keyboard_alone(service: Service, visit: Callable[..., Visit]) 
     expect(page.locator("h1")).to_be_focused()
     expect(page.locator("h1")).to_have_text("Danke. Ihre Meldung ist angekommen.")
     assert len(service.reports()) == 1
+
+
+# Phases
+
+PHASES = """
+[phases]
+after = 5000
+until = 2099-01-31T12:00:00Z
+[questions.pay]
+text = "What do you earn in a year?"
+unit = "EUR"
+low = 0
+high = 1000000
+epsilon = 1.0
+"""
+
+
+def test_people_of_two_phases(serve: Any, visit: Callable[..., Visit]) -> None:
+    service = serve(PHASES)
+    survey = service.survey
+    first, second, early = (service.link(phase=phase) for phase in (1, 2, 2))
+    visited = visit(timezone_id="UTC")
+    visited.page.goto(early)
+    stopped(visited, "Your part of the survey begins later")
+    expect(visited.page.locator("main")).to_contain_text(
+        "January 31, 2099 at 12:00 PM at the latest"
+    )
+    assert kept(visited.page) == []
+    fields = survey.to_dict()
+    fields["questions"]["pay"] |= {"scale": "zoom", "zoom": [31_250.0, 62_500.0]}
+    fields["phases"]["now"] = 2
+    service.second = Questionnaire.from_dict(fields)
+    mechanism = service.second.mechanisms["pay"]
+    for link, asked in ((second, service.second), (first, survey)):
+        own = visit()
+        # A start of its own, so that the receipts differ.
+        start = 1000 * asked.phases.now
+        own.context.add_init_script(TAPE.replace("let at = 0", f"let at = {start}"))
+        page = own.page
+        page.goto(link)
+        page.fill("#q1", "45000")
+        page.click("summary")
+        finer = page.get_by_text("The scale is finer from 31,250\u00a0EUR to 62,500\u00a0EUR")
+        expect(finer).to_have_count(int(asked is not survey))
+        page.click("form button.main")
+        page.click("dl ~ div button.main")
+        state(page, "received")
+        sent = json.loads(own.uploads[0])
+        assert (sent["survey"], sent["wording"]) == (asked.fingerprint, asked.worded)
+        # The same bytes give the same report here; the first 16 are the receipt.
+        tape = bytes((73 * at + 41) % 256 for at in range(start + 16, start + 80))
+        index = int(asked.mechanisms["pay"].index([45_000.0])[0])
+        assert sent["reports"]["pay"] == drawn(asked.mechanisms["pay"], index, tape)[0]
+        assert own.said == []
+    assert mechanism.index([45_000.0]) != survey.mechanisms["pay"].index([45_000.0])
+    cells = sorted(cell for cell, _ in service.store.rows())
+    assert cells == ["[1]", "[2]"]
+    # A link without a phase is damaged.
+    torn = visit()
+    other = Questionnaire.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
+    torn.page.goto(f"{service.url}#{Signer(bytes(32), other).mint()}")
+    stopped(torn, "The link is not complete")

@@ -473,7 +473,7 @@ def test_archives_of_other_things(
 
 
 PRIVATIZE = "privatize survey.toml values.csv"
-NOISED = "density --noised values.csv --column pay --noise laplace --scale 0.3 --low 0 --high 9"
+NOISED = "density values.csv --noised pay=laplace:0.3 --range pay=0:9"
 COMMANDS = {
     "no-verb": "frobnicate",
     "unknown-option": f"{PRIVATIZE} -o out.csv --seed 1",
@@ -528,18 +528,18 @@ COMMANDS = {
     "shares-of-nothing": "shares",
     "noised-and-reports": f"{NOISED} reports.parquet",
     "noised-missing": NOISED.replace("values.csv", "absent.csv"),
-    "noised-column": NOISED.replace("--column pay", "--column pya"),
-    "noised-no-column": NOISED.replace("--column pay", ""),
+    "noised-column": NOISED.replace("pay", "pya"),
+    "noised-no-column": NOISED.replace("pay=laplace", "laplace"),
     "noised-noise": NOISED.replace("laplace", "uniform"),
-    "noised-no-noise": NOISED.replace("--noise laplace", ""),
-    "noised-no-scale": NOISED.replace("--scale 0.3", ""),
+    "noised-no-noise": NOISED.replace("laplace:", ""),
+    "noised-no-scale": NOISED.replace(":0.3", ""),
     "noised-scale": NOISED.replace("0.3", "0"),
     "noised-scale-nan": NOISED.replace("0.3", "nan"),
     "noised-scale-word": NOISED.replace("0.3", "big"),
-    "noised-shape": f"{NOISED} --shape 2",
-    "noised-no-low": NOISED.replace("--low 0", ""),
-    "noised-low-above-high": NOISED.replace("--low 0", "--low 10"),
-    "noised-low-infinite": NOISED.replace("--low 0", "--low -inf"),
+    "noised-shape": NOISED.replace(":0.3", ":0.3:2"),
+    "noised-no-low": NOISED.replace("--range pay=0:9", ""),
+    "noised-low-above-high": NOISED.replace("=0:9", "=10:9"),
+    "noised-low-infinite": NOISED.replace("=0:9", "=-inf:9"),
     "noised-gap": NOISED.replace("values.csv", "gap.csv"),
     "noised-question": f"{NOISED} --question pay",
     "summary-weights": "summarize survey.toml kept.csv -o out.json --weights absent",
@@ -783,7 +783,7 @@ def test_what_to_write_instead(
 
 ADVICE = {
     f"{PRIVATIZE}": "For example: confide privatize survey.toml values.csv -o reports.parquet.",
-    NOISED.replace("--scale 0.3", ""): "Expected --scale",
+    NOISED.replace(":0.3", ""): "Expected the scale of the laplace noise on 'pay'",
     "density reports.parquet --method deconvolution": "take --method likelihood.",
     "merge counts.json other.json -o out.json": "'counts.json' and 'other.json', "
     "got epsilon = 1.0 and 2.0.",

@@ -226,7 +226,7 @@ def test_numbers_noised_elsewhere(
     generator = np.random.default_rng(2)
     z = 7.3 + 0.2 * generator.standard_normal(2000) + generator.laplace(0, 0.3, 2000)
     Path("z.csv").write_text("z\n" + "\n".join(map(str, z)) + "\n")
-    command = "density --noised z.csv --column z --noise laplace --scale 0.3 --low 6.6 --high 8.1"
+    command = "density z.csv --noised z=laplace:0.3 --range z=6.6:8.1"
     found = machine(f"{command} --method {method}", capsys)
     assert (found["n"], found["epsilon"], found["method"]) == (2000, None, method)
     assert found["mean"] == pytest.approx(7.3, abs=0.1)
@@ -239,9 +239,7 @@ def test_gaussian_noise_from_elsewhere(
     generator = np.random.default_rng(n)
     values = generator.gamma(4, 10_000, n).clip(0, 200_000)
     z = values + generator.normal(0, 15_000, n)
-    command = (
-        "density --noised z.csv --column z --noise gaussian --scale 15000 --low 0 --high 200000"
-    )
+    command = "density z.csv --noised z=gaussian:15000 --range z=0:200000"
     Path("z.csv").write_text("z\n" + "\n".join(map(str, z)) + "\n")
     found = machine(command, capsys)
     error = np.sqrt((values.var() + 15_000**2) / n)
@@ -614,7 +612,7 @@ def test_words_for_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "one report changes the odds" in said
     assert said.endswith("That is hardly any protection.")
     Path("z.csv").write_text("z\n7\n8\n")
-    command = "density --noised z.csv --noise laplace --scale 0.3 --low 6 --high 9"
+    command = "density z.csv --noised z=laplace:0.3 --range z=6:9"
     said = ran(command, capsys)
     assert "2 values of 'z'" in said
     assert "report" not in said

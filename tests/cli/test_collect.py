@@ -86,7 +86,7 @@ def test_from_an_invitation_to_a_density(
         assert "--before-closing" in capsys.readouterr().err
         assert not (here / "early.parquet").exists()
         assert run(["export", "survey.toml", "-o", "reports.parquet", "--close", "--json"]) == 0
-        assert said(capsys) == {"n": 2, "closed": True, "output": "reports.parquet"}
+        assert said(capsys) == {"n": 2, "closed": True, "output": ["reports.parquet"]}
         # One row a person: not for others to read.
         assert (here / "reports.parquet").stat().st_mode & 0o777 == 0o600
         assert run(["answer", third, *answers]) == 2

@@ -288,7 +288,7 @@ REFUSED = {
     "group": ("density g.json --question pay --group nroth", "Did you mean 'north'"),
     "merge": ("merge all.json g.json -o out.json", "all by group or all of everybody"),
     "merge-npz": ("merge g.json -o out.npz", "one question for a .npz file"),
-    "noised-group": ("density --noised g.csv --group north", "--group"),
+    "noised-group": ("density g.csv --noised z=laplace:1 --group north", "--group"),
     "compare-one": ("compare g.json --question pay north", "two groups"),
     "compare-same": ("compare g.json --question pay north north", "two groups"),
     "compare-absent": ("compare g.json --question pay north soth", "Did you mean 'south'"),

@@ -299,17 +299,17 @@ class TestOddNoise:
     @pytest.mark.parametrize(
         "law",
         [
-            "laplace --scale 1e300",
-            "gaussian --scale 1e160",
-            "two-sided-gamma --shape 1e300 --scale 1e-300",
-            "two-sided-gamma --shape 1e-300 --scale 1",
-            "laplace --scale 1e-320",
+            "laplace:1e300",
+            "gaussian:1e160",
+            "two-sided-gamma:1e-300:1e300",
+            "two-sided-gamma:1:1e-300",
+            "laplace:1e-320",
         ],
     )
     def test_is_refused(self, law: str, method: str, capsys: pytest.CaptureFixture[str]) -> None:
         Path("v.csv").write_text("x\n" + "".join(f"{x}\n" for x in np.linspace(0, 1, 50)))
-        bounds = "--low 0 --high 1" if method == "likelihood" else ""
-        said = refused(f"density --noised v.csv --method {method} --noise {law} {bounds}", capsys)
+        bounds = "--range x=0:1" if method == "likelihood" else ""
+        said = refused(f"density v.csv --method {method} --noised x={law} {bounds}", capsys)
         assert "of noise from" in said
 
     @pytest.mark.parametrize("scale", ["1e-150", "1e-20", "1e100"])
@@ -318,7 +318,7 @@ class TestOddNoise:
         self, values: str, scale: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         Path("v.csv").write_text(f"x\n{values}")
-        command = f"density --noised v.csv --noise laplace --scale {scale} --method deconvolution"
+        command = f"density v.csv --noised x=laplace:{scale} --method deconvolution"
         if values.startswith("0.5\n1") and scale != "1e100":
             assert run(command.split()) == 0
         else:
@@ -326,14 +326,14 @@ class TestOddNoise:
 
     def test_margins_that_no_number_counts(self, capsys: pytest.CaptureFixture[str]) -> None:
         Path("v.csv").write_text("x\n0\n0\n")
-        law = "--noise laplace --scale 1e150 --low 0 --high 1e-200"
-        assert run(f"density --noised v.csv {law}".split()) in (0, 2)
+        law = "--noised x=laplace:1e150 --range x=0:1e-200"
+        assert run(f"density v.csv {law}".split()) in (0, 2)
         assert "Traceback" not in capsys.readouterr().err
 
     def test_noise_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
         Path("v.csv").write_text("x\n" + "".join(f"{x}\n" for x in np.linspace(0, 1, 500)))
-        law = "--noise laplace --scale 100 --low 0 --high 1"
-        said = refused(f"density --noised v.csv {law}", capsys)
+        law = "--noised x=laplace:100 --range x=0:1"
+        said = refused(f"density v.csv {law}", capsys)
         assert "smaller than stated, or the numbers were cut to the bounds" in said
 
 

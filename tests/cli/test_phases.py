@@ -64,7 +64,16 @@ def test_two_phases(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert found["n"] == 12_000
     assert found["epsilon"] == 4.0
-    assert run(["density", "survey.toml", "both.json"]) == 2
+    # The survey of the first phase will do.
+    assert run(["density", "survey.toml", "both.json", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == found
+    # Reports of both phases are told apart by what their files say.
+    reports = ["first.parquet", "second.parquet"]
+    assert run(["summarize", "survey.toml", *reports, "-o", "again.json", "--simulated"]) == 0
+    assert json.loads(Path("again.json").read_text()) == json.loads(Path("both.json").read_text())
+    capsys.readouterr()
+    assert run(["results", "survey.toml", *reports, "--simulated", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["questions"][0]["n"] == 12_000
     assert run(["results", "second.toml", "both.json", "-o", "results.html", "--simulated"]) == 0
     assert run(["phase", "survey.toml", "-o", "x.toml"]) == 2
     assert run(["phase", "second.toml", "first.json", "-o", "x.json"]) == 2
@@ -131,29 +140,13 @@ def test_schedules_are_drawn_once_and_invitations_keep_them(
 
 
 def test_a_schedule_of_phases(capsys: pytest.CaptureFixture[str]) -> None:
-    Path("survey.toml").write_text(PHASES)
+    Path("survey.toml").write_text(PHASES.replace("[phases]", "[phases]\nafter = 1000"))
     Path("people.csv").write_text("person\n" + "".join(f"p{at}\n" for at in range(8)))
     assert run(["schedule", "survey.toml", "people.csv", "-o", "schedule.csv"]) == 0
     lines = Path("schedule.csv").read_text().splitlines()
     assert lines[0] == "person,phase"
     assert sorted(line[-1] for line in lines[1:]) == ["1"] * 2 + ["2"] * 6
     assert run(["schedule", "survey.toml", "schedule.csv", "-o", "again.csv"]) == 2
-    link = ["--url", "https://example.org", "-o", "links.csv"]
-    capsys.readouterr()
-    for people, said in (
-        (["--people", "schedule.csv"], "people of phase 1 alone"),
-        (["--people", "people.csv"], "a column 'phase'"),
-        (["-n", "8"], "a column 'phase'"),
-    ):
-        assert run(["invite", "survey.toml", *people, *link]) == 2
-        assert said in capsys.readouterr().err
-    first = [line for line in lines[1:] if line.endswith(",1")]
-    Path("first.csv").write_text("\n".join([lines[0], *first, first[0].upper()]) + "\n")
-    assert run(["invite", "survey.toml", "--people", "first.csv", *link]) == 2
-    assert "each person in one row" in capsys.readouterr().err
-    Path("first.csv").write_text("\n".join([lines[0], *first]) + "\n")
-    assert run(["invite", "survey.toml", "--people", "first.csv", *link]) == 0
-    assert len(Path("links.csv").read_text().splitlines()) == 3
     assert run(["serve", "survey.toml", "--anybody", "9"]) == 2
     capsys.readouterr()
     Path("people.csv").write_text("person\nAda\n ada\n")
@@ -162,3 +155,39 @@ def test_a_schedule_of_phases(capsys: pytest.CaptureFixture[str]) -> None:
     Path("plain.toml").write_text(PHASES.replace("[phases]", ""))
     assert run(["schedule", "plain.toml", "people.csv", "-o", "x.csv"]) == 2
     assert "[rounds] or [phases]" in capsys.readouterr().err
+
+
+def test_links_have_the_phase_that_was_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    until = PHASES.replace("[phases]", '[phases]\nuntil = "2099-01-31T18:00:00Z"')
+    Path("survey.toml").write_text(until)
+    link = ["--url", "https://example.org", "-o", "links.csv"]
+    invite = ["invite", "survey.toml", *link]
+    Path("people.csv").write_text("person,phase\n" + "a,1\nb,2\nc,2\n")
+    assert run([*invite, "--people", "people.csv"]) == 0
+    rows = [line.split(",") for line in Path("links.csv").read_text().splitlines()]
+    assert [row[:2] for row in rows] == [["person", "phase"], ["a", "1"], ["b", "2"], ["c", "2"]]
+    Path("links.csv").unlink()
+    assert run([*invite, "-n", "8"]) == 0
+    rows = [line.split(",") for line in Path("links.csv").read_text().splitlines()]
+    assert rows[0] == ["phase", "link"]
+    assert sorted(row[0] for row in rows[1:]) == ["1"] * 2 + ["2"] * 6
+    Path("links.csv").unlink()
+    capsys.readouterr()
+    for people, said in (
+        ("person,phase\na,3\n", "1 or 2 in the column 'phase'"),
+        ("person,phase\na,\n", "1 or 2 in the column 'phase'"),
+        ("person,phase\na,1\n A,2\n", "each person in one row"),
+    ):
+        Path("people.csv").write_text(people)
+        assert run([*invite, "--people", "people.csv"]) == 2
+        assert said in capsys.readouterr().err
+    for keys, said in (
+        ("[phases]", "after or until in [phases]"),
+        ("[phases]\nnow = 2\nafter = 1000", "the survey of the first phase"),
+        ("[phases]\nuntil = 2001-01-01T00:00:00Z", "a first phase that ends in the future"),
+        ("[phases]\nafter = 1000", "at least 1,000 people in the first phase"),
+    ):
+        Path("other.toml").write_text(PHASES.replace("[phases]", keys))
+        assert run(["invite", "other.toml", *link, "-n", "100"]) == 2
+        assert said in capsys.readouterr().err.replace("\n", " ")
+        assert not Path("links.csv").exists()

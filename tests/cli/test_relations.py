@@ -66,7 +66,7 @@ def test_from_thresholds_to_synthetic_rows(capsys: pytest.CaptureFixture[str]) -
     assert survey.relations is not None
     assert survey.relations.share == 0.5
     assert run(["privatize", "new.toml", "values.csv", "-o", "reports.parquet"]) == 0
-    assert "asked for a pair" in capsys.readouterr().out
+    assert "asked about a pair" in capsys.readouterr().out
     assert run(["summarize", "new.toml", "reports.parquet", "-o", "counts.json"]) == 0
     found = told(capsys, "relate", "new.toml", "counts.json")
     assert [one["questions"] for one in found["relations"]] == [

@@ -336,8 +336,25 @@ def test_quantiles_that_take_the_whole_budget_are_affordable(
     ledger = "--ledger thirds.db --budget 0.3"
     assert len(machine(f"{command} --high 1 --epsilon 0.3 {ledger}", capsys)["answers"]) == 3
     assert machine("ledger show thirds.db", capsys)["left"]["epsilon"] == 0
+    # A retry says the epsilon that was asked for, not a float sum above it.
+    again = machine(f"{command} --high 1 --epsilon 0.3 --ledger thirds.db", capsys)
+    assert again["spend"]["epsilon"] == 0.3
     more = f"{command.replace('5 ', '6 ')} --high 1 --epsilon 0.3 {ledger}"
     assert "Nothing was charged" in refused(more, capsys)
+
+
+def test_a_file_of_several_groups_is_not_charged_as_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("both.csv").write_text("x,region\n0.2,north\n0.4,south\n0.6,north\n")
+    Path("north.csv").write_text("x,region\n0.2,north\n0.6,north\n")
+    rest = "--what mean --column x --low 0 --high 1 --epsilon 0.5 --ledger g.db --budget 1"
+    message = refused(f"release query both.csv {rest} --group region north", capsys)
+    assert "--group does not select rows" in message
+    assert "south" not in message
+    assert not Path("g.db").exists()
+    found = machine(f"release query north.csv {rest} --group region north", capsys)
+    assert found["n"] == 2
 
 
 HEADLESS = {"one": "52000\n61000\n47000\n", "two": "52000,1\n61000,0\n47000,1\n"}
@@ -350,7 +367,7 @@ READERS = [
     "sample raw.csv --reference box --low 0 --high 100000 --epsilon 1 -o s.csv",
     "design gamma raw.csv --protection 0.5 --certainty 0.5",
     "plan --pilot raw.csv --low 0 --high 100000 --epsilon 1 --n 1000",
-    "density --noised raw.csv --noise laplace --scale 1 --low 0 --high 100000",
+    "density raw.csv --noised z=laplace:1 --range z=0:100000",
 ]
 
 

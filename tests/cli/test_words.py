@@ -73,7 +73,7 @@ def test_the_commands_of_the_front_page_run(capsys: pytest.CaptureFixture[str]) 
         "design gamma {} --column age --protection 0.75 --certainty 0.9",
         "plan --n 200 --epsilon 2 --low 0 --high 120 --size 32 --surveys 4 --pilot {} --column age",
         "sample {} --column age --reference gaussian --mean 45 --sd 20 --epsilon 1",
-        "density --noised {} --column age --noise laplace --scale 5 --low 0 --high 120",
+        "density {} --noised age=laplace:5 --range age=0:120",
     ],
 )
 def test_compressed_values_are_values(command, capsys):
@@ -268,8 +268,8 @@ def test_what_to_do_about_a_ledger(capsys: pytest.CaptureFixture[str]) -> None:
         "its key, which costs nothing.\n"
     )
     assert told(f"{mean} --epsilon 0.25", 2, capsys).endswith(
-        "'raw.csv/age/mean' was charged for, got others. The number of values and the parameters "
-        "belong to a key: another key (--key) makes another release, and spends again.\n"
+        "of the release 'raw.csv/age/mean', got different ones. Use another key (--key) for "
+        "another release; it costs epsilon again.\n"
     )
 
 

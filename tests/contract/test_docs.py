@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from docs.run import PAGES as SHOWN
 from evidence.__main__ import STUDIES
+from tools.readability import GRADES, measure
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -95,3 +96,20 @@ def test_every_claim_has_one_of_the_verdicts_and_a_command() -> None:
 def test_pages_speak_of_papers_by_their_authors() -> None:
     for page in PAGES:
         assert not re.search(r"\b[Pp]aper [FGBHN]\b|^## [FGBHN]:", page.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "how-to").glob("*.md")), ids=name)
+def test_a_how_to_is_not_a_study(page: Path) -> None:
+    assert "Written by" not in page.read_text()
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "evidence").glob("*.md")), ids=name)
+def test_an_evidence_page_has_no_code_to_copy(page: Path) -> None:
+    assert not blocks(page)
+
+
+@pytest.mark.parametrize("section", GRADES)
+def test_pages_are_easy_to_read(section: str) -> None:
+    found = {name(page): measure(page.read_text()).grade for page in (DOCS / section).glob("*.md")}
+    assert found
+    assert {page: grade for page, grade in found.items() if grade > GRADES[section]} == {}

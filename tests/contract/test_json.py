@@ -76,6 +76,12 @@ def spectrum() -> cf.Spectrum:
     return cf.Spectrum.of(X[:300], noise=noise, response=X[:300], low=0, high=1)
 
 
+def two_covariates() -> cf.Spectrum:
+    values = np.column_stack([X[:300], X[300:600]])
+    noise = LaplaceNoise(scale=0.05)
+    return cf.Spectrum.of(values, noise=noise, response=X[:300], low=0, high=1)
+
+
 def shares() -> Proportions:
     mechanism = RandomizedResponse(["no", "yes"], epsilon=2.0)
     return CategoryShares().fit(Counts.of(mechanism.simulate(ANSWERS, seed=1)))
@@ -116,6 +122,7 @@ CURVES: dict[str, Callable[[], Any]] = {
     "ratio": lambda: RatioRegression().fit(counts(response=X)),
     "kernel": lambda: KernelRegression().fit(counts(response=X)),
     "wave regression": lambda: KernelRegression().fit(spectrum()),
+    "surface": lambda: KernelRegression(bandwidth=0.3).fit(two_covariates()),
     "line": lambda: LinearRegression().fit(counts(response=X)),
     "plane": lambda: LinearRegression(response="age").fit(joint()),
     "logistic": lambda: LogisticRegression().fit(counts(response=(X > 0.3).astype(float))),
@@ -401,7 +408,10 @@ def test_every_curve_is_a_table(name: str) -> None:
         with pytest.raises(Unsupported, match="marginal"):
             found.to_frame()
         return
-    table = found.to_frame()
+    if name == "surface":
+        with pytest.raises(InvalidInput, match="Name the places with x="):
+            found.to_frame()
+    table = found.to_frame(*([[[0.2, 0.3], [0.7, 0.8]]] if name == "surface" else []))
     assert {"estimate", "low", "high"} <= set(table.columns)
     assert len(table) >= 1
     known = table["low"].notna()

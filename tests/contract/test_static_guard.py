@@ -205,8 +205,8 @@ def test_every_power_is_needed(name: str) -> None:
         ("exact/integer_noise.py", ".astype(np.int64) << j", ".astype(np.int64) * 2.0**j"),
         (
             "exact/integer_noise.py",
-            "np.abs(size - centre)",
-            "np.sqrt((size - centre) ** 2)",
+            "np.abs(size - center)",
+            "np.sqrt((size - center) ** 2)",
         ),
         ("releases/sequences.py", "reached -= counts[-1]", "reached -= counts[-1] / 1"),
     ],

@@ -51,6 +51,7 @@ ALL = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
         ("A_R is limited", "mix1d", "default box", (1.0, 2.0, 5.0)),
         ("figures 1 and 3", "ring", "mbde", (0.1, 1.0, 2.0, 5.0, 10.0)),
         ("figures 1 and 3", "ring", "default", (0.1, 1.0, 2.0, 5.0, 10.0)),
+        ("figure 4: the negative", "mix1d", "mbde", (0.1, 1.0, 2.0, 5.0, 10.0)),
         ("figure 4: the negative", "mix1d", "default", (0.1, 1.0, 2.0, 5.0, 10.0)),
         ("on the ring MBDE", "ring", "mbde box adam", ALL),
         ("on the ring MBDE", "ring", "dpb cv", ALL),
@@ -76,9 +77,13 @@ def test_other_figures_of_sampling(sampling: Any) -> None:
     assert ends[1] > own[1] > ends[2]
     counts = ("random2d-1", "random2d-4", "random2d-10")
     for method in ("mbde", "dpb cv"):
-        for epsilon in (1.0, 2.0, 10.0):
+        for epsilon in (0.1, 0.5, 1.0, 2.0, 10.0):
             values = short(sampling[target, method, epsilon]["kl"] for target in counts)
             assert values in row("on random Gaussians")
+    for target in ("ring", "mix1d"):
+        spreads = [[sampling[target, m, e]["kl_sd"] for e in ALL] for m in ("dpb cv", "mbde")]
+        ratios = ", ".join(f"{dpb / own:,.0f}" for dpb, own in zip(*spreads, strict=True))
+        assert ratios in row("MBDE's standard deviation")
     turn = row("mode coverage falls")
     assert short(sampling["mix1d", "mbde adam", e]["printed"] for e in ALL) in turn
     several = [f"random1d-{count}" for count in (1, 3, 5, 10)]

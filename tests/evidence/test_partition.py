@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -103,3 +104,9 @@ def test_thin_run_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition, "picture", refused)
     monkeypatch.setattr(partition.Path, "write_text", refused)
     assert partition.main(["--thin"]) == 0
+
+
+def test_the_page_is_made_of_the_results() -> None:
+    results = json.loads((partition.ROOT / "evidence/partition/results.json").read_text())
+    page = (partition.ROOT / "docs/evidence/partition.md").read_text()
+    assert page == partition.page(results)

@@ -21,10 +21,13 @@ def test_the_record_and_the_page_say_the_same() -> None:
     results = json.loads(study.RESULTS.read_text())
     assert study.PAGE.read_text() == study.page(results) + "\n"
     assert results["verdict"] == study.verdict(results) == "reached"
-    assert all(found["surveys"] >= 1000 for found in results["measured"])
+    for found in results["measured"]:
+        assert all(found["rows"][f"{what}, raked"]["surveys"] >= 1000 for what in ("mean", "share"))
+    assert all(found["rows"]["mean, raked"]["surveys"] >= 200 for found in results["elsewhere"])
 
 
 def test_a_thin_run_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(study, "RESULTS", None)
     monkeypatch.setattr(study, "EPSILONS", (4.0,))
+    monkeypatch.setattr(study, "OTHERS", {})
     study.main(["--thin"])

@@ -10,6 +10,9 @@ import pytest
 from evidence.relations import study
 from scipy import stats
 
+from confide.mechanisms import PairResponse
+from confide.mechanisms.pair_response import Side
+
 
 def test_correlations_of_one_survey_are_found() -> None:
     (row,) = study.measured(2.0, 2, classes=2)
@@ -17,6 +20,24 @@ def test_correlations_of_one_survey_are_found() -> None:
     # Fewer than 24 of 30 have a chance of 1e-3 where 95 % are due.
     assert row["covered"] >= 24 / 30
     assert row["seen"] == pytest.approx(0.4, abs=1e-6)
+
+
+@pytest.mark.parametrize("declining", [False, True])
+def test_drawn_counts_are_those_of_people_who_answer(declining: bool) -> None:
+    n, draw = 20_000, np.random.default_rng(3)
+    people = study.population(n, draw)
+    one, other = study.NAMES[:2]
+    lattice = study.survey(2.0, declining=declining)[0].questions[one].axis
+    sides = {name: Side(lattice, (400,), declining) for name in (one, other)}
+    pair = PairResponse(sides, epsilon=2.0)
+    answers = {name: people[name].tolist() for name in sides}
+    if declining:
+        for column in answers.values():
+            for at in np.flatnonzero(draw.random(n) < study.SKIPPED):
+                column[at] = None
+    found = np.bincount(pair.simulate(answers, seed=4).indices, minlength=pair.law.outputs[0])
+    expected = n * study.chances(pair, study.divided(pair, study.normal))
+    assert stats.chisquare(found, expected).pvalue > 1e-3
 
 
 @pytest.mark.parametrize("name", study.COPULAS)
@@ -52,8 +73,12 @@ def test_the_record_and_the_page_say_the_same() -> None:
         if row["copula"] == "normal" and not row["declining"] and row["classes"] is None
     ]  # fmt: skip
     assert [row["epsilon"] for row in chosen] == list(study.LIMITS)
-    for row in chosen:
+    assert all(row["rmse"] <= study.LIMITS[row["epsilon"]] for row in chosen)
+    skipping = [row for row in results["rows"] if row["declining"]]
+    assert [row["epsilon"] for row in skipping] == list(study.LIMITS)
+    for row in (*chosen, *skipping):
         assert row["surveys"] >= 40
-        assert row["rmse"] <= study.LIMITS[row["epsilon"]]
         assert 0.93 <= round(row["covered"], 3) <= 0.97
-    assert all(row["apart"] <= 0.05 for row in results["synthetic"])
+    for row in results["synthetic"]:
+        assert row["surveys"] >= 2
+        assert row["apart"] <= 0.05

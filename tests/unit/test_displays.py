@@ -6,8 +6,19 @@ import numpy as np
 import pytest
 
 from confide._figures import logarithmic
-from confide.curves import CellDensity, CellRegression, Difference, Line, Proportions
+from confide.curves import (
+    CellDensity,
+    CellRegression,
+    Classification,
+    Difference,
+    Line,
+    Proportions,
+)
+from confide.curves.copula import Copula, Relation
+from confide.curves.density import SimultaneousBand
 from confide.displays import CYCLE, DensityDisplay, RegressionDisplay, new_axes
+from confide.errors import InvalidInput
+from confide.estimators.trends import Point, Trend
 from confide.lattice import Lattice
 
 
@@ -40,7 +51,7 @@ def test_large_numbers_have_commas() -> None:
     assert {"100,000", "\u2212100,000", "0"} <= set(labels)
 
 
-def test_maps_have_a_colour_bar_and_names_are_not_formulas() -> None:
+def test_maps_have_a_color_bar_and_names_are_not_formulas() -> None:
     edges = (np.linspace(0, 1, 4), np.geomspace(1, 1000, 7))
     display = DensityDisplay(edges, np.ones((3, 6)), ("$a", "b$_")).plot()
     display.ax_.figure.canvas.draw()
@@ -166,3 +177,87 @@ def test_plans_and_designs_share_axes() -> None:
     assert sorted(legend(ax)) == sorted(
         {"one", "two", "taken", "no scale protects left of", "floor"}
     )
+
+
+def test_no_share_of_people_is_above_all_of_them() -> None:
+    # Nearly everybody in a hundredth of the bounds: per 100,000 the share would be 990 %.
+    edges = np.linspace(0, 1_000_000, 101)
+    ax = CellDensity((edges,), np.where(np.arange(100) == 3, 0.99, 0.01 / 99)).plot().ax_
+    assert ax.get_ylabel() == "share of people per 10,000"
+    ax.figure.canvas.draw()
+    assert "100 %" in [label.get_text() for label in ax.get_yticklabels()]
+
+
+def test_points_are_bars_with_the_share_of_each() -> None:
+    edges = np.array([-50.0, 50.0, 150.0, 250.0])
+    density = CellDensity((edges,), np.array([0.5, 0.2, 0.3]), kinds=("points",))
+    ax = density.plot().ax_
+    assert ax.get_ylabel() == "share of each point"
+    assert ax.yaxis.get_major_formatter()(0.5 / 100) == "50 %"
+    assert any(patch.get_fill() for patch in ax.patches)
+
+
+def test_a_classifier_shows_its_probability_and_threshold() -> None:
+    score = CellRegression((np.array([0.0, 1.0, 2.0]),), np.array([0.2, 0.9]))
+    ax = Classification(score, labels=("no", "yes")).plot().ax_
+    assert ax.get_ylabel() == "probability of yes"
+    assert ax.get_ylim() == (0, 1)
+    assert "threshold 50 %" in legend(ax)
+    ax = Classification(score, labels=("no", "yes"), threshold=0.3).plot().ax_
+    assert ax.get_ylabel() == "score of yes"
+    edges = (np.array([0.0, 1.0, 2.0]),) * 2
+    table = CellRegression(edges, np.array([[0.2, 0.9], [0.1, 0.4]]), names=("a", "b"))
+    figure = Classification(table).plot().ax_.figure
+    assert figure.axes[-1].get_ylabel() == "probability of 1"
+
+
+def test_a_band_of_a_cdf_never_falls_between_places() -> None:
+    x = np.array([0.0, 1.0, 2.0])
+    band = SimultaneousBand(what="cdf", x=x, low=x / 4, high=x / 2, level=0.9)
+    (drawn,) = band.plot().ax_.collections
+    corners = drawn.get_paths()[0].vertices
+    # Between 0 and 1: from the lower end at 0 to the upper end at 1.
+    inside = corners[(corners[:, 0] == 0.0), 1]
+    assert (inside.min(), inside.max()) == (0.0, 0.5)
+    pdf = SimultaneousBand(what="pdf", x=x, low=x, high=x + 1, level=0.9).plot()
+    assert pdf.ax_.get_ylabel() == "share of people per 0.1"
+    assert repr(pdf) == "<BandDisplay of the pdf at 3 places, level 0.9>"
+
+
+def relation(correlation: float) -> Relation:
+    shares = np.array([[0.4, 0.1], [0.1, 0.4]])
+    return Relation(
+        ("$pay", "smokes"), 500, correlation=correlation, low=0.2, high=0.6, error=0.1,
+        labels=(("below 40", "40 and more"), ("no", "yes")),
+        shares=shares, ends=(shares - 0.05, shares + 0.05), bit=True,
+    )  # fmt: skip
+
+
+def test_relations_are_rows_and_a_table() -> None:
+    margin = Proportions(("no", "yes"), np.array([0.5, 0.5]))
+    model = Copula({"$pay": margin, "smokes": margin}, (relation(0.4),))
+    display = model.plot(label="staff")
+    display.ax_.figure.canvas.draw()
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["$pay & smokes"]
+    assert display.ax_.get_xlabel() == "correlation, 95 % interval"
+    assert repr(display) == "<CorrelationsDisplay of 1 pairs, level 0.95>"
+    table = relation(0.4).plot()
+    table.ax_.figure.canvas.draw()
+    assert table.ax_.texts[0].get_text() == "40.0 %\n35.0 to 45.0 %"
+    assert repr(table) == "<CrossTableDisplay of $pay by smokes: 2 x 2 cells>"
+    with pytest.raises(InvalidInput, match="No pair was asked for"):
+        Copula({"smokes": margin}, ()).plot()
+
+
+def test_a_trend_has_a_point_for_each_round_and_its_line() -> None:
+    rounds = {number: Point(10.0 * number, 10.0 * number - 1, 10.0 * number + 1)
+              for number in (1, 2, 4)}  # fmt: skip
+    found = Trend("mean", 0.95, rounds, {}, Point(10.0, 9.0, 11.0))
+    display = found.plot(label="staff")
+    assert display.line == pytest.approx(display.values)
+    assert set(legend(display.ax_)) == {"staff", "fitted line"}
+    assert display.ax_.get_ylabel() == "mean, 95 % interval"
+    shares = {1: Point(0.5, 0.4, 0.6), 2: Point(0.6, 0.5, 0.7)}
+    ax = Trend("yes", 0.9, shares, {}, Point(0.1, 0.0, 0.2)).plot().ax_
+    assert ax.get_ylabel() == "share of yes, 90 % interval"
+    assert ax.yaxis.get_major_formatter()(0.5) == "50 %"

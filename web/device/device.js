@@ -1,10 +1,12 @@
 /** confide's device: an answer becomes a private report, in integers from its index on. The same
  * bytes give the same report as in Python: words.md is the protocol.
- * @import { Entropy, Kind, Law, Mechanism, Ratio, Spec } from "./types.d.ts"
+ * @import { Axis, Entropy, Kind, Law, Mechanism, Noise, Ratio, Spec } from "./types.d.ts"
  */
 
 export const MAX_SIZE = 2 ** 20;
 const ONE = 1n << 62n;
+/** Cells of a pair, at most. */
+const MOST = 1024;
 
 /** Messages never quote an answer. */
 export class Refused extends Error {}
@@ -140,32 +142,94 @@ function log(x) {
   return exponent * 0.6931471805599453 + 2 * s * series;
 }
 
+/** Stretches of equal cells, the uppermost first: from, to, the first cell, how many. Nine tenths of
+ * the cells lie inside the zoom.
+ * @type {(low: number, high: number, size: number, zoom: any) => number[][]} */
+function stretches(low, high, size, zoom) {
+  const [start, end] = Array.isArray(zoom) && zoom.length === 2 ? zoom : [];
+  const inside = [start, end].every(Number.isFinite) && low <= start && start < end && end <= high;
+  need(inside && end - start < high - low, "The zoom must be two numbers inside of the bounds.");
+  need(size >= 20, "A zoomed lattice must have 20 cells or more.");
+  const sides = [start - low, high - end];
+  const [below, above] = sides.map((side) => {
+    const part = (1 - 0.9) * size * (side / (sides[0] + sides[1]));
+    return side > 0 ? Math.max(1, Math.floor(part + 0.5)) : 0;
+  });
+  const middle = size - below - above;
+  const all = [[end, high, below + middle, above], [start, end, below, middle], [low, start, 0, below]];
+  return all.filter(([, , , cells]) => cells);
+}
+
 /** @type {(fields: any) => { size: number, index(answer: any): number }} */
 function lattice(fields) {
-  only(fields, "A lattice", "high low scale size", "kind");
+  const zoomed = fields?.scale === "zoom";
+  only(fields, "A lattice", `high low scale size${zoomed ? " zoom" : ""}`, "kind");
   const { low, high, size, scale, kind } = fields;
   const ends = [low, high];
   const sound = ends.every((x) => Number.isFinite(x) && Math.abs(x) <= 1e150);
   need(sound && low < high, "Bounds must be numbers within 1e150, low < high.");
   need(from(2, size, MAX_SIZE), `The size must be an integer from 2 to ${MAX_SIZE}.`);
   const logs = scale === "log" && low >= 1e-150;
-  need(logs || scale === "linear", "The scale must be linear, or log above 0.");
+  need(logs || zoomed || scale === "linear", "The scale must be linear, zoom, or log above 0.");
   const [whole, half, all] = [kind === "integer", Number(kind === "points") / 2, high - low + 1];
   // Integers in a cell; the last one may have fewer.
   const each = Math.ceil(all / size);
   const even = ends.every((x) => from(-(2 ** 50), x, 2 ** 50)) && Math.ceil(all / each) === size;
-  const known = !logs && (half || (whole && even));
+  const known = !logs && !zoomed && (half || (whole && even));
   need(known || kind === undefined, "The kind must be points, or integers, evenly.");
+  const pieces = zoomed ? stretches(low, high, size, fields.zoom) : [];
   return {
     size,
     index(answer) {
       if (!(whole ? Number.isInteger(answer) : Number.isFinite(answer))) return -1;
       const x = Math.min(Math.max(answer, low), high);
       if (whole) return (x - low - ((x - low) % each)) / each;
+      // An edge between two stretches belongs to the upper one.
+      for (const [start, end, first, cells] of pieces)
+        if (x >= start)
+          return first + Math.min(Math.floor(((x - start) / (end - start)) * cells), cells - 1);
       const part = logs ? log(x / low) / log(high / low) : (x - low) / (high - low);
       return Math.trunc(Math.min(Math.max(part * (size - 2 * half) + half, 0), size - 1));
     },
   };
+}
+
+/** @type {(words: any[]) => ReturnType<typeof lattice>} */
+function categories(words) {
+  const size = Array.isArray(words) ? new Set(words).size : 0;
+  const sound = from(2, size, MAX_SIZE) && words.every((x) => x && typeof x === "string");
+  need(sound && words.length === size, `Categories must be 2 to ${MAX_SIZE} different words.`);
+  return { size, index: (answer) => words.indexOf(answer) };
+}
+
+/** The answers to a question: cells or words and, where people may decline, null after them.
+ * @type {(fields: Spec) => Axis} */
+function axis(fields) {
+  const { prefer_not_to_say: offered = false } = fields;
+  need(typeof offered === "boolean", "prefer_not_to_say must be true or false.");
+  const numbers = "lattice" in fields;
+  const { size, index } = numbers ? lattice(fields.lattice) : categories(fields.categories);
+  return {
+    size,
+    more: Number(offered),
+    index: (answer) => (offered && answer === null ? size : index(answer)),
+  };
+}
+
+/** A question of a pair: classes begin at 0 and at every cut; who declined is in one more.
+ * @type {(fields: any) => Axis & { name: string, classes: number, find(index: number): number }} */
+function side(fields) {
+  const kind = fields?.categories ? "categories cuts name" : "cuts lattice name";
+  only(fields, "A question of a pair", kind, "prefer_not_to_say");
+  const found = axis(fields);
+  const { name } = fields;
+  /** @type {any[]} */
+  const cuts = Array.isArray(fields.cuts) ? fields.cuts : [];
+  const sound = cuts.every((x, at) => from(at ? cuts[at - 1] + 1 : 1, x, found.size - 1));
+  need(sound && cuts.length, "Cuts must be indices above 0, ascending.");
+  need(name && typeof name === "string", "A question of a pair must have a name.");
+  const ends = [...cuts, found.size];
+  return { ...found, name, classes: ends.length, find: (index) => count(ends, index) };
 }
 
 /** @type {(ratio: Ratio, epsilon: number, m: number) => void} */
@@ -176,22 +240,19 @@ function honest(ratio, epsilon, m) {
 }
 
 /** The 2 reach + 1 reports around an answer weigh more than others. Where people may decline,
- * one more report says so, as heavy as those around an answer; null declines.
- * @type {(spec: Spec, size: number, reach: number, index: Kind["index"]) => Omit<Kind, "report">} */
-function band(spec, size, reach, index) {
+ * one more report says so, as heavy as those around an answer.
+ * @type {(spec: Spec, size: number, more: number, reach?: number) => Noise} */
+function band(spec, size, more, reach = 0) {
   const texts = Array.isArray(spec.weights) ? spec.weights : [];
   const sound = texts.every((x) => typeof x === "string" && /^[1-9]\d{0,63}$/.test(x));
   need(sound && texts.length === 2, "Weights must be two whole numbers, as text.");
   const [near, far] = texts.map(BigInt);
   need(near > far, "A near report must weigh more than a far one.");
   honest([near, far], spec.epsilon, 1);
-  const { prefer_not_to_say: offered = false } = spec;
-  need(typeof offered === "boolean", "prefer_not_to_say must be true or false.");
-  const [window, cells, more] = [2 * reach + 1, size + 2 * reach, Number(offered)];
+  const window = 2 * reach + 1;
   return {
     inputs: size + more,
-    outputs: cells + more,
-    index: (answer) => (offered && answer === null ? size : index(answer)),
+    outputs: size + 2 * reach + more,
     law: weighted([[near, window], [far, size - 1 + more * window]]),
   };
 }
@@ -200,12 +261,13 @@ function band(spec, size, reach, index) {
 export const KINDS = {
   "square-wave"(spec) {
     only(spec, "A square wave", "epsilon lattice mechanism reach weights", "prefer_not_to_say");
-    const { size, index } = lattice(spec.lattice);
-    const reach = spec.reach;
+    const { size, more, index } = axis(spec);
+    const { reach } = spec;
     need(from(0, reach, size), "The reach must be an integer from 0 to the size.");
     const near = 2 * reach + 1;
     return {
-      ...band(spec, size, reach, index),
+      ...band(spec, size, more, reach),
+      index,
       // Near slots count from the index, far ones step over the near reports. The last ones are
       // cut to the symbol; so are the near ones of who declined.
       report(index, slot) {
@@ -219,12 +281,38 @@ export const KINDS = {
 
   "randomized-response"(spec) {
     only(spec, "Randomized response", "categories epsilon mechanism weights", "prefer_not_to_say");
-    const words = /** @type {any[]} */ (spec.categories);
-    const size = Array.isArray(words) ? new Set(words).size : 0;
-    const sound = from(2, size, MAX_SIZE) && words.every((x) => x && typeof x === "string");
-    need(sound && words.length === size, `Categories must be 2 to ${MAX_SIZE} different words.`);
-    const made = band(spec, size, 0, (answer) => words.indexOf(answer));
-    return { ...made, report: (index, step) => (index + step) % made.outputs };
+    const { size, more, index } = axis(spec);
+    const made = band(spec, size, more);
+    return { ...made, index, report: (index, step) => (index + step) % made.outputs };
+  },
+
+  // Randomized response on the classes of two answers: whether they differ, where there are two
+  // each, else the cell of their table. Answers come by name; an index counts both, row by row.
+  "pair-response"(spec) {
+    only(spec, "A pair response", "epsilon mechanism parts weights");
+    const sides = Array.isArray(spec.parts) ? spec.parts.map(side) : [];
+    const [first, second] = sides;
+    need(sides.length === 2 && first.name !== second.name, "A pair must have two questions.");
+    const [rows, columns] = sides.map(({ classes }) => classes);
+    need(rows * columns <= MOST, `A pair must have at most ${MOST} cells.`);
+    const bit = rows === 2 && columns === 2;
+    const cells = bit ? 2 : rows * columns;
+    const [height, width] = sides.map(({ size, more }) => size + more);
+    const made = band(spec, cells, first.more | second.more);
+    return {
+      ...made,
+      inputs: height * width,
+      index(answers) {
+        const [i, j] = sides.map(({ index, name }) => index(answers?.[name]));
+        return i < 0 || j < 0 ? -1 : i * width + j;
+      },
+      report(index, step) {
+        const j = index % width;
+        const [row, column] = [first.find((index - j) / width), second.find(j)];
+        const cell = bit ? row ^ column : row * columns + column;
+        return ((row < rows && column < columns ? cell : cells) + step) % made.outputs;
+      },
+    };
   },
 
   laplace(spec) {

@@ -9,11 +9,14 @@ export type Ratio = [bigint, bigint];
 /** The JSON of a mechanism, as Python's `Mechanism.to_dict` makes it. */
 export type Spec = Record<string, any>;
 
+/** Answers have indices below `size`, or the size where `more` is 1 and somebody declines; -1: no
+ * answer. */
+export type Axis = { size: number; more: number; index(answer: any): number };
+
 /** Indices are below `inputs` (-1: no answer), reports below `outputs`. */
-export type Kind = {
-  inputs: number;
-  outputs: number;
-  law: Law;
+export type Noise = { inputs: number; outputs: number; law: Law };
+
+export type Kind = Noise & {
   index(answer: any): number;
   report(index: number, noise: number): number;
 };

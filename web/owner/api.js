@@ -35,7 +35,16 @@
  * @property {number | null} waiting
  * @property {number | null} rate
  * @property {{ by: string, of: Group[] }[]} groups
+ * @property {{ now: number, after?: number, until?: string, of: { invited: number, answered: number }[] } | null} phases
  * @property {Asked[]} questions
+ * @property {{ name: string, questions: string[], invited: number }[]} pairs
+ *
+ * @typedef {object} Relation
+ * @property {string[]} questions
+ * @property {number} n
+ * @property {number} correlation
+ * @property {number} low
+ * @property {number} high
  *
  * @typedef {object} Quantity
  * @property {string} name
@@ -63,7 +72,7 @@
  * @property {boolean} quick
  * @property {boolean} estimating
  * @property {string} fault
- * @property {{ level: number, questions: Result[] } | null} results
+ * @property {{ level: number, questions: Result[], relations?: Relation[] } | null} results
  */
 
 const KEY = "confide-dashboard";
@@ -122,7 +131,8 @@ export const close = async () => (await (await ask("api/close", {})).json()).rea
 /** @type {() => Promise<Blob>} */
 export const page = async () => (await ask("api/page")).blob();
 
-/** @type {(beforeClosing: boolean) => Promise<Blob>} */
-export async function reports(beforeClosing) {
-  return (await ask("api/export", beforeClosing ? { before_closing: true } : {})).blob();
+/** Reports of the survey, or of its second phase.
+ * @type {(before_closing: boolean, second: boolean) => Promise<Blob>} */
+export async function reports(before_closing, second) {
+  return (await ask("api/export", { before_closing, second })).blob();
 }

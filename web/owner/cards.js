@@ -25,7 +25,7 @@ export function el(tag, keys, ...inner) {
 
 /** A table. Cells of the first column are headings of their rows.
  * @type {(caption: string, head: string[], rows: (Node | string)[][]) => HTMLTableElement} */
-function table(caption, head, rows) {
+export function table(caption, head, rows) {
   return el(
     "table", {},
     el("caption", { class: "unseen" }, caption),
@@ -33,6 +33,14 @@ function table(caption, head, rows) {
     el("tbody", {}, ...rows.map(([first, ...others]) =>
       el("tr", {}, el("th", { scope: "row" }, first), ...others.map((text) => el("td", {}, text))))),
   );
+}
+
+/** Put a table into its place; what does not fit can be reached with the keyboard.
+ * @type {(place: HTMLElement, made: HTMLTableElement) => void} */
+export function fill(place, made) {
+  place.replaceChildren(made);
+  if (place.scrollWidth > place.clientWidth) place.setAttribute("tabindex", "0");
+  else place.removeAttribute("tabindex");
 }
 
 /** The smallest width of some intervals; a hundredth of the scale where there is none.
@@ -58,7 +66,7 @@ function formats(quantities, asked) {
 }
 
 /** An estimate above its interval. @type {(one: Quantity, format: Format) => Node} */
-const stacked = (one, format) => el("span", {}, format(one.estimate ?? 0), el("small", {}, range(one, format)));
+export const stacked = (one, format) => el("span", {}, format(one.estimate ?? 0), el("small", {}, range(one, format)));
 
 /** A word with a capital letter. @type {(text: string) => string} */
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
@@ -232,12 +240,9 @@ export class Card {
   tabled(caption, head, rows, grouped = false) {
     // A table by group goes below the picture, where it has all the width.
     this.body.classList.toggle("stacked", grouped);
-    this.table.replaceChildren(table(caption, head, rows));
-    // What does not fit can be reached with the keyboard.
-    if (this.table.scrollWidth > this.table.clientWidth) this.table.setAttribute("tabindex", "0");
-    else this.table.removeAttribute("tabindex");
+    fill(this.table, table(caption, head, rows));
   }
 }
 
 /** @type {(level: number) => string} */
-const percentage = (level) => `${Math.round(1000 * level) / 10}%`;
+export const percentage = (level) => `${Math.round(1000 * level) / 10}%`;

@@ -9,6 +9,7 @@
 import * as api from "./api.js";
 import { Card, el } from "./cards.js";
 import { percent, whole } from "./digits.js";
+import { Relations } from "./relations.js";
 
 /** Milliseconds between two looks; when nobody sees the page; and at most when nobody answers. */
 const EVERY = 2000, HIDDEN = 20_000, LONGEST = 30_000;
@@ -22,6 +23,8 @@ let state = null;
 let latest = null;
 /** @type {Map<string, Card>} */
 const cards = new Map();
+/** @type {Relations | null} */
+let relations = null;
 let grouping = "";
 let failures = 0;
 let timer = 0;
@@ -77,9 +80,13 @@ function show() {
       by("questions").append(card.element);
     }
   }
-  for (const result of latest.results?.questions ?? []) {
-    cards.get(result.question)?.update(result, grouping, latest.results?.level ?? 0.95);
+  const { questions, relations: found = [], level = 0.95 } = latest.results ?? { questions: [] };
+  for (const result of questions) cards.get(result.question)?.update(result, grouping, level);
+  if (state.pairs.length && !relations) {
+    relations = new Relations(state);
+    by("questions").append(relations.element);
   }
+  relations?.update(state, found, level);
   explain(state);
 }
 
@@ -132,10 +139,11 @@ function meter(host, share, name) {
 }
 
 /** How long the survey still runs, and who has not answered. @type {(state: State) => string} */
-function deadline({ closed, closes, now, rate, waiting }) {
+function deadline({ closed, closes, now, phases, rate, waiting }) {
   // Rounded down: all have answered when all have.
   const parts = rate === null ? [] : [`${percent(Math.floor(1000 * rate + 1e-9) / 1000)} response rate`];
   if (waiting) parts.push(`${whole(waiting)} ${waiting === 1 ? "has" : "have"} not answered${closed ? "" : " yet"}`);
+  if (phases) parts.push(phase(phases, now));
   if (closed) parts.push("the survey has ended");
   else if (closes) {
     const minutes = Math.floor((Date.parse(closes) - Date.parse(now)) / 60_000);
@@ -143,6 +151,15 @@ function deadline({ closed, closes, now, rate, waiting }) {
   } else parts.push("no deadline");
   const text = parts.join(" · ");
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** How far the phases have come. @type {(phases: NonNullable<State["phases"]>, now: string) => string} */
+function phase({ now: which, after, until, of }, now) {
+  const [first, second] = of.map(({ invited, answered }) => `${whole(answered)} of ${whole(invited)}`);
+  if (which === 2) return `second phase: ${second} have answered, and ${first} in the first`;
+  const minutes = until ? Math.floor((Date.parse(until) - Date.parse(now)) / 60_000) : -1;
+  const ends = [after && `after ${whole(after)}`, minutes >= 0 && `in ${lasting(minutes)}`].filter(Boolean);
+  return `first phase: ${first} have answered, and it ends ${ends.join(" or ") || "now"}`;
 }
 
 /** A time in words: its two largest units. @type {(minutes: number) => string} */
@@ -260,7 +277,11 @@ by("export").addEventListener("click", () => perform("export", async () => {
     "This export and a later one differ by the noisy reports of those who answered in between. If that is one person, both together give that person's report away, with its groups. The noise still protects the answer, but the report is no longer one among many.",
     "export", "Export anyway",
   )) return "";
-  return saved(await api.reports(early), "reports.parquet");
+  if (!state?.phases) return saved(await api.reports(early, false), "reports.parquet");
+  // Each phase has lattices of its own, and so a file of its own.
+  const said = [saved(await api.reports(early, false), "reports-1.parquet")];
+  if (state.phases.now === 2) said.push(saved(await api.reports(early, true), "reports-2.parquet"));
+  return said.join(" ");
 }));
 
 by("page").addEventListener("click", () => perform("page", async () => saved(await api.page(), "results.html")));

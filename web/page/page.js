@@ -2,6 +2,7 @@
  * tab's memory until the report is drawn. @import * as T from "./types.d.ts" */
 
 import { privatize } from "./device.js";
+import { Pair } from "./pairs.js";
 import { Question } from "./questions.js";
 import { base64url, factsIn, Kept, Sender } from "./upload.js";
 import * as views from "./views.js";
@@ -21,6 +22,18 @@ async function fetchSurvey(seconds) {
   return reply.json();
 }
 
+/** The survey in the phase of a person; null where that has not begun. @param {any} served
+ * @param {T.Facts | null} facts */
+const inPhase = (served, facts) => (facts?.p === 2 ? served.next && { ...served, ...served.next } : served);
+
+/** Whether a phase asks the same questions as the survey, at the same epsilon. @param {any} served
+ * @param {any} survey */
+const alike = (served, survey) =>
+  [served, survey].map(({ questions }) => questions.map(cost).join()).every((one, _, all) => one === all[0]);
+
+/** @param {T.Fields} fields */
+const cost = ({ name, mechanism }) => JSON.stringify([name, mechanism.epsilon]);
+
 /** Show a view. Its heading gets the focus, unless the person has not moved on.
  * @type {T.Show} */
 function show(nodes, moved = false) {
@@ -39,11 +52,13 @@ class Page {
   /** @type {T.Told} */
   told = () => {};
 
-  /** @param {T.Scene} scene @param {Kept} kept @param {T.Token} token @param {T.Choice[]} offered */
-  constructor(scene, kept, token, offered) {
+  /** @param {T.Scene} scene @param {Kept} kept @param {T.Token} token @param {T.Facts | null} facts
+   * @param {T.Choice[]} offered */
+  constructor(scene, kept, token, facts, offered) {
     this.scene = scene;
     this.kept = kept;
     this.token = token;
+    this.facts = facts;
     this.offered = offered;
     this.sender = new Sender(kept, (state) => this.told((this.state = state)));
   }
@@ -70,7 +85,7 @@ class Page {
   async draw() {
     const { survey } = this.scene;
     // Nothing is drawn for a survey that has ended or changed. A device that is offline goes on.
-    const now = await fetchSurvey(4).catch(() => survey);
+    const now = await fetchSurvey(4).then((served) => inPhase(served, this.facts) ?? {}, () => survey);
     survey.closed = now.closed;
     if (!this.kept.read()) {
       if (now.wording !== survey.wording) this.stopped = ["outdated"];
@@ -82,14 +97,17 @@ class Page {
 
   /** A new upload: the only place where answers meet randomness. */
   upload() {
-    const { survey, questions } = this.scene;
+    const { survey, questions, pair } = this.scene;
     // First, so that it does not depend on how many random words the reports take.
     const receipt = base64url(crypto.getRandomValues(new Uint8Array(16)));
-    const reports = questions.map((question) => {
+    const answers = Object.fromEntries(questions.map((question) => {
       const found = question.read();
       if (!("answer" in found)) throw new Error("An answer is missing.");
-      return [question.fields.name, privatize(question.mechanism, found.answer)];
-    });
+      return [question.fields.name, found.answer];
+    }));
+    const reports = pair
+      ? [[pair.name, privatize(pair.mechanism, answers)]]
+      : questions.map(({ fields: { name }, mechanism }) => [name, privatize(mechanism, answers[name])]);
     return JSON.stringify({
       version: VERSION,
       survey: survey.survey,
@@ -151,34 +169,46 @@ class Page {
 async function open() {
   await words.speak(words.preferred(words.choices(["en", ...navigator.languages])));
   if (!isSecureContext) return show(views.stopped(["insecure"]));
-  const survey = await fetchSurvey(15).catch(() => null);
-  if (!survey) return show(views.stopped(["load"]));
-  if (survey.confide !== "survey" || survey.version !== VERSION) return show(views.stopped(["version"]));
+  const served = await fetchSurvey(15).catch(() => null);
+  if (!served) return show(views.stopped(["load"]));
+  if (served.confide !== "survey" || served.version !== VERSION) return show(views.stopped(["version"]));
 
-  const offered = words.choices(survey.languages);
+  const offered = words.choices(served.languages);
   const choice = words.preferred(offered);
   if (choice.language !== words.language) await words.speak(choice);
   const hash = location.hash.slice(1);
-  const token = survey.invited ? hash : null;
+  const token = served.invited ? hash : null;
   const facts = token === null ? {} : factsIn(token);
   // A collector that asks for no invitation any more gets no second report for this one.
-  const kept = await Kept.of(survey, token ?? (factsIn(hash) && hash));
-  const { g = [], q } = facts ?? {};
+  const kept = await Kept.of(served, token ?? (factsIn(hash) && hash));
+  const { g = [], q, p } = facts ?? {};
+  const own = inPhase(served, facts);
+  const survey = own ?? served;
   const groups = [g].flat();
   /** @type {T.Scene} */
-  const scene = { survey, questions: [], groups, lasting: true };
-  const page = new Page(scene, kept, token, offered);
-  /** @type {T.Fields[]} */
-  const every = survey.questions;
-  // Each once, as many as a person is asked.
-  const asked = every.filter((_, at) => !q || [q].flat().includes(at));
-  const right = !survey.ask === !q && asked.length === (survey.ask ?? every.length);
+  const scene = { survey, questions: [], groups, phase: p, lasting: true };
+  const page = new Page(scene, kept, token, facts, offered);
+  /** @type {{ questions: T.Fields[], pairs?: T.Both[] }} */
+  const { questions: every, pairs = [] } = survey;
+  const places = q ? [q].flat() : [...every.keys()];
+  const pair = pairs.find((_, at) => places.length === 1 && places[0] === every.length + at);
+  const asked = every.filter((_, at) => places.includes(at));
+  // Each once, as many as a person is asked; or a pair.
+  const wanted = survey.ask ?? every.length;
+  const all = [asked, places].every(({ length }) => length === wanted);
+  const phased = served.phases ? p === 1 || p === 2 : p === undefined;
+  const right = phased && (pair || (all && !(survey.ask || pairs.length) === !q));
   if (token === "") page.stopped = ["uninvited"];
   else if (!facts || !right || (token && groups.length !== survey.groups.length))
     page.stopped = ["torn"];
+  else if (!own) page.stopped = ["early"];
   else
     try {
-      scene.questions = asked.map((each, at) => new Question(each, survey.language, at));
+      if (!alike(served, survey)) throw new Error("The second phase asks something else than the first.");
+      const names = pair?.mechanism.parts.map(({ name }) => name);
+      const shown = names ? names.flatMap((name) => every.filter((each) => each.name === name)) : asked;
+      scene.questions = shown.map((each, at) => new Question(each, survey.language, at));
+      scene.pair = pair && new Pair(pair, scene.questions);
     } catch (error) {
       page.stopped = ["device", String(error)]; // the device checks what it is asked to do
     }

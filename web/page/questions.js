@@ -6,7 +6,7 @@ import { parseNumber } from "./numbers.js";
 import { language, number, say, textOf } from "./words.js";
 
 /** P(first <= report <= last) of an index, from the law that is drawn. @type {T.Chance} */
-function chance({ law, report }, index, first, last) {
+export function chance({ law, report }, index, first, last) {
   let [sum, before] = [0, 0];
   [...law(53)[0], 2 ** 53].forEach((bound, outcome) => {
     const made = report(index, outcome);
@@ -31,6 +31,7 @@ export class Question {
     this.epsilon = fields.mechanism.epsilon;
     this.categories = fields.mechanism.categories;
     this.bounds = fields.mechanism.lattice;
+    if (!this.bounds === !this.categories) throw new Error("A question must have numbers or words.");
     this.whole = this.bounds?.kind === "integer";
     // What stands for no answer: null is an answer of its own.
     this.missing = fields.missing;
@@ -60,6 +61,12 @@ export class Question {
   get skip() {
     const answer = this.missing !== null && this.shown(this.missing).text;
     return { text: say(this.offer || "skip", { answer }), language };
+  }
+
+  /** Where the scale is finer, if anywhere. */
+  get zoom() {
+    const [low, high] = (this.bounds?.zoom ?? []).map((end) => this.shown(end).text);
+    return high && { low, high };
   }
 
   /** A bound; an open one stands for what is beyond it as well. @param {"low" | "high"} end */

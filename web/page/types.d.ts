@@ -1,6 +1,7 @@
 /** Types that the modules of the page share. This file is not served. */
 
 import type { Mechanism } from "../device/types.d.ts";
+import type { Pair } from "./pairs.js";
 import type { Question } from "./questions.js";
 
 /** Part of an element; what is not true is left out. */
@@ -20,6 +21,10 @@ export type Sentence = (key: string, values?: Keys) => string;
 export type Translate = (fields: Keys, key: string, own: string) => Text;
 /** Languages that the page has. */
 export type Choices = (languages: readonly string[]) => Choice[];
+/** Where a cut of a lattice lies. */
+export type Edge = (lattice: Keys, cut: number) => number;
+/** Questions of a pair. */
+export type Questions = Question[];
 /** The probability that a report of an index is from first to last. */
 export type Chance = (of: Mechanism, index: number, first: number, last: number) => number;
 
@@ -51,8 +56,12 @@ export type Switch = (offered: Choice[], pick: (each: Choice) => void) => Node;
 export type Meaning = (key: string, epsilon: number, n?: number) => string;
 /** Makes a picture of some of a hundred people. */
 export type People = (some: number, key: string) => Node;
-/** Makes a question, or a part of it. */
-export type Asked = (question: Question, at?: number, all?: Question[]) => Node;
+/** Makes the card of a pair. */
+export type Paired = (pair: Pair) => Node;
+/** Makes a question: its place among all, and whether a report is about it alone. */
+export type Asked = (question: Question, at: number, all: number, alone: boolean) => Node;
+/** Makes the odds of a question. */
+export type Odds = (question: Question) => Node;
 /** Looks at the answer to a question. */
 export type Check = (question: Question) => boolean;
 /** A step of the page: what is on the screen, given what its buttons do. */
@@ -70,14 +79,19 @@ export interface Scene {
   survey: Record<string, any>;
   /** The questions that this person is asked. */
   questions: Question[];
+  /** The pair that they are, where one report about both is sent. */
+  pair?: Pair;
   /** Groups of the person, as the invitation has them. */
   groups: string[];
+  /** The person's phase, where the survey has any. */
+  phase?: number;
   /** Whether this browser lets the page store something. */
   lasting: boolean;
 }
 
-/** What an invitation says: groups, and the places of the questions that are asked, if not all. */
-export type Facts = { g?: string[]; q?: number[] };
+/** What an invitation says: groups, the places of the questions that are asked, if not all, or that
+ * of a pair, which come after the questions, and the phase, if there are any. */
+export type Facts = { g?: string[]; q?: number[]; p?: number };
 
 /** A question of survey.json, with texts by key and language. */
 export interface Fields extends Record<string, any> {
@@ -89,8 +103,14 @@ export interface Fields extends Record<string, any> {
     /** Of a question of words. */
     categories?: string[];
     /** Of a question of numbers. */
-    lattice: { low: number; high: number; size: number; kind?: string };
+    lattice: { low: number; high: number; size: number; kind?: string; zoom?: number[] };
   };
+}
+
+/** A pair of survey.json. */
+export interface Both {
+  name: string;
+  mechanism: { epsilon: number; parts: Keys[] };
 }
 
 /** What is kept on the device: what is sent, as it is sent, and whether it was acknowledged. */

@@ -16,12 +16,17 @@ const FINAL = {
 export const base64url = (bytes) =>
   btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (each) => ({ "+": "-", "/": "_" })[each] ?? "");
 
+/** @param {string} token */
+function bytesIn(token) {
+  const text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
+  return Uint8Array.from(text, (each) => each.charCodeAt(0));
+}
+
 /** What an invitation says; null where the text is no whole invitation. Only the collector can tell
  * whether it is genuine. @type {(token: string) => T.Facts | null} */
 export function factsIn(token) {
   try {
-    const text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
-    const bytes = Uint8Array.from(text, (each) => each.charCodeAt(0));
+    const bytes = bytesIn(token);
     // After a version, 16 random bytes and a signature of 16.
     const facts = new TextDecoder("utf-8", { fatal: true }).decode(bytes.subarray(33));
     if (bytes[0] !== 1 || bytes.length < 33) return null;
@@ -72,8 +77,10 @@ export class Kept {
 
   /** @param {T.Scene["survey"]} survey @param {T.Token} token */
   static async of({ survey, wording }, token) {
-    // By the invitation alone: a changed survey must not draw again.
-    const name = new TextEncoder().encode(token ?? survey + wording);
+    // By the random bytes of the invitation alone: neither a changed survey nor another spelling of
+    // the link may draw again.
+    const whole = token && factsIn(token);
+    const name = whole ? bytesIn(token).subarray(0, 17) : new TextEncoder().encode(token ?? survey + wording);
     const hash = await crypto.subtle.digest("SHA-256", name);
     return new Kept(`confide/${base64url(new Uint8Array(hash))}`);
   }

@@ -80,14 +80,29 @@ function people(some, key) {
     p(key, { n: some }, "figcaption"));
 }
 
-/** Odds of a question, from its law. @type {T.Asked} */
-function protection({ odds: [same, other, n], categories, epsilon, offer }) {
+/** Odds of a question, from its law. @type {T.Odds} */
+function protection(question) {
+  const { odds: [same, other, n], categories, epsilon, offer } = question;
   const part = say(n === 33 || n === 34 ? "part_third" : "part_percent", { n });
   return h("details",
     p("protection", {}, "summary"),
     p(categories ? "odds_words" : "odds_number", { same, other, part }),
+    question.zoom && p("finer", question.zoom),
     offer === "decline" && p("odds_decline", { same, other }),
     h("div.people", people(same, "people_same"), people(other, "people_other")),
+    same < 95 && p("odds_so"),
+    h("p.quiet", meaning("bound", epsilon)));
+}
+
+/** What one report says about two answers, and its odds. @type {T.Paired} */
+function together(pair) {
+  const { bit, declines, epsilon, odds: [same, other], questions } = pair;
+  return card("pair_title",
+    p(bit ? "pair_bit" : "pair_table"),
+    list("ul", questions.map(({ asked }, at) => h("span", spoken("span", asked), ` – ${pair.classes(at)}`))),
+    p("pair_odds", { same, other }),
+    h("div.people", people(same, "pair_same"), people(other, "pair_other")),
+    declines && p("pair_decline"),
     same < 95 && p("odds_so"),
     h("p.quiet", meaning("bound", epsilon)));
 }
@@ -152,8 +167,8 @@ function wordEntry(question) {
   ];
 }
 
-/** @type {T.Asked} */
-function asked(question, at = 0, { length: all } = []) {
+/** A question, alone or of a pair. @type {T.Asked} */
+function asked(question, at, all, alone) {
   const { id, categories } = question;
   const help = spoken("p.help", question.text("help"), { id: `${id}-help` });
   return h("div.card", { id: `${id}-card` },
@@ -162,7 +177,7 @@ function asked(question, at = 0, { length: all } = []) {
       ? h("fieldset", { "aria-describedby": `${id}-help ${id}-error` },
           h("legend", spoken("h2", question.asked)), help, ...wordEntry(question))
       : h("div", h("h2", spoken("label", question.asked, { for: id })), help, ...numberEntry(question)),
-    protection(question));
+    alone && protection(question));
 }
 
 /** @type {T.Head} */
@@ -181,10 +196,10 @@ function isWrong(question) {
 
 /** All questions; `done` is called when every answer can be read. @type {T.View} */
 export function form(scene, done) {
-  const { survey, questions, groups } = scene;
+  const { survey, questions, groups, pair } = scene;
   const { invited, closes, questions: every } = survey;
   const facts = groups.map((value, at) => `${survey.groups[at]}: ${value}`).join(", ");
-  const sum = questions.reduce((total, { epsilon }) => total + epsilon, 0);
+  const sum = pair?.epsilon ?? questions.reduce((total, { epsilon }) => total + epsilon, 0);
   const summary = h("div.card.summary", { role: "alert", tabindex: -1, hidden: true });
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -204,16 +219,17 @@ export function form(scene, done) {
     spoken("p.intro", own(scene, "intro")),
     closes && p("closes", { date: date(closes) }, "p.quiet"),
     contact(scene),
-    card("who_title", p("process"), h("table", ...["you", "owner", "intruder", "reader"].map((who) =>
+    card("who_title", p(pair ? "process_pair" : "process"), h("table", ...["you", "owner", "intruder", "reader"].map((who) =>
       h("tr", h("th", { scope: "row" }, say(`who_${who}`)), p(`sees_${who}`, {}, "td"))))),
     h("form", { novalidate: true, submit },
       summary,
-      ...questions.map(asked),
-      questions.length > 1 && card("sum_title", h("p", meaning("sum", sum, questions.length))),
+      ...questions.map((each, at) => asked(each, at, questions.length, !pair)),
+      pair ? together(pair) : questions.length > 1 && card("sum_title", h("p", meaning("sum", sum, questions.length))),
       card("open_title", list("ul", [
         say(invited ? "open_part" : "open_part_open"),
         facts && say("open_groups", { groups: facts }),
-        questions.length < every.length && say("open_asked", { n: questions.length, all: every.length }),
+        pair ? say("open_pair") : questions.length < every.length && say("open_asked", { n: questions.length, all: every.length }),
+        !!scene.phase && say("open_phase", { phase: scene.phase }),
         say("open_address"),
         say("open_again"),
         say("open_page"),
@@ -224,7 +240,7 @@ export function form(scene, done) {
 }
 
 /** What was read, before anything is drawn. @type {T.View} */
-export function review({ questions, lasting }, send, back) {
+export function review({ questions, pair, lasting }, send, back) {
   const rows = questions.flatMap((question) => {
     const { asked, bounds, skipped } = question;
     const found = question.read();
@@ -246,7 +262,7 @@ export function review({ questions, lasting }, send, back) {
     heading(say("review_title")),
     p("not_yet"),
     h("dl.card", ...rows),
-    p("then"),
+    p(pair ? "then_pair" : "then"),
     !lasting && p("memory", {}, "p.warning"),
     h("div.buttons", sending, button("back", back)),
   ];
@@ -287,7 +303,8 @@ export function sent(scene, body, now) {
 export const stopped = ([kind, reason], scene) => [
   heading(say(`${kind}_title`)),
   p(`${kind}_text`),
+  kind === "early" && scene?.survey.phases.until && p("early_until", { date: date(scene.survey.phases.until) }),
   reason && h("p.quiet", { lang: "en" }, reason),
-  ["load", "outdated"].includes(kind) && button("reload", () => location.reload()),
+  ["load", "outdated", "early"].includes(kind) && button("reload", () => location.reload()),
   scene && contact(scene),
 ];

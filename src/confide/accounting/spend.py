@@ -21,7 +21,7 @@ WEAK_EPSILON = 10.0
 
 @dataclass(frozen=True)
 class Spend:
-    """The privacy loss of one report, at most.
+    """An upper bound on the privacy loss of a report.
 
     Parameters
     ----------

@@ -213,7 +213,7 @@ def value_at(mechanism: Mechanism, place: Sequence[int]) -> Any:
 
 
 def inside(lattice: Lattice, at: int) -> float:
-    """A value in a cell: its centre, or a whole number next to it."""
+    """A value in a cell: its center, or a whole number next to it."""
     center = float(lattice.centers[at])
     return float(np.floor(center)) if lattice.kind == INTEGER else center
 

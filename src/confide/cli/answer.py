@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +20,7 @@ from confide.collect import verify as verified
 from confide.collect.client import check_asked
 from confide.errors import InvalidInput
 from confide.lattice import INTEGER, Categories
+from confide.mechanisms import PairResponse
 from confide.questions import Question
 from confide.survey import Survey
 
@@ -31,16 +33,15 @@ def answer(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Answer a question without being asked; repeat it. Shells keep what is typed in a "
-            "history file.",
+            help="Answer a question on the command line; can be repeated. Shells "
+            "keep typed commands in a history file.",
         ),
     ] = None,
     at_most: Annotated[
         float,
         typer.Option(
             metavar="EPSILON",
-            help="The largest epsilon that your answers together may cost; a survey that costs "
-            "more is refused.",
+            help="The largest total epsilon for your answers; a survey that costs more is refused.",
         ),
     ] = WEAK_EPSILON,
     as_json: JsonOption = False,
@@ -56,19 +57,7 @@ def answer(
         answers = _set(given or [], survey.questions)
         check_asked(answers, client.asked)
         if not as_json:
-            weak = " That is hardly any protection." if survey.spend.weak else ""
-            output.say(
-                survey.title or "A survey",
-                f"Your answers stay on this machine. Noise is added here: the reports that are "
-                f"sent change anybody's odds about you by a factor of at most "
-                f"{odds(survey.spend.epsilon)} (epsilon {rounded_up(survey.spend.epsilon, 4)})."
-                f"{weak}",
-                *(
-                    [f"You are asked {len(asked)} of {len(survey.questions)} questions."]
-                    if survey.ask is not None
-                    else []
-                ),
-            )
+            output.say(survey.title or "A survey", *_told(client))
         missing = [name for name in asked if name not in answers]
         for name in missing:
             answers[name] = _ask(name, asked[name])
@@ -87,6 +76,42 @@ def answer(
     if before:
         output.say("It was drawn by an earlier run; nothing was drawn anew.")
     output.say(f"The collector has it. Receipt: {receipt}")
+
+
+def _told(client: Client) -> Iterator[str]:
+    """What is sent, before anybody is asked."""
+    survey = client.survey
+    weak = " That is hardly any protection." if survey.spend.weak else ""
+    sent = "one report that is sent changes" if client.paired else "reports that are sent change"
+    yield (
+        f"Your answers stay on this machine. Noise is added here: the {sent} anybody's odds about "
+        f"you by a factor of at most {odds(survey.spend.epsilon)} (epsilon "
+        f"{rounded_up(survey.spend.epsilon, 4)}).{weak}"
+    )
+    if client.paired:
+        yield from _pair(survey.pairs[client.reported[0]])
+    elif survey.ask is not None:
+        yield f"You are asked {len(client.asked)} of {len(survey.questions)} questions."
+
+
+def _pair(pair: PairResponse) -> Iterator[str]:
+    """What one report about two answers says, with odds from its law."""
+    yield "You are asked two questions, and one report about both answers together is sent."
+    if pair.bit:
+        yield "It says whether exactly one of these two holds, or none or both of them:"
+    else:
+        yield "It says which of these classes both answers are in:"
+    for name, side in pair.sides.items():
+        labels = side.labels()[1:] if pair.bit else side.labels()
+        yield f"  {harmless(name)}: {harmless('; '.join(labels))}"
+    if pair.declines:
+        yield "Where you prefer not to say in one of them, the report is about that alone."
+    near, far = pair.response.law.near, pair.response.law.far
+    total = near + far * (pair.law.outputs[0] - 1)
+    yield (
+        f"Of 100 people with your two answers, {round(100 * near / total)} send just what holds "
+        f"for them. Of 100 people with others, {round(100 * far / total)} send that as well."
+    )
 
 
 def _review(answers: dict[str, Any], questions: Any) -> None:

@@ -19,16 +19,17 @@ LedgerOption = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="The budget to charge; --budget makes a new one."),
 ]
-BudgetOption = Annotated[
-    float | None, typer.Option(help="Epsilon that a new ledger may spend in all.")
-]
+BudgetOption = Annotated[float | None, typer.Option(help="Total epsilon of a new ledger.")]
 SubjectOption = Annotated[
-    str | None, typer.Option(help="Whose budget it is; a ledger of another is refused.")
+    str | None,
+    typer.Option(
+        help="Name of the data set that the budget covers; a ledger for another one is refused."
+    ),
 ]
 KeyOption = Annotated[
     str | None,
     typer.Option(
-        help="Name in the ledger; asking again with the same data returns what is stored.",
+        help="Name in the ledger; asking again with the same data returns the stored release.",
         show_default="made of the file's path, the columns and the kind",
     ),
 ]

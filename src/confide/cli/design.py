@@ -34,11 +34,9 @@ def gamma(
         float, typer.Option(help="mu, in standard deviations of the values.")
     ] = 0.75,
     certainty: Annotated[
-        float, typer.Option(help="Probability of a near guess that may not be reached.")
+        float, typer.Option(help="Limit for the probability of a near guess.")
     ] = 0.9,
-    shape: Annotated[
-        float | None, typer.Option(help="A shape decided upon, 1 for Laplace noise.")
-    ] = None,
+    shape: Annotated[float | None, typer.Option(help="Use this shape; 1 is Laplace noise.")] = None,
     floor: Annotated[float, typer.Option(help="The smallest shape allowed.")] = 0.8,
     near_cap: Annotated[
         float | None,
@@ -46,23 +44,25 @@ def gamma(
     ] = None,
     delta_cap: Annotated[
         tuple[float, float] | None,
-        typer.Option(metavar="EPSILON DELTA", help="What the noise must keep within."),
+        typer.Option(metavar="EPSILON DELTA", help="A further limit: the delta at this epsilon."),
     ] = None,
     bounds: Annotated[
         tuple[float, float] | None,
-        typer.Option(metavar="LOW HIGH", help="What values are clipped to; else their range."),
+        typer.Option(
+            metavar="LOW HIGH", help="Bounds to which values are clipped; by default their range."
+        ),
     ] = None,
     criterion: Annotated[
-        str, typer.Option(help="The error that is least: mise, which is exact, or aimse.")
+        str, typer.Option(help="The error to minimize: mise (exact) or aimse.")
     ] = "mise",
     plot: PlotOption = None,
     curves: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Picture of the distribution as it is recovered."),
+        typer.Option(metavar="FILE", help="Picture of the recovered distribution."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the two-sided gamma noise that protects values and costs least."""
+    """Find the two-sided gamma noise that protects values at the least cost."""
     pictures = [path for path in (plot, curves) if path is not None]
     for path in pictures:
         plottable(path, [file])

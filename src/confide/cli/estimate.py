@@ -11,6 +11,7 @@ import typer
 
 from confide import _checks
 from confide.cli import estimates, inputs, output
+from confide.cli import noised as noised_options
 from confide.cli.estimates import Subject, as_dict, share_rows, shares_as_dict, table
 from confide.cli.options import (
     ByOption,
@@ -29,52 +30,30 @@ from confide.errors import InvalidInput
 from confide.estimators import CategoryShares
 from confide.estimators.register import DENSITIES
 from confide.files.columns import Columns
-from confide.foreign import noise_laws as noise
 from confide.lattice import Categories
 from confide.reports.rows import CHOICES
 from confide.tables.asked import no_reports
 
-# The parameters of each law.
-NOISES = {"laplace": ("scale",), "gaussian": ("scale",), "two-sided-gamma": ("scale", "shape")}
-MEANINGS = {"scale": "the scale of the noise", "shape": "the shape of the noise"}
 
-
-def _noised(
-    path: Path,
-    method: str,
-    *,
-    column: str | None,
-    kind: str | None,
-    parameters: Mapping[str, float | None],
-    bounds: Mapping[str, float | None],
-) -> Subject:
+def _noised(files: list[Path] | None, method: str, words: str, ranges: list[str] | None) -> Subject:
     """A column and a summary of its numbers, of the kind that a method needs."""
-    law = _law(kind, parameters)
+    name, law = noised_options.law(words)
+    bounds = noised_options.ranges(ranges, [name])
     chosen = DENSITIES[method]
-    if chosen.bounded:
-        for option, value in bounds.items():
-            if value is None:
-                raise InvalidInput(f"--{option}, a bound of the true values", "none")
-    columns = Columns.open(path, column)
-    (name,) = columns.names
+    if chosen.bounded and name not in bounds:
+        raise InvalidInput(
+            f"--range {name}=LOW:HIGH, bounds of the true values",
+            "none",
+            "Use --method deconvolution if they are not known.",
+        )
+    low, high = bounds.get(name, (None, None))
+    columns = Columns.open(noised_options.file(files), name)
     parts = [
-        chosen.noised(batch[name], noise=law, **bounds)
+        chosen.noised(batch[name], noise=law, low=low, high=high)
         for batch in columns.batches()
         if batch[name].size
     ]
     return Subject(name, sum(parts[1:], start=parts[0]))
-
-
-def _law(kind: str | None, parameters: Mapping[str, float | None]) -> noise.Noise:
-    if kind is None:
-        raise InvalidInput(f"--noise, one of {', '.join(NOISES)}", "none")
-    needed = NOISES[_checks.one_of(tuple(NOISES), noise=kind)]
-    for option, value in parameters.items():
-        if option in needed and value is None:
-            raise InvalidInput(f"--{option}, {MEANINGS[option]}", "none")
-        if option not in needed and value is not None:
-            raise InvalidInput(f"no --{option} for {kind} noise", f"--{option} {value:g}")
-    return noise.from_dict({"noise": kind} | {key: parameters[key] for key in needed})
 
 
 def offering(command: Callable[..., None]) -> Callable[..., None]:
@@ -111,39 +90,26 @@ def density(
     ] = None,
     level: LevelOption = 0.95,
     noised: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Instead of reports: numbers somebody else noised."),
+        str | None,
+        typer.Option(metavar="COLUMN=LAW:SCALE", help=f"{noised_options.HELP}."),
     ] = None,
-    column: Annotated[str | None, typer.Option(help="Their column.")] = None,
-    law: Annotated[str | None, typer.Option("--noise", help=" | ".join(NOISES))] = None,
-    scale: Annotated[
-        float | None, typer.Option(help="Scale of the noise (for gaussian: its sd).")
-    ] = None,
-    shape: Annotated[float | None, typer.Option(help="Shape of two-sided gamma noise.")] = None,
-    low: Annotated[float | None, typer.Option(help="Lower bound of the true values.")] = None,
-    high: Annotated[float | None, typer.Option(help="Upper bound of the true values.")] = None,
+    ranges: noised_options.RangeOption = None,
     rake: RakeOption = None,
     invalid: InvalidOption = "refuse",
     plot: PlotOption = None,
     as_json: JsonOption = False,
     **options: str | None,
 ) -> None:
-    """Recover the density of a number, with its mean and quantiles and how sure they are."""
+    """Estimate the density of a number, with its mean and quantiles and their intervals."""
     level = _checks.level(level)
     method, estimator = _estimator(method, options)
-    given = [*(files or []), *([noised] if noised else [])]
-    plottable(plot, given)
-    parameters, bounds = {"scale": scale, "shape": shape}, {"low": low, "high": high}
+    plottable(plot, files or [])
     if noised is not None:
-        others = {"FILES": files, "question": question, "group": group, "by": by, "rake": rake}
-        _alone(others, invalid)
-        subject = _noised(
-            noised, method, column=column, kind=law, parameters=parameters, bounds=bounds
-        )
+        _alone({"question": question, "group": group, "by": by, "rake": rake}, invalid)
+        subject = _noised(files, method, noised, ranges)
     else:
-        for option, value in {"column": column, "noise": law, **parameters, **bounds}.items():
-            if value is not None:
-                raise InvalidInput(f"--noised to go with --{option}", "none")
+        if ranges:
+            raise InvalidInput("--noised to go with --range", "none")
         found = inputs.question_of(
             files or [], question, group=group, by=by or [], invalid=invalid, rake=rake
         )
@@ -228,10 +194,8 @@ def shares(
 
 def _alone(given: Mapping[str, Any], invalid: str) -> None:
     """Refuse options for reports beside numbers that somebody else noised."""
-    if given["FILES"]:
-        raise InvalidInput("either reports or --noised", "both")
     if given["question"] is not None:
-        raise InvalidInput("--column to name a column of --noised", "--question")
+        raise InvalidInput("--noised COLUMN=LAW:SCALE to name a column", "--question")
     for option in ("group", "by", "rake"):
         if given[option]:
             raise InvalidInput(f"a summary by group to go with --{option}", "--noised")

@@ -13,6 +13,7 @@ from confide.cli.invite import StoreOption, SurveyArgument, store_of
 from confide.cli.options import JsonOption
 from confide.collect import export as exported
 from confide.collect import opened
+from confide.collect.moving import second_in
 from confide.errors import InvalidInput
 from confide.files import formats
 from confide.files.paths import counted, writable
@@ -25,14 +26,15 @@ def export(
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Reports, .parquet.")],
     store: StoreOption = None,
     close: Annotated[
-        bool, typer.Option("--close", help="End the survey first: nobody can answer any more.")
+        bool,
+        typer.Option("--close", help="Close the survey first, so that nobody can answer anymore."),
     ] = False,
     before_closing: Annotated[
         bool,
         typer.Option(
             "--before-closing",
-            help="Export although people still answer. The difference of two exports is the "
-            "reports of those who answered in between, perhaps one person.",
+            help="Export while people can still answer. Two exports differ by the "
+            "reports in between, perhaps of one person.",
         ),
     ] = False,
     as_json: JsonOption = False,
@@ -40,6 +42,10 @@ def export(
     """Write the reports of a survey into a file, in random order."""
     asked = Survey.read(survey)
     writable(to, (".parquet",), [survey])
+    # A phase has lattices of its own, and so a file of its own.
+    paths = [to] if asked.phases is None else [_numbered(to, phase) for phase in (1, 2)]
+    for path in paths:
+        writable(path, (".parquet",), [survey])
     found = opened(store_of(survey, store), asked, create=False)
     try:
         if close:
@@ -52,18 +58,30 @@ def export(
                 "--close ends it first. --before-closing exports all the same: the difference of "
                 "two exports is then the reports of those who answered in between.",
             )
-        table = exported(found, asked)
+        second = None if asked.phases is None else second_in(found.document())
+        tables = [exported(found, each) for each in (asked, second) if each is not None]
     finally:
         found.shut()
-    # One row a person, and a public group may tell who it is.
-    formats.write(table, to, private=True)
+    # Nothing is written of a second phase in which nobody has answered yet.
+    made = {path: table for path, table in zip(paths, tables, strict=False)
+            if table.num_rows or path == paths[0]}  # fmt: skip
+    for path, table in made.items():
+        # One row a person, and a public group may tell who it is.
+        formats.write(table, path, private=True)
+    names = " ".join(map(str, made))
+    n = sum(table.num_rows for table in tables)
     if as_json:
-        output.machine({"n": table.num_rows, "closed": closed, "output": str(to)})
+        output.machine({"n": n, "closed": closed, "output": [str(path) for path in made]})
         return
     if close:
         output.say("The survey is closed.")
     output.say(
-        f"{counted(table.num_rows, 'report')} in {to}, in random order.",
-        f"Next: confide results {survey} {to} -o results.html"
+        f"{counted(n, 'report')} in {' and '.join(map(str, made))}, in random order.",
+        f"Next: confide results {survey} {names} -o results.html"
         + "".join(f" --by {shlex.quote(name)}" for name in asked.groups),
     )
+
+
+def _numbered(path: Path, phase: int) -> Path:
+    """The file of a phase."""
+    return path.with_stem(f"{path.stem}-{phase}")

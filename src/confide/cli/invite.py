@@ -32,14 +32,14 @@ StoreOption = Annotated[
     typer.Option(
         "--store",
         metavar="STORE",
-        help="A file, or postgresql://...; by default what CONFIDE_STORE says, or SURVEY.reports "
-        "beside the survey.",
+        help="A file, or postgresql://...; by default CONFIDE_STORE, or "
+        "SURVEY.reports next to the survey.",
     ),
 ]
 KeyOption = Annotated[
     Path | None,
     typer.Option(
-        "--key", metavar="FILE", help="The signing key; by default SURVEY.key beside the survey."
+        "--key", metavar="FILE", help="The signing key; by default SURVEY.key next to the survey."
     ),
 ]
 
@@ -79,17 +79,18 @@ def invite(
     ],
     url: Annotated[
         str,
-        typer.Option(metavar="URL", help="Where respondents will find the page: https://..."),
+        typer.Option(metavar="URL", help="Public address of the page: https://..."),
     ],
     n: Annotated[
-        int | None, typer.Option("-n", min=1, help="How many people, if nothing is known of them.")
+        int | None,
+        typer.Option("-n", min=1, help="Number of invitations, if there is no file of people."),
     ] = None,
     people: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A CSV file with a row for each person and a column for each group of the survey. "
-            "Its columns are copied beside the links.",
+            help="A CSV file with a row for each person and a column for each group "
+            "of the survey. Its columns are copied next to the links.",
         ),
     ] = None,
     store: StoreOption = None,
@@ -146,12 +147,18 @@ def invite(
             f"Each person is asked {asked.ask} of {len(asked.questions)} questions, as the link "
             "says. The same number of people is asked each question, in every group."
         )
-    if asked.groups or asked.ask is not None:
+    if asked.relations is not None:
+        share = f"{100 * asked.relations.share:.4g} %"
+        output.say(
+            f"{share} of the people are asked about a pair of questions instead, as the link "
+            "says. The same number of people is asked about each pair, in every group."
+        )
+    if asked.groups or asked.asking is not None:
         what = [
             *(["groups of a person"] if asked.groups else []),
-            *(["questions that a person is asked"] if asked.ask is not None else []),
+            *(["questions that a person is asked"] if asked.asking is not None else []),
         ]
         output.say(
-            f"The {' and the '.join(what)} are in the link and beside the report. Few people of "
-            "whom these are the same can be told apart by them."
+            f"The {' and the '.join(what)} are in the link and stored with the report. If few "
+            "people have the same ones, these can identify them."
         )

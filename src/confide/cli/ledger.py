@@ -82,7 +82,9 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
 @ledger.command()
 def get(
     file: FileArgument,
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Of a release; show lists them.")],
+    key: Annotated[
+        str, typer.Argument(metavar="KEY", help="Name of a release; show lists the names.")
+    ],
     as_json: JsonOption = False,
 ) -> None:
     """Print a stored release again. That takes no data and costs nothing."""

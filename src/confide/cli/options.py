@@ -11,13 +11,13 @@ from confide.displays import FORMATS
 from confide.errors import InvalidInput, extra
 from confide.files.paths import writable
 
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 InvalidOption = Annotated[
     str,
     typer.Option(
         "--invalid",
         metavar="refuse|drop",
-        help="Rows that cannot be used: refuse the first one, or drop them and say how many.",
+        help="What to do with invalid rows: stop at the first one, or drop them and count them.",
     ),
 ]
 QuestionOption = Annotated[
@@ -41,7 +41,7 @@ ByOption = Annotated[
     typer.Option(
         "--by",
         metavar="COLUMN",
-        help="Every group of a public column, or of a summary made with --by; repeat it.",
+        help="Estimate every group of a public column; can be repeated.",
     ),
 ]
 RakeOption = Annotated[
@@ -57,7 +57,7 @@ WordsOption = Annotated[
     typer.Option(
         "--words",
         metavar="COLUMN=WORD,WORD",
-        help="A column that holds words, and all the words it may hold; repeat it.",
+        help="A column of words and all its possible words; can be repeated.",
     ),
 ]
 PlotOption = Annotated[

@@ -161,5 +161,10 @@ def save_plot(display: Any, path: Path, title: str, *, name: str = "", height: s
         display.ax_.set_xlabel(name, parse_math=False)
     if height:
         display.ax_.set_ylabel(height, parse_math=False)
+    save_figure(display, path)
+
+
+def save_figure(display: Any, path: Path) -> None:
+    """Write a figure with the titles that it has, whole or not at all."""
     with atomic(path) as temporary:
         displays.save(display, temporary)

@@ -54,7 +54,7 @@ def plan(
     n: Annotated[int | None, typer.Option("--n", help="Respondents.", show_default=False)] = None,
     epsilon: Annotated[
         float | None,
-        typer.Option(help="Privacy loss of one report; of one person in all, with a survey."),
+        typer.Option(help="Epsilon of one report; with a survey, the total for one person."),
     ] = None,
     low: Annotated[float | None, typer.Option(help="Lower bound of the values.")] = None,
     high: Annotated[float | None, typer.Option(help="Upper bound of the values.")] = None,
@@ -62,12 +62,13 @@ def plan(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            help="Error wanted, as VALUE or METRIC=VALUE: what does it take? With a survey "
-            "QUESTION.QUANTITY=VALUE, once or more. Alone, it finds --n or --epsilon."
+            help="The error to reach: VALUE or METRIC=VALUE, or "
+            "QUESTION.QUANTITY=VALUE with a survey (can be repeated). Finds --n "
+            "or --epsilon if one is missing."
         ),
     ] = None,
     ask: Annotated[
-        int | None, typer.Option(help="Questions that each person is asked, if not as the survey.")
+        int | None, typer.Option(help="Number of questions for each person; overrides the survey.")
     ] = None,
     by: Annotated[
         list[str] | None,
@@ -88,7 +89,7 @@ def plan(
         int | None, typer.Option(help="Cells of the lattice.", show_default="1024")
     ] = None,
     scale: Annotated[
-        str | None, typer.Option(help="Of the lattice: linear or log.", show_default="linear")
+        str | None, typer.Option(help="Scale of the lattice: linear or log.", show_default="linear")
     ] = None,
     population: Annotated[
         str | None,
@@ -98,18 +99,20 @@ def plan(
     ] = None,
     pilot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Instead: public values that look like those to come."),
+        typer.Option(
+            metavar="FILE", help="Public values like those to come, instead of --population."
+        ),
     ] = None,
-    column: Annotated[str | None, typer.Option(help="Their column.")] = None,
+    column: Annotated[str | None, typer.Option(help="Column of these numbers.")] = None,
     mechanism: Annotated[
         list[str] | None, typer.Option(help=f"One or more of {', '.join(numeric())}.")
     ] = None,
-    shape: Annotated[float | None, typer.Option(help="Of two-sided gamma noise.")] = None,
+    shape: Annotated[float | None, typer.Option(help="Shape of two-sided gamma noise.")] = None,
     response: Annotated[
         str | None, typer.Option(help=f"For a regression, a curve: {', '.join(RESPONSES)}.")
     ] = None,
     metric: Annotated[
-        str | None, typer.Option(help="Which error --target and --plot are about; w1 if not said.")
+        str | None, typer.Option(help="The error for --target and --plot; w1 by default.")
     ] = None,
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Also plan the printed intervals of quantiles.")
@@ -118,7 +121,10 @@ def plan(
         bool, typer.Option("--bounds", help="Also compare narrower and wider bounds.")
     ] = False,
     surveys: Annotated[
-        int | None, typer.Option(help="Surveys to simulate at most: fewer are faster and rougher.")
+        int | None,
+        typer.Option(
+            help="Largest number of simulated surveys; fewer are faster and less precise."
+        ),
     ] = None,
     plot: PlotOption = None,
     as_json: JsonOption = False,

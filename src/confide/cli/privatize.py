@@ -31,35 +31,38 @@ def privatize(
         typer.Option(
             "--keep",
             metavar="COLUMN",
-            help="A public column to carry along; repeat it. It moves with its row. One that tells "
-            "people apart (a name, a number of the person or of the row) undoes the shuffling.",
+            help="A public column to copy, each value with its row; can be repeated. "
+            "A column that identifies people (a name, a person or row number) "
+            "undoes the shuffling.",
         ),
     ] = None,
     keep_order: Annotated[
         bool,
         typer.Option(
             "--keep-order",
-            help="Do not shuffle the rows. Order gives answers away: of 20,000 people sorted by "
-            "pay, at epsilon 1, it puts 80 % within 10,000 of their pay; without it 42 %.",
+            help="Do not shuffle the rows. The order can reveal answers: in a file "
+            "of 20,000 people sorted by pay, at epsilon 1, it finds 80 % of "
+            "their pay to within 10,000, instead of 42 %.",
         ),
     ] = False,
     processes: Annotated[
-        int, typer.Option(metavar="N", help="How many work on large files; 0 is one a core.")
+        int,
+        typer.Option(metavar="N", help="Number of processes for large files; 0 is one per core."),
     ] = 0,
     replace: Annotated[
         bool,
         typer.Option(
             "--replace",
-            help="Replace an output that is there. A second report of the same people costs "
-            "epsilon again if anybody has seen the first.",
+            help="Replace an existing output. A second report of the same people "
+            "costs epsilon again if anybody has seen the first.",
         ),
     ] = False,
     restart: Annotated[
         bool,
         typer.Option(
             "--restart",
-            help="Throw away what an interrupted run left behind, and draw again. That costs "
-            "epsilon again if anybody has seen the first reports.",
+            help="Discard an interrupted run and draw again. This costs epsilon "
+            "again if anybody has seen the first reports.",
         ),
     ] = False,
     as_json: JsonOption = False,
@@ -124,5 +127,5 @@ def privatize(
         output.say(f"Each person is asked {survey.ask} of {len(survey.questions)} questions.")
     if survey.relations is not None:
         share = f"{100 * survey.relations.share:.4g} %"
-        output.say(f"Of the people {share} are asked for a pair of questions in their place.")
+        output.say(f"{share} of the people are asked about a pair of questions instead.")
     output.say(spend.words(answers=survey.asks))

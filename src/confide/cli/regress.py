@@ -12,7 +12,8 @@ import numpy as np
 import typer
 
 from confide import _checks
-from confide.cli import inputs, output, partitions
+from confide.cli import inputs, noised_regression, output, partitions
+from confide.cli import noised as noised_options
 from confide.cli.options import (
     InvalidOption,
     JsonOption,
@@ -31,9 +32,12 @@ from confide.estimators import (
     LogisticRegression,
     RatioRegression,
 )
+from confide.files.paths import writable
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism
+from confide.reports.rows import CHOICES
 from confide.tables import Pair, pair
+from confide.tables.asked import no_reports
 
 POINTS = 41
 ROWS = 9
@@ -252,7 +256,7 @@ def _say(pair: Pair) -> None:
 METHODS: dict[str, tuple[str, ...]] = {
     "adaptive": (),
     "ratio": ("smoothing", "size"),
-    "kernel": ("kernel", "bandwidth"),
+    "kernel": ("kernel", "bandwidth", "loss"),
     "linear": (),
     "logistic": (),
 }
@@ -272,7 +276,11 @@ SmoothingOption = Annotated[
 SizeOption = Annotated[int | None, typer.Option(help="For ratio: number of cells.")]
 KernelOption = Annotated[str | None, typer.Option(help="For kernel: gaussian, fan or cauchy.")]
 BandwidthOption = Annotated[
-    str | None, typer.Option(help="For kernel: auto, plug-in, corrected-cv, or a number.")
+    str | None,
+    typer.Option(
+        help="For kernel: auto, plug-in, corrected-cv, a number or, with --noised, cv-at-z or "
+        "numbers with commas."
+    ),
 ]
 PointsOption = Annotated[
     int | None,
@@ -283,7 +291,7 @@ PartitionOption = Annotated[
     typer.Option(
         "--partition",
         help="Features and response are both private, in vector reports: give the survey with its "
-        "[partition], and reports or sums.",
+        "table of the partition, and reports or sums.",
     ),
 ]
 WeightsOption = Annotated[
@@ -296,7 +304,19 @@ def regress(
     *,
     x: XOption = None,
     y: YOption = None,
-    method: Annotated[str, typer.Option(help=" | ".join(METHODS))] = "adaptive",
+    noised: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LAW:SCALE", help=f"{noised_options.HELP}; repeat it."),
+    ] = None,
+    public: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="With --noised: a covariate without noise; repeat it."),
+    ] = None,
+    ranges: noised_options.RangeOption = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help=f"{' | '.join(METHODS)}; by default adaptive, and kernel with --noised."),
+    ] = None,
     bounds: Annotated[
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="Public bounds of a public response."),
@@ -305,31 +325,50 @@ def regress(
     size: SizeOption = None,
     kernel: KernelOption = None,
     bandwidth: BandwidthOption = None,
+    loss: Annotated[
+        str | None,
+        typer.Option(help="For a bandwidth by cross-validation: squared, absolute or log."),
+    ] = None,
     weights: WeightsOption = None,
     invalid: InvalidOption = "refuse",
     level: LevelOption = 0.95,
     points: PointsOption = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="With --noised: the places with estimates and intervals, .csv or .parquet.",
+        ),
+    ] = None,
     plot: PlotOption = None,
     partition: PartitionOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Recover the mean of a response given a private answer, and how sure it is."""
+    options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
     if partition:
-        _alone(
-            x=x,
-            y=y,
-            smoothing=smoothing,
-            size=size,
-            kernel=kernel,
-            bandwidth=bandwidth,
-            weights=weights,
-            points=points,
-            bounds=bounds,
-        )
+        given = {"x": x, "y": y, **options, "weights": weights, "points": points, "bounds": bounds}
+        _alone(**given, noised=noised, public=public, range=ranges, loss=loss, output=to)
         partitions.estimate(files or [], classes=False, level=level, plot=plot, as_json=as_json)
         return
-    _checks.one_of(tuple(METHODS), method=method)
-    options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
+    options["loss"] = loss
+    if noised:
+        for option, value in {"x": x, "bounds": bounds, "weights": weights}.items():
+            if value is not None:
+                raise InvalidInput(f"no --{option} with --noised", "one")
+        if _checks.one_of(CHOICES, invalid=invalid) == "drop":
+            raise no_reports("--noised")
+        method = _checks.one_of(tuple(METHODS), method=method or "kernel")
+        request = _Request(method, options, level, points, plot, as_json)
+        response = noised_regression.needs_response(y)
+        request.noised(files, noised_regression.Asked(noised, public or [], response, ranges), to)
+        return
+    alone = {"public": public, "range": ranges, "output": to}
+    for option in (name for name, value in alone.items() if value):
+        raise InvalidInput(f"--noised to go with --{option}", "none")
+    method = _checks.one_of(tuple(METHODS), method=method or "adaptive")
     request = _Request(method, options, level, points, plot, as_json)
     wanted = {"x": x, "y": y, "weights": weights, "bounds": bounds, "invalid": invalid}
     fitted = request.fit(files or [], wanted, classes=False)
@@ -406,6 +445,33 @@ class _Request:
             self._fits_categories()
         return Fitted(found, found.fit(estimator), self.method, level, classes)
 
+    def noised(
+        self, files: list[Path] | None, asked: noised_regression.Asked, to: Path | None
+    ) -> None:
+        """Fit and tell a regression on numbers that somebody else noised."""
+        if self.points is not None:
+            _checks.integer(2, MAX_POINTS, points=self.points)
+        estimator = _estimator(self.method, self.options)
+        plottable(self.plot, files or [])
+        if to is not None:
+            writable(to, (".csv", ".parquet"), [path for path in files or [] if path.exists()])
+        surface = noised_regression.fit(
+            asked, files, estimator, method=self.method, level=self.level, points=self.points
+        )
+        default = POINTS if self.as_json else ROWS
+        if self.plot is not None:
+            surface.draw(self.plot)
+        if to is not None:
+            surface.write(to, POINTS)
+        if self.as_json:
+            written = {} if to is None else {"output": str(to)}
+            output.machine({**surface.as_dict(default), **written})
+            return
+        surface.table(default)
+        for words, path in (("Places", to), ("Picture", self.plot)):
+            if path is not None:
+                output.say(f"{words}: {path}")
+
     def tell(self, fitted: Fitted) -> None:
         if self.plot is not None:
             fitted.draw(self.plot)
@@ -435,7 +501,8 @@ def _estimator(method: str, options: Mapping[str, Any]) -> Any:
         if option not in METHODS[method]:
             raise InvalidInput(f"--method {right} to go with --{option}", f"--method {method}")
     for option in {"smoothing", "bandwidth"} & set(given):
-        given[option] = word_or_number(option, given[option])
+        parts = [word_or_number(option, part) for part in given[option].split(",")]
+        given[option] = parts[0] if len(parts) == 1 else parts
     make: Any = {
         "adaptive": AdaptiveRegression,
         "ratio": RatioRegression,

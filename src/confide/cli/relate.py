@@ -39,14 +39,16 @@ def relate(
     level: LevelOption = 0.95,
     n: Annotated[
         int | None,
-        typer.Option("--n", "-n", metavar="N", help="Tell what to expect of N people, and stop."),
+        typer.Option(
+            "--n", "-n", metavar="N", help="Show the expected errors for N people, and stop."
+        ),
     ] = None,
     thresholds: Annotated[
         bool,
         typer.Option(
             "--thresholds",
-            help="Take thresholds from these earlier reports, of other people, and write the "
-            "survey with them.",
+            help="Take thresholds from these earlier reports of other people, and "
+            "write the survey with them.",
         ),
     ] = False,
     to: Annotated[
@@ -164,7 +166,7 @@ def _expected(survey: Survey, n: int, *, as_json: bool) -> None:
         )
         return
     output.table(
-        f"{each:,} people for each of {len(relations.pairs)} pairs, epsilon {epsilon:g}",
+        f"{each:,} people for each pair, epsilon {epsilon:g}",
         ("report", "standard error of a correlation of 0.4"),
         [(one.name, f"{one.error:.3f}") for one in designs],
     )

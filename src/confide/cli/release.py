@@ -303,7 +303,7 @@ def release(
     *,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="Which column; repeat it, with --low and --high, for a joint density."),
+        typer.Option(help="The column; repeat it, with --low and --high, for a joint density."),
     ] = None,
     low: Annotated[
         list[float] | None, typer.Option(help="Public lower bound of the column.")
@@ -317,8 +317,7 @@ def release(
     delta: Annotated[
         float | None,
         typer.Option(
-            help="gaussian-process, means, least-squares, statistic: probability that epsilon "
-            "leaves out, such as 1e-6."
+            help="gaussian-process, means, least-squares, statistic: the delta, such as 1e-6."
         ),
     ] = None,
     what: Annotated[
@@ -334,12 +333,16 @@ def release(
         str | None,
         typer.Option(
             metavar="FILE.py:NAME",
-            help="statistic, selection: your function. It runs on the records: read it first.",
+            help="statistic, selection: your function. It runs on the raw records, "
+            "so check its code first.",
         ),
     ] = None,
     sensitivity: Annotated[
         float | None,
-        typer.Option(help="statistic, selection: the most that one record changes; you state it."),
+        typer.Option(
+            help="statistic, selection: the most that one record can change "
+            "the result, as you state it."
+        ),
     ] = None,
     by_n: Annotated[
         bool,
@@ -355,7 +358,7 @@ def release(
         float | None, typer.Option(help="statistic, selection: public upper bound of the answers.")
     ] = None,
     outcome: Annotated[
-        list[str] | None, typer.Option(help="selection: a word to choose; repeat it.")
+        list[str] | None, typer.Option(help="selection: a possible outcome; can be repeated.")
     ] = None,
     q: Annotated[
         list[float] | None,
@@ -371,14 +374,14 @@ def release(
         float | None, typer.Option(help="query: part of epsilon spent on the interval.")
     ] = None,
     cells: Annotated[
-        int | None, typer.Option(help="histogram, cross-table: cells a column of numbers.")
+        int | None, typer.Option(help="histogram, cross-table: cells per column of numbers.")
     ] = None,
     integer: Annotated[
         bool | None,
         typer.Option(
             "--integer/--no-integer",
-            help="histogram: whether the columns hold whole numbers, of which each cell then "
-            "holds equally many.",
+            help="histogram: whether the columns hold only whole numbers; each cell "
+            "then holds equally many.",
             show_default="by Parquet's types and by the bounds, never by the values",
         ),
     ] = None,
@@ -396,16 +399,15 @@ def release(
     points: Annotated[int | None, typer.Option(help="kolmogorov-smirnov: cells.")] = None,
     ledger: budgets.LedgerOption = None,
     budget: budgets.BudgetOption = None,
-    budget_delta: Annotated[
-        float | None, typer.Option(help="Delta that a new ledger may spend in all.")
-    ] = None,
+    budget_delta: Annotated[float | None, typer.Option(help="Total delta of a new ledger.")] = None,
     subject: budgets.SubjectOption = None,
     key: budgets.KeyOption = None,
     group: Annotated[
         tuple[str, str] | None,
         typer.Option(
             metavar="ATTRIBUTE VALUE",
-            help="Where the file is one group of a public attribute: groups cost the largest.",
+            help="The file holds only this group of a public attribute; no rows are selected. "
+            "Groups cost as much as the most expensive one.",
         ),
     ] = None,
     sample: Annotated[
@@ -468,6 +470,8 @@ def release(
     budgets.check(
         ledger, budget, budget_delta, {"--subject": subject, "--key": key, "--group": group}
     )
+    if group is not None:
+        _check_group(file, *group)
     raw = _read(file, column, worded(words), counted=kind == "query" and what == "count")
     if isinstance(made, Histogram) and integer is None:
         asked = [made.aligned(len(next(iter(raw.values()))))]
@@ -488,8 +492,9 @@ def release(
         for each, one in made_of.items()
     ]
     if len(found) > 1:
-        spends = [each.spend for each in asked]
-        show_quantiles(found, sum(spends[1:], start=spends[0]), as_json=as_json)
+        # The parts are rounded down, so together they cost no more than what was asked for. A sum
+        # of floats could say more.
+        show_quantiles(found, made.spend, as_json=as_json)
         return
     one = replace(found[0], whole=tuple(whole), stated=integer is not None)
     one.write(sample, to, plot)
@@ -560,6 +565,21 @@ def _read(
         if counted and not ((numbers == 0) | (numbers == 1)).all():
             raise InvalidInput(f"0 and 1 in column {name!r}", "other numbers", COUNT)
     return raw
+
+
+def _check_group(file: Path, attribute: str, value: str) -> None:
+    """Refuse a file that holds other groups as well, which would be charged as one of them."""
+    for path in expand([file], formats.readable()):
+        if attribute not in formats.source(path).names:
+            continue
+        found = Columns.open(path, attribute, words=[attribute]).read()[attribute]
+        if (found != value).any():
+            raise InvalidInput(
+                f"only rows of the group {value!r} in column {attribute!r} of {str(path)!r}",
+                "rows of other groups",
+                "--group does not select rows: write those of each group to a file of its own, "
+                "or use releases.release_groups in Python.",
+            )
 
 
 def _integers(

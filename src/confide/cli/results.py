@@ -40,8 +40,8 @@ def results(
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="Results for each group of a public column; repeat it. "
-            "By default the survey's groups, where the files have them.",
+            help="Results for each group of a public column; can be repeated. By "
+            "default the survey's groups, if the files have them.",
         ),
     ] = None,
     to: Annotated[

@@ -31,9 +31,7 @@ def sample(
         Path, typer.Argument(metavar="FILE", help="Records: CSV or Parquet, a glob or a folder.")
     ],
     *,
-    column: Annotated[
-        list[str] | None, typer.Option(help="Which column; repeat it for several.")
-    ] = None,
+    column: Annotated[list[str] | None, typer.Option(help="The column; can be repeated.")] = None,
     reference: Annotated[
         str | None,
         typer.Option(help=f"{' | '.join(REFERENCES)}; none with --words.", show_default=False),
@@ -118,7 +116,10 @@ def sample(
     if plot is not None:
         extra("matplotlib", "plot")
         if dim > 2 or said:
-            raise InvalidInput("one or two columns of numbers for --plot", "others")
+            raise InvalidInput(
+                "one or two columns of numbers for --plot",
+                "columns of words" if said else f"{dim} columns",
+            )
     sampler = _sampler(settings, said, column, cells, public)
     with output.counter("Reading") as tell:
         raw = Columns.open(file, column, words=said).read(tell)

@@ -26,22 +26,26 @@ def serve(
     *,
     store: StoreOption = None,
     key: KeyOption = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the respondents' page.")] = 8300,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the respondents' page.")
+    ] = 8300,
     owner_port: Annotated[
-        int, typer.Option(min=1, max=65535, help="Of your dashboard, on this machine only.")
+        int, typer.Option(min=1, max=65535, help="Port of your dashboard, on this machine only.")
     ] = 8301,
     owner: Annotated[
         bool, typer.Option("--owner/--no-owner", help="Whether to serve the dashboard.")
     ] = True,
     owner_name: Annotated[
         str | None,
-        typer.Option(metavar="HOST", help="The dashboard's name where a proxy is in front of it."),
+        typer.Option(
+            metavar="HOST", help="Host name of the dashboard, if a proxy is in front of it."
+        ),
     ] = None,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     url: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="The page's public address, https://..., where a proxy ends TLS."
+            metavar="URL", help="The page's public address, https://..., if a proxy ends TLS."
         ),
     ] = None,
     anybody: Annotated[
@@ -50,15 +54,15 @@ def serve(
             "--anybody",
             metavar="N",
             min=1,
-            help="Take so many answers from anybody, without invitations. Then one person can "
-            "answer many times, and nobody can tell.",
+            help="Accept this many answers from anybody, without invitations. One "
+            "person can then answer many times without being detected.",
         ),
     ] = None,
     as_demo: Annotated[
         bool,
         typer.Option(
             "--demo",
-            help="Serve a built-in survey, whose made-up respondents answer by themselves.",
+            help="Serve a built-in survey with made-up respondents.",
         ),
     ] = False,
     as_json: JsonOption = False,

@@ -28,7 +28,7 @@ def summarize(
         list[Path],
         typer.Argument(
             metavar="FILES",
-            help="Reports: files, globs, folders; what ends in .toml is the survey.",
+            help="Reports: files, globs, folders; a .toml is the survey.",
         ),
     ],
     *,
@@ -50,7 +50,9 @@ def summarize(
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="COLUMN", help="One summary a value of a public column; repeat it."),
+        typer.Option(
+            metavar="COLUMN", help="One summary for each value of a public column; can be repeated."
+        ),
     ] = None,
     rake: RakeOption = None,
     simulated: Annotated[

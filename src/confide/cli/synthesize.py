@@ -29,7 +29,9 @@ def synthesize(
     to: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The rows, .csv or .parquet.")
     ],
-    seed: Annotated[int | None, typer.Option(metavar="SEED", help="For repeatable rows.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="SEED", help="Seed, for repeatable rows.")
+    ] = None,
     invalid: InvalidOption = "refuse",
     as_json: JsonOption = False,
 ) -> None:

@@ -26,7 +26,11 @@ def trend(
     *,
     question: QuestionOption = None,
     category: Annotated[
-        str | None, typer.Option(metavar="WORD", help="Whose share, for a question of words.")
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="The category whose share is shown, for a question with categories.",
+        ),
     ] = None,
     level: LevelOption = 0.95,
     invalid: InvalidOption = "refuse",

@@ -40,7 +40,7 @@ VERBS = {
     ),
     "density": (
         "estimate",
-        "Recover the density of a number, with its mean and quantiles and how sure they are.",
+        "Estimate the density of a number, with its mean and quantiles and their intervals.",
     ),
     "shares": ("estimate", "Recover the shares of categories from randomized response."),
     "results": (

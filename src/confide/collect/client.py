@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from confide import _checks
 from confide.accounting.spend import WEAK_EPSILON, rounded_up
 from confide.collect import wire
-from confide.collect.invitations import decoded, split_link
+from confide.collect.invitations import ID, decoded, phase_in, split_link
 from confide.collect.invitations import places as places_of
 from confide.errors import BadSetting, ConfideError, InvalidInput
 from confide.files.paths import load_json
@@ -39,6 +39,8 @@ PATIENCE = 60.0
 """Seconds that a client goes on sending, by default."""
 AGAIN = (408, 429, 500, 502, 503, 504)
 """What a collector, or a proxy in front of it, answers when the upload should be sent again."""
+EARLY = 425
+"""The status of a link whose phase has not begun."""
 PAUSES = (0.5, 1, 2, 4, 8)
 """Seconds between attempts; the last one over and over."""
 
@@ -128,18 +130,48 @@ class Client:
 
     @cached_property
     def survey(self) -> Questionnaire:
-        """The survey, as the collector describes it."""
-        return wire.survey_of(self._served)
+        """The survey as the collector describes it, in the phase of this link.
+
+        Raises
+        ------
+        Refused
+            If that is the second phase, and it has not begun. A new client asks again.
+        """
+        first = wire.survey_of(self._served)
+        if phase_in(self._parts[1], first) != 2:
+            return first
+        second = wire.second_of(self._served, first)
+        if second is None:
+            until = first.phases.until if first.phases is not None else None
+            when = "later" if until is None else f"after {until.isoformat()}"
+            raise wire.Refused(
+                EARLY,
+                "Your part of the survey has not begun yet: others answer first. Please come back "
+                f"{when}, with the same link. Nothing was drawn or sent.",
+            )
+        return second
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
-        """The questions that this link asks: all of the survey's, or some of them."""
-        names = tuple(self.survey.questions)
+        """The questions that this link asks: all of the survey's, some of them, or a pair."""
+        return tuple(self.survey.pairs[self.reported[0]].sides) if self.paired else self.reported
+
+    @cached_property
+    def reported(self) -> tuple[str, ...]:
+        """What each report that is sent is about: a question each, or one pair."""
         places = places_of(self._parts[1], self.survey)
-        return names if places is None else tuple(names[at] for at in places)
+        if places is None:
+            return tuple(self.survey.questions)
+        names = tuple(self.survey.mechanisms)
+        return tuple(names[at] for at in places)
+
+    @property
+    def paired(self) -> bool:
+        """Whether this link asks for one report about two questions together."""
+        return self.reported[0] in self.survey.pairs
 
     def answer(self, answers: Mapping[str, Any]) -> str:
-        """Draw a report of each answer, send them, and return the receipt.
+        """Draw a report of each answer, or one of both answers to a pair; send; get the receipt.
 
         Parameters
         ----------
@@ -156,8 +188,8 @@ class Client:
         Raises
         ------
         Refused
-            If the collector does not take the report: the invitation was used, or the survey has
-            ended.
+            If the collector does not take the report: the invitation was used, the survey has
+            ended, or the phase of this link has not begun.
         Unacknowledged
             If the collector did not answer in time; the same call sends the same report again.
         """
@@ -173,7 +205,7 @@ class Client:
         Raises
         ------
         Refused
-            If the survey has ended.
+            If the survey has ended, or the phase of this link has not begun.
         InvalidInput
             If it costs more than ``most``, or needs an invitation that the link does not have.
         """
@@ -205,24 +237,31 @@ class Client:
         survey = self.survey
         _checks.known_keys(answers, tuple(survey.questions), "the answers")
         check_asked(answers, self.asked)
-        reports = {}
+        values = {}
         for name in self.asked:
             question = survey.questions[name]
             value = answers.get(name)
-            value = question.missing if value is None else value
-            if value is None and not question.mechanism.prefer_not_to_say:
+            values[name] = question.missing if value is None else value
+            if values[name] is None and not question.mechanism.prefer_not_to_say:
                 raise InvalidInput(f"an answer to {name!r}", "none", "Nothing was drawn.")
-            reports[name] = int(question.mechanism.privatize(value).indices[0])
+        reports = {}
+        for name in self.reported:
+            mechanism = survey.mechanisms[name]
+            own = values[name] if mechanism.single else {key: [values[key]] for key in values}
+            reports[name] = int(mechanism.privatize(own).indices[0])
         return self._keep(wire.body(survey, token, secrets.token_bytes(wire.RECEIPT), reports))
 
     @cached_property
     def _path(self) -> Path:
         # By the link alone: a survey that changed meanwhile must not be answered once more. Nor one
-        # whose link is spelled in another way, with a capital letter or without its last slash.
+        # whose link is spelled in another way, with a capital letter, without its last slash, or
+        # with other facts behind the random bytes of its invitation.
         url, token = self._parts
         parts = urlsplit(url)
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-        place = f"{parts.scheme}://{parts.hostname}:{port}{parts.path}#{token or ''}"
+        raw = None if token is None else decoded(token)
+        invitation = token or "" if raw is None else raw[: 1 + ID].hex()
+        place = f"{parts.scheme}://{parts.hostname}:{port}{parts.path}#{invitation}"
         name = hashlib.sha256(place.encode()).hexdigest()[:32]
         return (self.folder or _folder()) / f"{name}.json"
 

@@ -14,6 +14,7 @@ from typing import final
 from confide.collect import owners, respondents, serving, wire
 from confide.collect.invitations import Signer, checked_url
 from confide.collect.live import Live
+from confide.collect.moving import Moving
 from confide.collect.stores import opened
 from confide.collect.stores.store import Store, Unavailable
 from confide.collect.writer import Writer
@@ -22,7 +23,7 @@ from confide.questions import Questionnaire
 
 LOG = logging.getLogger("confide")
 LOOK = 1.0
-"""Seconds between two looks at the clock and at the store, which another process may close."""
+"""Seconds between two looks at the clock and at the store, which another process may change."""
 
 
 @final
@@ -115,12 +116,14 @@ class Collector:
         wire.check_survey(self.survey)
         if (self.key is None) == (self.cap is None):
             raise InvalidInput("either a key for invitations or a cap on answers", "both or none")
-        if self.cap is not None and self.survey.ask is not None:
+        if self.cap is not None and self.survey.asking is not None:
             raise InvalidInput(
                 "a survey that asks everybody all questions, where anybody may answer",
-                f"one that asks each person {self.survey.ask} of {len(self.survey.questions)}",
+                "one that asks some people for a pair"
+                if self.survey.relations is not None
+                else f"one that asks each person {self.survey.ask} of {len(self.survey.questions)}",
                 "Which questions a person is asked is in an invitation: invite people, or take "
-                "ask out of the survey.",
+                f"{'[relations]' if self.survey.relations else 'ask'} out of the survey.",
             )
         if self.cap is not None and (self.survey.phases or self.survey.rounds) is not None:
             raise InvalidInput(
@@ -145,7 +148,8 @@ class Collector:
             stack.callback(watch.end)
             watch.start()
             signer = None if self.key is None else Signer(self.key, self.survey)
-            desk = respondents.Desk(wire.Reader(self.survey, signer), writer, watch.closed)
+            reader = wire.Reader(self.survey, signer, watch.second)
+            desk = respondents.Desk(reader, writer, watch.closed)
             services = [serving.Service(respondents.app(desk), self.host, self.port)]
             secret = owners.new_secret()
             if self.owner_port is not None:
@@ -172,10 +176,11 @@ class Collector:
 
 @final
 class _Watch:
-    """Ends a survey when its time has come, and notices that somebody else has ended it."""
+    """Moves a survey on and ends it when its time has come, or when somebody else has."""
 
     def __init__(self, store: Store, survey: Questionnaire) -> None:
         self._store, self._closes = store, survey.closes
+        self._moving = Moving(store, survey)
         self._closed, self._end = threading.Event(), threading.Event()
         if store.status().closed:
             self._closed.set()
@@ -189,6 +194,11 @@ class _Watch:
         """Look no longer."""
         self._end.set()
         self._thread.join()
+        self._moving.end()
+
+    def second(self) -> Questionnaire | None:
+        """The survey of the second phase, once it has begun."""
+        return self._moving.second()
 
     def closed(self) -> bool:
         """Whether the survey has ended."""
@@ -201,13 +211,15 @@ class _Watch:
         trouble = ""
         while True:
             try:
-                if self._store.status().closed:
+                status = self._store.status()
+                if status.closed:
                     self._closed.set()
                 if self.closed():
                     # Whoever has ended it may have failed to wipe it, since somebody was reading.
                     self._store.close()
                     self._closed.set()
                     return
+                self._moving.look(status)
             except Unavailable:
                 pass  # uploads are told, and it is tried again
             except Exception as error:

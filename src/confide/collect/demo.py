@@ -17,7 +17,7 @@ import numpy as np
 from confide import datasets
 from confide.collect import wire
 from confide.collect.collector import Collector
-from confide.collect.invitations import Signer, decoded, hashed, link
+from confide.collect.invitations import Signer, link
 from confide.collect.people import assigned, invited
 from confide.collect.stores import opened
 from confide.questions import Questionnaire
@@ -141,8 +141,8 @@ class Show:
         asked = assigned(groups, survey)
         tokens = [signer.mint(own, asked=places) for own, places in zip(groups, asked, strict=True)]
         store = opened(folder / "demo.reports", survey, create=True)
-        raw = [decoded(token) or b"" for token in tokens]
-        store.invite([hashed(each) for each in raw], invited(groups, asked, survey))
+        found = [one for token in tokens if (one := signer.read(token)) is not None]
+        store.invite([one.hash for one in found], invited(found, survey))
         store.shut()
         *tokens, spare = tokens
         collector = Collector(

@@ -7,20 +7,20 @@ from typing import Any
 
 from confide import _checks
 from confide.errors import InvalidInput
-from confide.lattice import ZOOM
 from confide.mechanisms import register
 from confide.mechanisms.categories import RandomizedResponse
 from confide.mechanisms.laplace import Laplace
 from confide.mechanisms.square_wave import SquareWave
 
 MECHANISMS = (SquareWave.name, Laplace.name, RandomizedResponse.name)
-"""Those of web/device/device.js."""
+"""Those of web/device/device.js for single questions; for pairs it has `PairResponse`."""
 MOST_QUESTIONS = 500
+MOST_PAIRS = 500
 MOST_CELLS = 2**18
 """Cells and categories of all questions: what a phone can draw from in about a second."""
 
 
-def light(declared: Sequence[tuple[Any, Any]]) -> None:
+def light(declared: Sequence[tuple[Any, Any]], pairs: int = 0) -> None:
     """Refuse mechanisms that devices do not have, or that would keep them busy.
 
     Parameters
@@ -28,12 +28,17 @@ def light(declared: Sequence[tuple[Any, Any]]) -> None:
     declared
         Names of questions and descriptions of their mechanisms, or whatever a collector has sent
         in their place. None of them is built.
+    pairs
+        How many pairs of questions there are. A device draws one report about one of them.
     """
-    if len(declared) > MOST_QUESTIONS:
-        raise InvalidInput(
-            f"at most {MOST_QUESTIONS} questions in a survey that devices answer",
-            f"{len(declared):,}",
-        )
+    for many, most, what in (
+        (len(declared), MOST_QUESTIONS, "questions"),
+        (pairs, MOST_PAIRS, "pairs of questions"),
+    ):
+        if many > most:
+            raise InvalidInput(
+                f"at most {most} {what} in a survey that devices answer", f"{many:,}"
+            )
     for name, fields in declared:
         kind = fields.get("mechanism") if isinstance(fields, Mapping) else None
         if kind not in MECHANISMS:
@@ -43,14 +48,6 @@ def light(declared: Sequence[tuple[Any, Any]]) -> None:
                 _checks.shown(kind),
                 "Without the key 'mechanism' a number gets a square wave, and words get "
                 "randomized response.",
-            )
-        lattice = fields.get("lattice")
-        if isinstance(lattice, Mapping) and lattice.get("scale") == ZOOM:
-            raise InvalidInput(
-                f"a linear or log scale for the question {_checks.shown(name)}: devices do not "
-                "draw on zoomed lattices yet",
-                'scale = "zoom"',
-                "Collect the second phase of a survey in files: confide privatize.",
             )
     register.affordable(
         (fields for _, fields in declared), "a survey that devices answer", most=MOST_CELLS

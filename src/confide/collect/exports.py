@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.collect.invitations import uncell
+from confide.collect.invitations import phase_of, uncell
 from confide.collect.stores.store import Store
 from confide.files import arrow
 from confide.questions import Questionnaire
@@ -16,22 +16,22 @@ from confide.reports.rows import NOT_ASKED
 
 
 def export(store: Store, survey: Questionnaire) -> Any:
-    """All reports of a survey, in an order that says nothing.
+    """All reports of a survey, in an order that says nothing; of the phase that it is in.
 
     Parameters
     ----------
     store
         Where they are.
     survey
-        The survey that they answer.
+        The survey that they answer. Where it has phases, each has a table of its own.
 
     Returns
     -------
     pyarrow.Table
-        One column of whole numbers for each question and one of words for each public group. Its
-        metadata says what made the reports, so that they can be summarized without the survey. A
-        question that a person was not asked has no value in that row. A
-        person without groups, in a survey that takes anybody, has none there.
+        One column of whole numbers for each question and each pair, and one of words for each
+        public group. Its metadata says what made the reports, so that they can be summarized
+        without the survey. A question or pair that a person was not asked has no value in that
+        row. A person without groups, in a survey that takes anybody, has none there.
 
     Notes
     -----
@@ -53,10 +53,13 @@ def export(store: Store, survey: Questionnaire) -> Any:
     >>> folder.cleanup()
     """
     pa = arrow.arrow()
-    reports = {name: array("i") for name in survey.questions}
+    reports = {name: array("i") for name in survey.mechanisms}
     cells: dict[str, int] = {}
     places = array("i")
+    phase = None if survey.phases is None else survey.phases.now
     for cell, row in store.rows():
+        if phase_of(cell) != phase:
+            continue
         places.append(cells.setdefault(cell, len(cells)))
         for name, column in reports.items():
             column.append(row.get(name, NOT_ASKED))
@@ -71,9 +74,9 @@ def export(store: Store, survey: Questionnaire) -> Any:
 
 
 def _column(reports: array[int], survey: Questionnaire) -> Any:
-    """A column of reports, null where the question was not asked."""
+    """A column of reports, null where the question or pair was not asked."""
     pa = arrow.arrow()
-    if survey.ask is None:
+    if survey.asking is None:
         return pa.array(reports, type=pa.int32())
     own = np.frombuffer(reports, dtype=reports.typecode).astype(np.int32)
     return pa.array(own, mask=own == NOT_ASKED)

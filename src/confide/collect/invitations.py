@@ -47,23 +47,27 @@ class Invitation:
     groups
         The public groups of the person who was invited, one value for each of the survey's groups.
     asked
-        Places of the questions that the person is asked, in the order of the survey; None where
-        everybody is asked all of them.
+        Places of the questions that the person is asked, in the order of the survey, or of the one
+        pair, which come after all questions; None where everybody is asked all of them.
+    phase
+        The phase that the person answers in; None where a survey has no phases.
     """
 
     hash: bytes = field(repr=False)
     groups: tuple[str, ...] = ()
     asked: tuple[int, ...] | None = None
+    phase: int | None = None
 
     @property
     def cell(self) -> str:
-        """The groups as one text, which a store counts by."""
-        return cell(self.groups)
+        """The groups and the phase as one text, which a store counts by."""
+        return cell(self.groups, self.phase)
 
 
-def cell(groups: Sequence[str]) -> str:
-    """Values of all groups as one text; '' where a survey has no groups."""
-    return json.dumps(list(groups), ensure_ascii=False) if groups else ""
+def cell(groups: Sequence[str], phase: int | None = None) -> str:
+    """Values of all groups, and the phase after them, as one text; '' where a survey has none."""
+    facts = [*groups, *([] if phase is None else [phase])]
+    return json.dumps(facts, ensure_ascii=False) if facts else ""
 
 
 def question_cell(name: str) -> str:
@@ -77,8 +81,17 @@ def question_of(text: str) -> str | None:
 
 
 def uncell(text: str) -> tuple[str, ...]:
-    """The inverse of `cell`."""
-    return tuple(json.loads(text)) if text else ()
+    """The groups of a `cell`."""
+    return tuple(fact for fact in _facts_of(text) if isinstance(fact, str))
+
+
+def phase_of(text: str) -> int | None:
+    """The phase of a `cell`; None where a survey has no phases."""
+    return next((fact for fact in _facts_of(text) if isinstance(fact, int)), None)
+
+
+def _facts_of(text: str) -> list[str | int]:
+    return list(json.loads(text)) if text else []
 
 
 @final
@@ -96,9 +109,10 @@ class Signer:
     Notes
     -----
     A token is the URL-safe base64 text of 0x01, 16 random bytes, a signature of 16 bytes, and the
-    public facts as UTF-8 JSON where there are any: the person's groups, ``g``, and the places of
-    the questions that the person is asked, ``q``. The signature is the first half of the
-    HMAC-SHA256, under the key, of the survey's name and all other bytes.
+    public facts as UTF-8 JSON where there are any: the person's groups, ``g``, the places of
+    the questions, or the place of the pair, that the person is asked, ``q``, and the person's
+    phase, ``p``. The signature is the first half of the HMAC-SHA256, under the key, of the survey's
+    name and all other bytes. A survey with phases has the name of its first phase.
 
     Examples
     --------
@@ -118,7 +132,13 @@ class Signer:
     def _name(self) -> bytes:
         return f"confide invitation {self.survey.fingerprint} {self.survey.worded} ".encode()
 
-    def mint(self, groups: Sequence[str] = (), *, asked: Sequence[int] | None = None) -> str:
+    def mint(
+        self,
+        groups: Sequence[str] = (),
+        *,
+        asked: Sequence[int] | None = None,
+        phase: int | None = None,
+    ) -> str:
         """A new token.
 
         Parameters
@@ -126,14 +146,18 @@ class Signer:
         groups
             The public groups of the person.
         asked
-            Places of the questions that the person is asked, where the survey asks each person some
-            of them only: one row of `Questionnaire.assigned`.
+            Places of the questions, or the place of the pair, that the person is asked, where the
+            survey does not ask everybody all of them: one row of `Questionnaire.assigned`.
+        phase
+            The person's phase, 1 or 2, where the survey has phases, by `Questionnaire.phase_of`.
         """
         told: dict[str, Any] = {}
         if given := _groups(groups, self.survey):
             told["g"] = given
         if (places := checked_places(asked, self.survey)) is not None:
             told["q"] = places
+        if (own := checked_phase(phase, self.survey)) is not None:
+            told["p"] = own
         head, facts = VERSION + secrets.token_bytes(ID), b""
         if told:
             facts = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
@@ -156,7 +180,10 @@ class Signer:
         told = json.loads(facts) if facts else {}
         asked = told.get("q")
         return Invitation(
-            hashed(raw), tuple(told.get("g", ())), None if asked is None else tuple(asked)
+            hashed(raw),
+            tuple(told.get("g", ())),
+            None if asked is None else tuple(asked),
+            told.get("p"),
         )
 
     def _mac(self, head: bytes, facts: bytes) -> bytes:
@@ -178,46 +205,89 @@ def decoded(token: Any) -> bytes | None:
 
 
 def places(token: str | None, survey: Questionnaire) -> tuple[int, ...] | None:
-    """Places of the questions that a token asks; None where a survey asks everybody all of them.
+    """Places of the questions or the pair that a token asks; None where everybody is asked all.
 
     For a device, which has no key and cannot check the signature: the collector does. What it
     says is checked against the survey, so that nobody is made to answer more than they are told.
     """
-    raw = None if token is None else decoded(token)
-    told: Any = None
-    with contextlib.suppress(InvalidInput):
-        facts = b"" if raw is None else raw[1 + ID + MAC :]
-        told = load_json(facts, "the link") if facts else None
-    given = told.get("q") if isinstance(told, dict) else None
     try:
-        return checked_places(given, survey)
+        return checked_places(_told(token).get("q"), survey)
     except InvalidInput:
         raise InvalidInput(
             "a link that says which of the questions it asks"
-            if survey.ask is not None
+            if survey.asking is not None
             else "a link that asks all questions, as the survey does",
             "another",
             "Nothing was drawn. Ask for a new link.",
         ) from None
 
 
-def checked_places(given: Any, survey: Questionnaire) -> tuple[int, ...] | None:
-    """Places of questions in the order of a survey, as many as it asks each person."""
-    if survey.ask is None and given is None:
+def phase_in(token: str | None, survey: Questionnaire) -> int | None:
+    """The phase that a token says, for a device; None where a survey has no phases."""
+    try:
+        return checked_phase(_told(token).get("p"), survey)
+    except InvalidInput:
+        raise InvalidInput(
+            "a link that says in which phase it is answered"
+            if survey.phases is not None
+            else "a link without a phase, as the survey has none",
+            "another",
+            "Nothing was drawn. Ask for a new link.",
+        ) from None
+
+
+def _told(token: str | None) -> dict[str, Any]:
+    """The facts in a token, whoever signed it."""
+    raw = None if token is None else decoded(token)
+    told: Any = None
+    with contextlib.suppress(InvalidInput):
+        facts = b"" if raw is None else raw[1 + ID + MAC :]
+        told = load_json(facts, "the link") if facts else None
+    return told if isinstance(told, dict) else {}
+
+
+def checked_phase(given: Any, survey: Questionnaire) -> int | None:
+    """The phase of a person, where a survey has phases."""
+    if survey.phases is None and given is None:
         return None
-    right = (
-        survey.ask is not None
-        and isinstance(given, list | tuple)
-        and len(given) == survey.ask
-        # A bool is an int to Python.
-        and all(type(at) is int and 0 <= at < len(survey.questions) for at in given)
+    # A bool is an int to Python.
+    if survey.phases is None or type(given) is not int or given not in (1, 2):
+        raise InvalidInput(
+            "no phase, since the survey has none"
+            if survey.phases is None
+            else "the phase of each person, 1 or 2",
+            _checks.shown(given),
+        )
+    return given
+
+
+def checked_places(given: Any, survey: Questionnaire) -> tuple[int, ...] | None:
+    """Places of questions in the order of a survey, as many as it asks each person, or of a pair.
+
+    Pairs have the places after all questions, and nobody is asked for more than one.
+    """
+    asking = survey.asking
+    if asking is None and given is None:
+        return None
+    if asking is None:
+        raise InvalidInput(
+            "no places of questions, since the survey asks everybody all of them",
+            _checks.shown(given),
+        )
+    questions, columns = len(asking.questions), len(asking.columns)
+    # A bool is an int to Python.
+    listed = isinstance(given, list | tuple) and all(type(at) is int for at in given)
+    single = (
+        listed
+        and len(given) == asking.ask
+        and all(0 <= at < questions for at in given)
         and all(first < second for first, second in pairwise(given))
     )
-    if not right:
+    pair = listed and len(given) == 1 and questions <= given[0] < columns
+    if not single and not pair:
+        more = f", or the place of one of {columns - questions} pairs" if asking.pairs else ""
         raise InvalidInput(
-            "no places of questions, since the survey asks everybody all of them"
-            if survey.ask is None
-            else f"the places of {survey.ask} of {len(survey.questions)} questions, in order",
+            f"the places of {asking.ask} of {questions} questions, in order{more}",
             _checks.shown(given),
         )
     return tuple(given)

@@ -5,28 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import multiprocessing
+import math
 import os
 import signal
-import threading
 import time
-import warnings
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TypeVar, final
 
-import numpy as np
-
+from confide.collect.aside import aside
 from confide.collect.exports import export, parquet
-from confide.collect.invitations import uncell
-from confide.collect.stores.store import Status, Store, Tallies
-from confide.errors import ConfideWarning
-from confide.mechanisms import Mechanism
+from confide.collect.moving import second_in
+from confide.collect.stores.store import Status, Store
+from confide.collect.summing import summarized
 from confide.questions import Questionnaire
 from confide.results import estimate
-from confide.summaries import Counts, Groups, Summaries
-from confide.summaries.groups import Key
+from confide.summaries import Summaries
 
 FRESH = 0.5
 """Seconds for which a look at the store is taken for the present."""
@@ -38,8 +33,6 @@ RARELY = 3
 """Groups are estimated again after so many times as long as they took."""
 PAUSE = 10.0
 """Seconds after which an estimate is tried again that has failed."""
-PATIENCE = 5
-"""How much the process that estimates lets others go first."""
 Told = TypeVar("Told")
 
 
@@ -99,19 +92,21 @@ class Live:
 
     def __init__(self, survey: Questionnaire, store: Store, *, level: float = 0.95) -> None:
         self.survey = survey
+        self.second: Questionnaire | None = None
+        """The survey of the second phase, once the store has begun it."""
         self._store = store
         self._level = level
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="confide store")
         self._pool: Executor | None = None
         self._worker: Future[int] | None = None
         self._status: Status | None = None
-        self._seen = -np.inf
+        self._seen = -math.inf
         self._looking = asyncio.Lock()
         self._latest = Latest()
         self._task: asyncio.Task[None] | None = None
-        self._due = self._groups_due = -np.inf
+        self._due = self._groups_due = -math.inf
         self._took = self._pause = 0.0
-        self._finished = -np.inf
+        self._finished = -math.inf
 
     @property
     def closed(self) -> bool:
@@ -122,9 +117,14 @@ class Live:
         """How many were invited and how many have answered."""
         async with self._looking:
             if self._status is None or time.monotonic() > self._seen + FRESH:
-                self._status = await self._with_store(self._store.status)
+                self._status = await self._with_store(self._look)
                 self._seen = time.monotonic()
             return self._status
+
+    def _look(self) -> Status:
+        if self.survey.phases is not None and self.second is None:
+            self.second = second_in(self._store.document())
+        return self._store.status()
 
     async def latest(self) -> Latest:
         """The last finished estimate; where it is out of date, the next one is begun."""
@@ -139,9 +139,9 @@ class Live:
             self._status = None
         self._consider(await self.status())
 
-    async def export(self) -> bytes:
-        """All reports as a Parquet file."""
-        return await self._with_store(lambda: parquet(export(self._store, self.survey)))
+    async def export(self, survey: Questionnaire) -> bytes:
+        """All reports of a survey, in the phase that it is in, as a Parquet file."""
+        return await self._with_store(lambda: parquet(export(self._store, survey)))
 
     async def stop(self) -> None:
         """Let go of the store, the thread and the process."""
@@ -187,15 +187,15 @@ class Live:
         """Make an estimate and publish it; without groups, those of the one before stay."""
         began = time.monotonic()
         try:
-            cells = {*status.invited, *status.answered}
+            cells, second = {*status.invited, *status.answered}, self.second
             summaries = await self._with_store(
-                lambda: summarized(self.survey, self._store.tallies(), cells)
+                lambda: summarized(self.survey, self._store.tallies(), cells, second=second)
             )
             whole = groups or not summaries.by
             if not whole:
                 summaries = Summaries({name: summaries[name] for name in summaries})
             before = "" if whole else self._latest.results
-            job = (self.survey, summaries, self._level, quick, before)
+            job = (second or self.survey, summaries, self._level, quick, before)
             loop = asyncio.get_running_loop()
             text = await loop.run_in_executor(self._process(), _estimate, *job)
         except Exception as error:  # whatever happened, the service goes on and says so
@@ -224,8 +224,7 @@ class Live:
 
     def _process(self) -> Executor:
         if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, mp_context=context, initializer=_settle)
+            self._pool = aside()
             self._worker = self._pool.submit(os.getpid)
         return self._pool
 
@@ -234,47 +233,6 @@ class Live:
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
-
-
-def summarized(survey: Questionnaire, tallies: Tallies, cells: Iterable[str] = ()) -> Summaries:
-    """Counts of the reports that a store has tallied, by the survey's public groups.
-
-    Parameters
-    ----------
-    survey
-        The survey.
-    tallies
-        As `Store.tallies` gives them.
-    cells
-        Further cells of the groups, of which no report may have come yet.
-
-    Examples
-    --------
-    >>> survey = Questionnaire.from_dict(
-    ...     {"questions": {"smokes": {"categories": ["no", "yes"], "epsilon": 1.0}}})
-    >>> summarized(survey, {"": {"smokes": {0: 5, 1: 2}}})["smokes"].counts
-    array([5, 2])
-    """
-    every = sorted({*tallies, *cells})
-    keys = {cell: uncell(cell) for cell in every}
-    grouped = bool(every) and all(len(key) == len(survey.groups) > 0 for key in keys.values())
-    questions: dict[str, Counts | Groups[Counts]] = {}
-    for name, mechanism in survey.mechanisms.items():
-        found = {cell: _counts(mechanism, tallies.get(cell, {}).get(name, {})) for cell in every}
-        if grouped:
-            by: dict[Key, Counts] = {
-                key if len(key) > 1 else key[0]: found[cell] for cell, key in keys.items()
-            }
-            questions[name] = Groups(survey.groups, by)
-        else:
-            questions[name] = sum(found.values(), start=_counts(mechanism, {}))
-    return Summaries(questions)
-
-
-def _counts(mechanism: Mechanism, reports: Mapping[int, int]) -> Counts:
-    counts = np.zeros(mechanism.law.outputs, dtype=np.int64)
-    counts[list(reports)] = list(reports.values())
-    return Counts(mechanism, counts)
 
 
 def _estimate(
@@ -288,23 +246,6 @@ def _estimate(
         for one in fields["questions"]:
             one["groups"] = groups[one["question"]]
     return json.dumps(fields, separators=(",", ":"))
-
-
-def _settle() -> None:
-    """Prepare the process that estimates: it lets others go first and ends with its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Implausible counts are told in the results.
-    warnings.simplefilter("ignore", ConfideWarning)
-    if hasattr(os, "nice"):
-        os.nice(PATIENCE)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
-
-
-def _follow(parent: multiprocessing.process.BaseProcess) -> None:
-    parent.join()
-    os._exit(1)
 
 
 def _fault(error: Exception) -> str:

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from confide.collect import static
-from confide.collect.invitations import uncell
+from confide.collect.invitations import phase_of, uncell
 from confide.collect.live import Live
 from confide.collect.respondents import Guarded, answer, served
 from confide.collect.stores.store import Status, Unavailable
@@ -30,6 +30,7 @@ from confide.errors import InvalidInput
 from confide.files.paths import load_json
 from confide.lattice import Categories
 from confide.questions import Questionnaire
+from confide.questions.phases import Phases
 from confide.questions.question import Question
 from confide.results import Results
 from confide.results.page import document
@@ -142,7 +143,8 @@ class Office:
 
     async def state(self, _: Request) -> Response:
         """``GET /api/state``: the survey, and how far it has come."""
-        return _json(described(self.live.survey, await self.live.status()))
+        status = await self.live.status()
+        return _json(described(self.live.second or self.live.survey, status))
 
     async def results(self, request: Request) -> Response:
         """``GET /api/results``: the last finished estimate.
@@ -188,12 +190,15 @@ class Office:
         )
 
     async def export(self, request: Request) -> Response:
-        """``POST /api/export``: all reports as a Parquet file."""
-        given = _keys(await _body(request), {"before_closing": bool})
+        """``POST /api/export``: all reports as a Parquet file, one for each phase."""
+        given = _keys(await _body(request), {"before_closing": bool, "second": bool})
         if not (await self.live.status()).closed and not given.get("before_closing", False):
             return answer(409, BEFORE)
+        survey = self.live.second if given.get("second", False) else self.live.survey
+        if survey is None:
+            return answer(409, "The second phase has not begun.")
         return Response(
-            await self.live.export(),
+            await self.live.export(survey),
             media_type="application/vnd.apache.parquet",
             headers={"content-disposition": 'attachment; filename="reports.parquet"'},
         )
@@ -225,12 +230,30 @@ def described(survey: Questionnaire, status: Status) -> dict[str, Any]:
         "waiting": invited - answered if by_name else None,
         "rate": answered / invited if by_name else None,
         "groups": _by_group(survey, status),
+        "phases": None if survey.phases is None else _phases(survey.phases, status),
         "ask": survey.ask,
         "questions": [
-            {**_asked(name, one), "invited": status.asked.get(name, 0 if survey.ask else None)}
+            {**_asked(name, one), "invited": status.asked.get(name, 0 if survey.asking else None)}
             for name, one in survey.questions.items()
         ],
+        "pairs": [
+            {"name": name, "questions": list(pair.sides), "invited": status.asked.get(name, 0)}
+            for name, pair in survey.pairs.items()
+        ],
     }
+
+
+def _phases(phases: Phases, status: Status) -> dict[str, Any]:
+    """Which phase it is, when the second begins, and how far each has come."""
+    sums = [
+        {"invited": _of(phase, status.invited), "answered": _of(phase, status.answered)}
+        for phase in (1, 2)
+    ]
+    return {**phases.to_dict(), "of": sums}
+
+
+def _of(phase: int, cells: Mapping[str, int]) -> int:
+    return sum(n for cell, n in cells.items() if phase_of(cell) == phase)
 
 
 def _by_group(survey: Questionnaire, status: Status) -> list[dict[str, Any]]:

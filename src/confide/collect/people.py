@@ -14,10 +14,11 @@ from typing import final
 from confide import _checks
 from confide._secrets import settle
 from confide.collect.invitations import (
+    Invitation,
     Signer,
-    cell,
     checked_url,
     link,
+    phase_of,
     question_cell,
     uncell,
 )
@@ -26,7 +27,7 @@ from confide.errors import InvalidInput
 from confide.files.paths import named, readable, unseen
 from confide.questions import Questionnaire
 from confide.questions.persons import PERSON, once, plain
-from confide.questions.phases import PHASE, missing
+from confide.questions.phases import PHASE
 from confide.questions.rounds import ROUND
 
 LINK = "link"
@@ -82,11 +83,10 @@ class People:
 def _times(
     columns: Sequence[str], rows: Sequence[Mapping[str, str]], survey: Questionnaire, where: str
 ) -> None:
-    """Refuse people who are asked too often, or in a phase that is not theirs."""
+    """Refuse people who are asked too often."""
     if survey.phases is not None:
-        if PHASE not in columns:
-            raise missing(where)
-        survey.phases.check_rows([row[PHASE] for row in rows], where)
+        if PHASE in columns:
+            survey.phases.read_rows([row[PHASE] for row in rows], where)
         if PERSON in columns:
             once([row[PERSON] for row in rows], where)
     if survey.rounds is not None:
@@ -158,7 +158,7 @@ def _columns(columns: Sequence[str], survey: Questionnaire, path: Path) -> None:
             )
     if LINK in columns:
         raise InvalidInput(f"a table without a column {LINK!r}", f"one in {named(path)}")
-    for name in survey.questions:
+    for name in (*survey.questions, *survey.pairs):
         if name in columns:
             raise InvalidInput(
                 f"public columns in {named(path)}",
@@ -174,6 +174,11 @@ def check(people: People, survey: Questionnaire, *, url: str, to: Path) -> None:
         raise InvalidInput(
             "a survey that closes in the future", f"one that closed at {survey.closes.isoformat()}"
         )
+    until = None if survey.phases is None else survey.phases.until
+    if until is not None and until <= datetime.now(UTC):
+        raise InvalidInput(
+            "a first phase that ends in the future", f"until = {until.isoformat()} in [phases]"
+        )
     if survey.groups and not people.columns:
         raise InvalidInput(
             f"a table of people with the groups {', '.join(survey.groups)}",
@@ -182,7 +187,7 @@ def check(people: People, survey: Questionnaire, *, url: str, to: Path) -> None:
         )
     _times(people.columns, people.rows, survey, "the table of people")
     if to.exists():
-        _left(to, people, url)
+        _left(to, people, survey, url)
 
 
 def invite(
@@ -190,8 +195,10 @@ def invite(
 ) -> int:
     """Make an invitation for every person, and write their links; returns how many.
 
-    Where a survey asks each person some of the questions only, each call asks every question
-    equally often in every cell of the groups, but for a difference of one.
+    Where a survey asks each person some of the questions only, or some people for a pair, each
+    call asks every question, and every pair, equally often in every cell of the groups, but for a
+    difference of one. Where it has phases, each person's is that of the table's column "phase", or
+    else drawn here, evenly in every cell; it is in the link, and in a column of the file.
 
     The file is on disk before the store knows the invitations, and it is the only copy of the
     links. So it goes only if the store refuses the links that this call has made. If the store
@@ -212,7 +219,7 @@ def invite(
     3
     """
     check(people, survey, url=url, to=to)
-    left = _left(to, people, url) if to.exists() else []
+    left = _left(to, people, survey, url) if to.exists() else []
     tokens = left or _minted(people, survey, signer)
     found = [signer.read(token) for token in tokens]
     invitations = [invitation for invitation in found if invitation is not None]
@@ -222,11 +229,12 @@ def invite(
         raise _taken(to, "whose links the store has already", "These can be sent. ")
     groups = [invitation.groups for invitation in invitations]
     _check_spelling(survey, store, groups)
+    _check_first(survey, store, invitations)
     if not left:
-        _write(to, people, [link(url, token) for token in tokens])
+        _write(to, _with_phases(people, invitations), [link(url, token) for token in tokens])
     try:
-        asked = [invitation.asked for invitation in invitations]
-        store.invite([one.hash for one in invitations], invited(groups, asked, survey))
+        cells = invited(invitations, survey)
+        store.invite([one.hash for one in invitations], cells)
     except InvalidInput:
         # Another store may have admitted the links of a file that was there.
         if not left:
@@ -242,30 +250,71 @@ def invite(
 
 def _minted(people: People, survey: Questionnaire, signer: Signer) -> list[str]:
     groups = [tuple(row[name] for name in survey.groups) for row in people.rows]
-    asked = assigned(groups, survey)
-    return [signer.mint(own, asked=places) for own, places in zip(groups, asked, strict=True)]
+    asked, phases = assigned(groups, survey), _phases(people, groups, survey)
+    return [
+        signer.mint(own, asked=places, phase=phase)
+        for own, places, phase in zip(groups, asked, phases, strict=True)
+    ]
+
+
+def _phases(
+    people: People, groups: Sequence[tuple[str, ...]], survey: Questionnaire
+) -> Sequence[int | None]:
+    """The phase of each person: that of the table, or drawn here and now; None without phases."""
+    if survey.phases is None:
+        return [None] * len(groups)
+    if PHASE in people.columns:
+        return survey.phases.read_rows([row[PHASE] for row in people.rows], "the table of people")
+    return [int(phase) for phase in survey.phase_of(_numbered(groups))]
+
+
+def _with_phases(people: People, invitations: Sequence[Invitation]) -> People:
+    """People with the phase of each, where there is one: they are asked at different times."""
+    if invitations[0].phase is None or PHASE in people.columns:
+        return people
+    rows = [
+        {**row, PHASE: str(one.phase)} for row, one in zip(people.rows, invitations, strict=True)
+    ]
+    return People((*people.columns, PHASE), rows)
+
+
+def _check_first(survey: Questionnaire, store: Store, invitations: Sequence[Invitation]) -> None:
+    """Refuse a first phase that could never end, for want of people."""
+    if survey.phases is None or survey.phases.after is None or survey.phases.until is not None:
+        return
+    before = store.status().invited
+    first = sum(n for each, n in before.items() if phase_of(each) == 1)
+    first += sum(one.phase == 1 for one in invitations)
+    if first < survey.phases.after:
+        raise InvalidInput(
+            f"at least {survey.phases.after:,} people in the first phase, as after in [phases] "
+            "says",
+            f"{first:,}",
+            "The second phase would never begin. Invite everybody at once, ask for fewer in after, "
+            "or give until as well.",
+        )
+
+
+def _numbered(groups: Sequence[tuple[str, ...]]) -> list[int]:
+    """The number of a cell for each person: people in the same groups share it."""
+    numbers: dict[tuple[str, ...], int] = {}
+    return [numbers.setdefault(own, len(numbers)) for own in groups]
 
 
 def assigned(
     groups: Sequence[tuple[str, ...]], survey: Questionnaire
 ) -> list[tuple[int, ...] | None]:
-    """Which questions each person of some groups is asked, drawn here and now; None for all."""
-    if survey.ask is None:
+    """Which questions or pair each person of some groups is asked, drawn here; None for all."""
+    if survey.asking is None:
         return [None] * len(groups)
-    numbers: dict[tuple[str, ...], int] = {}
-    cells = [numbers.setdefault(own, len(numbers)) for own in groups]
-    return [tuple(row.nonzero()[0].tolist()) for row in survey.assigned(cells)]
+    return [tuple(row.nonzero()[0].tolist()) for row in survey.assigned(_numbered(groups))]
 
 
-def invited(
-    groups: Sequence[tuple[str, ...]],
-    asked: Sequence[tuple[int, ...] | None],
-    survey: Questionnaire,
-) -> Counter[str]:
-    """How many people are invited in each cell of the groups, and to each question."""
-    names = list(survey.questions)
-    counts = Counter(cell(own) for own in groups)
-    counts.update(question_cell(names[at]) for places in asked for at in places or ())
+def invited(invitations: Sequence[Invitation], survey: Questionnaire) -> Counter[str]:
+    """How many people are invited in each cell of the groups, and to each question or pair."""
+    names = list(survey.mechanisms)
+    counts = Counter(one.cell for one in invitations)
+    counts.update(question_cell(names[at]) for one in invitations for at in one.asked or ())
     return counts
 
 
@@ -285,15 +334,18 @@ def _check_spelling(survey: Questionnaire, store: Store, groups: Sequence[tuple[
                 )
 
 
-def _left(to: Path, people: People, url: str) -> list[str]:
+def _left(to: Path, people: People, survey: Questionnaire, url: str) -> list[str]:
     """The tokens of a file that an earlier run has written for these very people."""
     try:
         columns, rows = table_of(to)
     except InvalidInput:
         raise _taken(to, "which is there") from None
-    theirs = [{name: row[name] for name in people.columns} for row in people.rows]
-    mine = [{name: row[name] for name in columns if name != LINK} for row in rows]
-    if columns != (*people.columns, LINK) or mine != theirs:
+    drawn = (PHASE,) if survey.phases is not None and PHASE not in people.columns else ()
+    if columns != (*people.columns, *drawn, LINK):
+        raise _taken(to, "which is there")
+    theirs, mine = ([[row[name] for name in people.columns] for row in part]
+                    for part in (people.rows, rows))  # fmt: skip
+    if mine != theirs:
         raise _taken(to, "which is there")
     start = f"{checked_url(url)}#"
     return [row[LINK].removeprefix(start) for row in rows]

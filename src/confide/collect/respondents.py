@@ -66,7 +66,7 @@ class Desk:
         except TimeoutError:
             return answer(408, "The upload took too long.", close=True)
         except wire.Refused as error:
-            return answer(error.status, error.reason)
+            return answer(error.status, error.reason, again=error.status == 503)
         except ClientDisconnect:
             return answer(400, "The upload broke off.")
         if self.closed():
@@ -78,12 +78,18 @@ class Desk:
 
     async def survey(self, _: Request) -> Response:
         """``GET /survey.json``: what a device needs to know."""
-        return _json(200, {**self._described, "closed": self.closed()})
+        described = self._first if self.reader.second() is None else self._both
+        return _json(200, {**described, "closed": self.closed()})
+
+    # Once each: anybody may ask as often as they like.
+    @cached_property
+    def _first(self) -> Mapping[str, Any]:
+        return wire.served(self.reader.survey, invited=self.reader.signer is not None)
 
     @cached_property
-    def _described(self) -> Mapping[str, Any]:
-        # Once: anybody may ask as often as they like.
-        return wire.described(self.reader.survey, invited=self.reader.signer is not None)
+    def _both(self) -> Mapping[str, Any]:
+        second = self.reader.second()
+        return wire.served(self.reader.survey, second, invited=self.reader.signer is not None)
 
 
 def app(desk: Desk, files: Mapping[str, static.File] | None = None) -> ASGIApp:

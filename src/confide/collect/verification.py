@@ -124,7 +124,10 @@ def verify(url: str, survey: Questionnaire) -> Verification:
         data, told = fetched(url + "survey.json", LIKE_A_BROWSER)
         headers = headers and _steers_nothing(told)
         given = load_json(data, "the served survey")
-        mechanisms = wire.survey_of(given).fingerprint == survey.fingerprint
+        served = wire.survey_of(given)
+        # The second phase is a public function of reports: it may differ in its cells only.
+        wire.second_of(given, served)
+        mechanisms = served.fingerprint == survey.fingerprint
         return Verification(files, headers, mechanisms, mechanisms and _same(given, survey))
     except ConfideError:
         return Verification(files, headers, mechanisms=False, wording=False)
@@ -137,5 +140,6 @@ def _steers_nothing(told: Message) -> bool:
 def _same(given: Mapping[str, Any], survey: Questionnaire) -> bool:
     """Whether a device is told all of a survey and nothing else, which a page might show."""
     rest = {key: value for key, value in given.items() if key != "closed"}
-    expected = wire.described(survey, invited=given.get("invited") is True)
+    second = wire.second_of(given, survey)
+    expected = wire.served(survey, second, invited=given.get("invited") is True)
     return type(given.get("closed")) is bool and rest == json.loads(json.dumps(expected))

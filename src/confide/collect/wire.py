@@ -6,7 +6,8 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -15,10 +16,12 @@ from confide.collect import devices
 from confide.collect.invitations import LONGEST, Invitation, Signer
 from confide.errors import ConfideError, InvalidInput, Mismatch
 from confide.files.paths import load_json
+from confide.lattice import Lattice
 from confide.mechanisms import register
 from confide.questions import Question, Questionnaire
 from confide.questions.question import MEANINGS, SHOWN, labels_of
 from confide.questions.questionnaire import TEXTS
+from confide.questions.relations import ALL
 from confide.questions.wording import Wording, base
 
 VERSION = 1
@@ -79,6 +82,26 @@ class Entry:
     reports: str = field(repr=False)
 
 
+def served(
+    survey: Questionnaire, second: Questionnaire | None = None, *, invited: bool = True
+) -> dict[str, Any]:
+    """What a collector serves: a survey, and under ``next`` that of its second phase.
+
+    Parameters
+    ----------
+    survey
+        The survey, of the first phase where it has phases.
+    second
+        That of the second phase; None before it has begun.
+    invited
+        Whether an invitation is needed.
+    """
+    fields = described(survey, invited=invited)
+    if survey.phases is not None:
+        fields["next"] = None if second is None else described(second, invited=invited)
+    return fields
+
+
 def described(survey: Questionnaire, *, invited: bool = True) -> dict[str, Any]:
     """The facts about a survey that a device needs, as plain values for JSON.
 
@@ -103,7 +126,11 @@ def described(survey: Questionnaire, *, invited: bool = True) -> dict[str, Any]:
         **({} if survey.ask is None else {"ask": survey.ask}),
         **{
             name: each.to_dict()
-            for name, each in (("phases", survey.phases), ("rounds", survey.rounds))
+            for name, each in (
+                ("relations", survey.relations),
+                ("phases", survey.phases),
+                ("rounds", survey.rounds),
+            )
             if each is not None
         },
         **survey.wording.to_dict(),
@@ -117,7 +144,15 @@ def described(survey: Questionnaire, *, invited: bool = True) -> dict[str, Any]:
             }
             for name, question in survey.questions.items()
         ],
+        **({"pairs": _pairs(survey)} if survey.pairs else {}),
     }
+
+
+def _pairs(survey: Questionnaire) -> list[dict[str, Any]]:
+    """What makes the reports about each pair of questions, for devices that cannot work it out."""
+    return [
+        {"name": name, "mechanism": mechanism.to_dict()} for name, mechanism in survey.pairs.items()
+    ]
 
 
 def survey_of(fields: Any) -> Questionnaire:
@@ -137,8 +172,13 @@ def survey_of(fields: Any) -> Questionnaire:
     questions = {}
     given = fields.get("questions")
     given = given if isinstance(given, list) else []
+    pairs, relations = fields.get("pairs", []), fields.get("relations")
+    named = relations.get("pairs") if isinstance(relations, Mapping) else None
+    # All pairs are many more than questions, so they are counted before they are listed.
+    every = math.comb(len(given), 2) if named == ALL else 0
     devices.light(
-        [(each.get("name"), each.get("mechanism")) for each in given if isinstance(each, Mapping)]
+        [(each.get("name"), each.get("mechanism")) for each in given if isinstance(each, Mapping)],
+        max(every, *(len(some) if isinstance(some, list) else 0 for some in (pairs, named))),
     )
     for each in given:
         if not isinstance(each, Mapping) or not isinstance(each.get("name"), str):
@@ -161,8 +201,16 @@ def survey_of(fields: Any) -> Questionnaire:
         ask=fields.get("ask"),
         phases=fields.get("phases"),
         rounds=fields.get("rounds"),
+        relations=fields.get("relations"),
+        # Where there are pairs, the survey has an epsilon of its own, which a report about one
+        # costs; elsewhere that of each question is enough.
+        epsilon=fields.get("epsilon") if "relations" in fields else None,
     )
-    if (survey.fingerprint, survey.worded) != (fields.get("survey"), fields.get("wording")):
+    many = 0 if survey.relations is None else len(survey.relations.pairs)
+    # They are built only if there are as few as was checked.
+    same = isinstance(pairs, list) and len(pairs) == many and _pairs(survey) == pairs
+    names = fields.get("survey"), fields.get("wording")
+    if not same or (survey.fingerprint, survey.worded) != names:
         raise Mismatch(
             "a survey that has the names it gives itself",
             "another one",
@@ -171,14 +219,58 @@ def survey_of(fields: Any) -> Questionnaire:
     return survey
 
 
+def second_of(fields: Mapping[str, Any], survey: Questionnaire) -> Questionnaire | None:
+    """The survey of the second phase that `served` wrote; None before it has begun.
+
+    Only the zooms of its questions may differ from the first phase: a device promises no more than
+    the survey that people were invited to.
+
+    Parameters
+    ----------
+    fields
+        What a collector serves.
+    survey
+        The survey of the first phase in it.
+    """
+    given = fields.get("next")
+    if survey.phases is None or given is None:
+        return None
+    second = survey_of(given)
+    known = second.phases is not None and second.phases.now == 2
+    if not known or second.pilot.worded != survey.worded:
+        raise Mismatch(
+            "a second phase that differs from the first in the cells of its questions only",
+            "another survey",
+            "Nothing was drawn. The collector runs another release of confide, or was changed.",
+        )
+    return second
+
+
 def check_survey(survey: Questionnaire) -> None:
     """Refuse a survey that devices could not answer, before anybody is invited."""
-    if survey.relations is not None:
+    if survey.phases is not None and survey.phases.now != 1:
         raise InvalidInput(
-            "a survey without [relations], since the page asks single questions only",
-            f"one that asks for {len(survey.relations.pairs)} pairs",
-            "Take the answers of pairs with confide privatize, or Survey.privatize in Python.",
+            "the survey of the first phase, now = 1 in [phases]",
+            f"now = {survey.phases.now}",
+            "The collector moves on to the second phase by itself.",
         )
+    if survey.phases is not None and not survey.phases.ends:
+        raise InvalidInput(
+            "after or until in [phases]: when a collector moves on to the second phase",
+            "neither",
+            "Write after = 5000 for so many reports of the first phase, until = a date and a time, "
+            "or both.",
+        )
+    pairs = () if survey.relations is None else survey.relations.pairs
+    for name in sorted({name for pair in pairs for name in pair}):
+        axis = survey.questions[name].axis
+        if isinstance(axis, Lattice) and axis.zoom is not None:
+            raise InvalidInput(
+                f"no zoom for the question {_checks.shown(name)}, which is in a pair",
+                'scale = "zoom"',
+                "Take a linear scale: a report about a pair says on which side of a threshold an "
+                "answer lies, and the cells between do not matter.",
+            )
     if survey.times > 1:
         raise InvalidInput(
             "per_person = 1 in [rounds], since the page tells people what one round costs",
@@ -186,10 +278,16 @@ def check_survey(survey: Questionnaire) -> None:
             "Take the answers of several rounds with Survey.privatize in Python.",
         )
     mechanisms = survey.mechanisms
-    devices.light([(name, mechanism.to_dict()) for name, mechanism in mechanisms.items()])
-    asked = sorted(mechanisms, key=lambda name: len(json.dumps(name)))[-(survey.ask or 0) :]
-    reports = {name: mechanisms[name].law.outputs[0] for name in asked}
-    size = len(body(survey, "-" * LONGEST, bytes(RECEIPT), reports))
+    single = [(name, mechanisms[name].to_dict()) for name in survey.questions]
+    devices.light(single, len(pairs))
+    longest = sorted(survey.questions, key=lambda name: len(json.dumps(name)))[-survey.asks :]
+    size = max(
+        len(body(survey, "-" * LONGEST, bytes(RECEIPT), reports))
+        for reports in (
+            {name: mechanisms[name].law.outputs[0] for name in asked}
+            for asked in (longest, *([name] for name in survey.pairs))
+        )
+    )
     if size > LARGEST:
         raise InvalidInput(
             f"questions whose reports fit into an upload of {LARGEST:,} bytes",
@@ -223,10 +321,13 @@ class Reader:
         The survey that they must answer.
     signer
         Tells which invitations are ours; None where a survey takes anybody.
+    second
+        Gives the survey of the second phase, once it has begun.
     """
 
     survey: Questionnaire
     signer: Signer | None
+    second: Callable[[], Questionnaire | None] = lambda: None
 
     def read(self, data: bytes) -> Entry:
         """Read an upload into the part that a store keeps.
@@ -234,7 +335,8 @@ class Reader:
         Raises
         ------
         Refused
-            With status 413, 422 or 404, if it is not an upload to this survey.
+            With status 413, 422 or 404, if it is not an upload to this survey; with 503, if it may
+            answer a phase that this process does not know yet.
         """
         if len(data) > LARGEST:
             raise Refused(413, f"An upload has at most {LARGEST:,} bytes.")
@@ -247,13 +349,14 @@ class Reader:
         # True equals 1 in Python, and 1.0 too.
         if type(fields["version"]) is not int or fields["version"] != VERSION:
             raise Refused(422, f"This collector speaks version {VERSION} of the protocol.")
-        if fields["survey"] != self.survey.fingerprint or fields["wording"] != self.survey.worded:
-            raise Refused(
-                422, "The report answers another survey, or an older version of this one."
-            )
+        survey = self._survey(fields)
         receipt = _receipt(fields["receipt"])
         invitation = self._invitation(fields["invitation"])
-        reports = self._reports(fields["reports"], None if invitation is None else invitation.asked)
+        phase = None if survey.phases is None else survey.phases.now
+        if invitation is not None and invitation.phase != phase:
+            raise Refused(422, "The report answers another phase than that of its invitation.")
+        asked = None if invitation is None else invitation.asked
+        reports = _reports(fields["reports"], asked, survey)
         token = b"" if invitation is None else invitation.hash
         return Entry(
             invitation=None if invitation is None else invitation.hash,
@@ -262,6 +365,19 @@ class Reader:
             cell="" if invitation is None else invitation.cell,
             reports=reports,
         )
+
+    def _survey(self, fields: Mapping[str, Any]) -> Questionnaire:
+        """The survey that an upload answers: that of the first phase or of the second."""
+        names, second = (fields["survey"], fields["wording"]), self.second()
+        for each in (self.survey, second):
+            if each is not None and names == (each.fingerprint, each.worded):
+                return each
+        if self.survey.phases is not None and second is None:
+            # Another process may have moved on to the second phase a moment ago.
+            invitation = self._invitation(fields["invitation"])
+            if invitation is not None and invitation.phase == 2:
+                raise Refused(503, "The second phase has not begun here. Send it again.")
+        raise Refused(422, "The report answers another survey, or an older version of this one.")
 
     def _invitation(self, token: Any) -> Invitation | None:
         if self.signer is None:
@@ -273,27 +389,29 @@ class Reader:
             raise Refused(404, "This invitation is not one of this survey.")
         return found
 
-    def _reports(self, given: Any, asked: tuple[int, ...] | None) -> str:
-        mechanisms = self.survey.mechanisms
-        if asked is not None:
-            names = list(mechanisms)
-            mechanisms = {names[at]: mechanisms[names[at]] for at in asked}
-        if not isinstance(given, dict) or set(given) != set(mechanisms):
+
+def _reports(given: Any, asked: tuple[int, ...] | None, survey: Questionnaire) -> str:
+    """Reports of an upload as a store keeps them."""
+    mechanisms = survey.mechanisms
+    if asked is not None:
+        names = list(mechanisms)
+        mechanisms = {names[at]: mechanisms[names[at]] for at in asked}
+    if not isinstance(given, dict) or set(given) != set(mechanisms):
+        raise Refused(
+            422,
+            "An upload has one report for each question of the survey."
+            if asked is None
+            else "An upload has one report for each question, or about the pair, that its "
+            "invitation asks, and no others.",
+        )
+    for name, mechanism in mechanisms.items():
+        report, (outputs,) = given[name], mechanism.law.outputs
+        # A bool is an int to Python.
+        if type(report) is not int or not 0 <= report < outputs:
             raise Refused(
-                422,
-                "An upload has one report for each question of the survey."
-                if asked is None
-                else "An upload has one report for each question that its invitation asks, and no "
-                "others.",
+                422, f"The report to {name!r} must be a whole number from 0 to {outputs - 1}."
             )
-        for name, mechanism in mechanisms.items():
-            report, (outputs,) = given[name], mechanism.law.outputs
-            # A bool is an int to Python.
-            if type(report) is not int or not 0 <= report < outputs:
-                raise Refused(
-                    422, f"The report to {name!r} must be a whole number from 0 to {outputs - 1}."
-                )
-        return json.dumps(given, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(given, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def text_of(receipt: bytes) -> str:

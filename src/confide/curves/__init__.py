@@ -27,6 +27,7 @@ from confide.curves.regression import (
     Classification,
     Line,
     Logistic,
+    NodeRegression,
     Regression,
     WaveRegression,
 )
@@ -89,6 +90,7 @@ __all__ = [
     "Intervals",
     "Line",
     "Logistic",
+    "NodeRegression",
     "Proportions",
     "Regression",
     "Relation",

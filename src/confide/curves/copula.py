@@ -17,6 +17,7 @@ from confide._types import Floats
 from confide.curves.density import CellDensity
 from confide.curves.forms import cost, frame, how
 from confide.curves.proportions import Proportions
+from confide.displays import CorrelationsDisplay, CrossTableDisplay
 from confide.errors import InvalidInput
 
 SIDES = ("low", "high")
@@ -109,6 +110,16 @@ class Relation:
             facts=f"Correlation {number(self.correlation)}, interval {ends}.",
         )
 
+    def plot(self, ax: Any = None) -> CrossTableDisplay:
+        """Draw the cross table of the two questions, with shares and their intervals.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib; by default new ones.
+        """
+        return CrossTableDisplay(self.questions, self.labels, self.shares, self.ends).plot(ax)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         fields = {
@@ -199,6 +210,28 @@ class Copula:
 
     def __repr__(self) -> str:
         return f"<Copula of {', '.join(self.margins)}: {len(self.relations)} relations>"
+
+    def plot(
+        self, ax: Any = None, *, label: str | None = None, color: str | None = None
+    ) -> CorrelationsDisplay:
+        """Draw the correlation of each pair that was asked for, with its interval.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib; by default new ones.
+        label
+            Name in the legend.
+        color
+            By default the next one of the axes' cycle.
+        """
+        if not self.relations:
+            raise InvalidInput("a model with relations", "one without", "No pair was asked for.")
+        values = np.array([one.correlation for one in self.relations])
+        low, high = (np.array([getattr(one, end) for one in self.relations]) for end in SIDES)
+        names = [one.name for one in self.relations]
+        display = CorrelationsDisplay(names, values, (low, high), self.level)
+        return display.plot(ax, label=label, color=color)
 
     def _repr_html_(self) -> str:
         """The correlations of the pairs that were asked for, for notebooks."""
@@ -295,7 +328,7 @@ class Copula:
         margins, relations = fields.get("margins"), fields.get("relations")
         facts = fields.get("facts")
         if not isinstance(margins, Mapping) or not margins or not isinstance(relations, list):
-            raise InvalidInput("margins and relations in a copula", "others")
+            raise InvalidInput("margins and relations in a copula", "a document without them")
         if not isinstance(facts, Mapping):
             raise InvalidInput("facts in a copula", _checks.shown(facts))
         return cls(

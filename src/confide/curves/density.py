@@ -17,7 +17,7 @@ from confide._markup import Html, join
 from confide._types import Floats
 from confide.curves import forms
 from confide.curves.forms import DECLINED, ENDS, frame, size
-from confide.displays import DensityDisplay
+from confide.displays import BandDisplay, DensityDisplay
 from confide.errors import InvalidInput, Unsupported
 from confide.lattice import INTEGER, KINDS, NUMBER, POINTS
 
@@ -56,7 +56,7 @@ class Intervals(Protocol):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SimultaneousBand:
-    """A band that holds a whole curve with its level, and not each place by itself.
+    """A band that holds the whole curve at once with its level.
 
     Parameters
     ----------
@@ -83,6 +83,23 @@ class SimultaneousBand:
     high: Floats
     level: float
 
+    def plot(
+        self, ax: Any = None, *, label: str | None = None, color: str | None = None
+    ) -> BandDisplay:
+        """Draw the band.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold other bands already; by default new ones.
+        label
+            Name in the legend.
+        color
+            By default the next one of the axes' cycle.
+        """
+        display = BandDisplay(self.what, self.x, (self.low, self.high), self.level)
+        return display.plot(ax, label=label, color=color)
+
 
 class JointIntervals(Protocol):
     """Intervals of a joint density, one column at a time."""
@@ -94,7 +111,7 @@ class JointIntervals(Protocol):
 class Density(ABC):
     """The distribution of a number (or of two or three) in the population.
 
-    Where people could decline, it is the distribution among those who did not.
+    If people could decline, it is the distribution among those who did not.
 
     Attributes
     ----------
@@ -199,9 +216,9 @@ class Density(ABC):
         level
             Confidence level.
         smooth
-            Whether to assume that the density is smooth, for the cdf and quantiles: intervals are
-            then shorter, and refused where the estimate has heaps or fits badly. By default
-            nothing is assumed. Heaps too small to be found make these intervals too short.
+            Whether to assume, for the cdf and quantiles, that nobody is at a round number more
+            often than near it. Intervals are then shorter, and refused where the reports speak for
+            such heaps. By default they allow for heaps that the noise may hide.
 
         Returns
         -------
@@ -243,7 +260,7 @@ class Density(ABC):
             low, high = asked(interval, at, len(self.names), level)
         if what == "pdf":
             return ends(low, high)
-        # The interval knows no smoothing and the estimate does: it holds the estimate in any case.
+        # The interval smooths less than the estimate, or not: it holds the estimate in any case.
         estimate = getattr(self, what)(places)
         return ends(np.minimum(low, estimate), np.maximum(high, estimate))
 
@@ -695,6 +712,7 @@ class CellDensity(Density):
             self.whole,
             heaps,
             simultaneous=together,
+            points=self.kinds == (POINTS,),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -726,7 +744,7 @@ class CellDensity(Density):
             for kind, edge in zip(kinds, edges, strict=True):
                 _checks.one_of(KINDS, kind=kind)
                 if kind == POINTS and not np.allclose(np.diff(edge), edge[1] - edge[0]):
-                    raise InvalidInput("edges at equal distances between points", "others")
+                    raise InvalidInput("edges at equal distances between points", "uneven ones")
                 if kind == INTEGER and not (edge + 0.5 == np.floor(edge + 0.5)).all():
                     raise InvalidInput("edges halfway between whole numbers", "edges elsewhere")
         means: tuple[float, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from typing import Any, Protocol, Self
@@ -24,6 +24,8 @@ from confide.errors import InvalidInput, Unsupported
 from confide.lattice import Categories
 
 PLOT_POINTS = 201
+SLICES = (0.25, 0.5, 0.75)
+"""Where maps cut the range of a third covariate."""
 FRAME_POINTS = 21
 CARD_POINTS = 81
 
@@ -44,7 +46,7 @@ class Band(Protocol):
 
 
 class Regression(ABC):
-    """The mean of a response as a function of one or two private numbers.
+    """The mean of a response as a function of one to three private numbers.
 
     Attributes
     ----------
@@ -81,6 +83,16 @@ class Regression(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
 
+    def on_grid(self, axes: Sequence[Floats]) -> Floats:
+        """Mean response at all combinations of values of the covariates, one axis each.
+
+        Parameters
+        ----------
+        axes
+            Values of each covariate.
+        """
+        return self.predict(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1))
+
     def interval(self, x: npt.ArrayLike, *, level: float = 0.95) -> tuple[Any, Any]:
         """Pointwise confidence intervals of the mean response at x: two floats, or arrays."""
         level = _checks.level(level)
@@ -96,12 +108,16 @@ class Regression(ABC):
         label: str = "estimate",
         color: str | None = None,
     ) -> RegressionDisplay:
-        """Draw the curve, its band and the corrected baseline; for two covariates a map.
+        """Draw the curve, its band and the corrected baseline.
+
+        For two covariates it is a map, and for three a map of the first two at three values of the
+        third.
 
         Parameters
         ----------
         ax
-            Axes of matplotlib, which may hold other curves already; by default new ones.
+            Axes of matplotlib, which may hold other curves already; by default new ones. Three
+            covariates take none.
         level
             Confidence level; None for the curve without its band.
         label
@@ -110,14 +126,17 @@ class Regression(ABC):
             By default the next one of the axes' cycle.
         """
         axes = [np.linspace(a, b, PLOT_POINTS) for a, b in zip(self.low, self.high, strict=True)]
+        if len(axes) > 3:
+            raise Unsupported(f"A picture shows up to three covariates, not {len(axes)}.")
+        if len(axes) == 3:
+            axes[2] = self.low[2] + np.array(SLICES) * (self.high[2] - self.low[2])
         if len(axes) == 1:
             x = axes[0]
             band = None if level is None or self.band is None else self.interval(x, level=level)
             line = None if self.baseline is None else self.baseline.predict(x)
             drawn = RegressionDisplay((x,), self.predict(x), self.names, band, level, line)
             return drawn.plot(ax, label=label, color=color)
-        grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-        return RegressionDisplay(tuple(axes), self.predict(grid), self.names).plot(ax)
+        return RegressionDisplay(tuple(axes), self.on_grid(axes), self.names).plot(ax)
 
     def to_frame(self, x: npt.ArrayLike | None = None, *, level: float = 0.95) -> Any:
         """The curve at some places with its intervals, as a table of pandas.
@@ -212,7 +231,7 @@ class CellRegression(Regression):
     names, facts, band, baseline
         As for `Regression`.
     joined
-        Whether values are joined by straight lines between cell centres, or constant in a cell.
+        Whether values are joined by straight lines between cell centers, or constant in a cell.
     outside
         Response outside the cells; None for that of the nearest cell.
 
@@ -322,7 +341,7 @@ def regression_or_none(fields: Mapping[str, Any], key: str) -> Regression | None
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Classification:
-    """Which of two classes is the more likely one, given private numbers.
+    """Predicts the more likely of two classes, given private numbers.
 
     Parameters
     ----------
@@ -377,8 +396,12 @@ class Classification:
         label: str = "estimate",
         color: str | None = None,
     ) -> RegressionDisplay:
-        """Draw the score; see `Regression.plot`."""
-        return self.score.plot(ax, level=level, label=label, color=color)
+        """Draw the score and the threshold that decides; see `Regression.plot`."""
+        display = self.score.plot(ax, level=level, label=label, color=color)
+        probable = self.chance is None and self.threshold == 0.5
+        words = f"probability of {self.labels[1]}" if probable else f"score of {self.labels[1]}"
+        display.name_response(words, self.threshold, is_share=probable)
+        return display
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -396,7 +419,9 @@ class Classification:
         checked = forms.keyed(fields, "classification", ("labels", "threshold", "score", "chance"))
         labels, score = checked["labels"], regression_or_none(checked, "score")
         if not isinstance(labels, list) or len(labels) != 2 or score is None:
-            raise InvalidInput("two labels and a score in a classification", "others")
+            raise InvalidInput(
+                "two labels and a score in a classification", "a document without them"
+            )
         if not all(isinstance(label, (str, int, float)) for label in labels):
             raise InvalidInput("labels that are words or numbers", "a label of another type")
         return cls(
@@ -817,11 +842,172 @@ class WaveRegression(Regression):
         )
 
 
+def chebyshev(low: float, high: float, size: int) -> Floats:
+    """Chebyshev nodes from low to high, both included, in ascending order.
+
+    Examples
+    --------
+    >>> chebyshev(0.0, 2.0, 3)
+    array([0., 1., 2.])
+    """
+    angles = np.pi * np.arange(size - 1, -1, -1) / (size - 1)
+    return (low + high) / 2 + (high - low) / 2 * np.cos(angles)
+
+
+def _barycentric(nodes: Floats, x: Floats) -> Floats:
+    """Weights of the nodes' values in the interpolating polynomial, one row an x."""
+    signs = np.where(np.arange(nodes.size) % 2, -1.0, 1.0)
+    signs[[0, -1]] /= 2
+    away = np.subtract.outer(x, nodes)
+    hits = away == 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = signs / away
+        weights: Floats = terms / terms.sum(axis=1, keepdims=True)
+    on_node = hits.any(axis=1)
+    weights[on_node] = hits[on_node]
+    return weights
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NodeRegression(Regression):
+    """The deconvolution estimate of a regression on several covariates: a ratio of two sums.
+
+    Both sums are known at Chebyshev nodes, as many as determine them in between.
+
+    Parameters
+    ----------
+    density, product
+        The sums at all combinations of nodes, one axis a covariate: the density of the values, and
+        density times mean response less `center`.
+    low, high
+        Bounds of the covariates: the first and last node of each. Beyond, the curve is that of the
+        nearest point within.
+    floor
+        Least density to divide by.
+    center
+        Response that was taken off first, and that the curve falls back to at the floor.
+    bounds
+        Responses that the curve is cut to, or None.
+    names, facts, band, baseline
+        As for `Regression`.
+
+    Examples
+    --------
+    >>> one = np.ones((2, 2))
+    >>> box = {"low": (0.0, 0.0), "high": (1.0, 1.0), "floor": 0.1, "bounds": None}
+    >>> surface = NodeRegression(one, np.array([[0.0, 1.0], [2.0, 3.0]]), **box)
+    >>> surface.predict([[0.5, 0.0], [0.5, 0.5]])
+    array([1. , 1.5])
+    """
+
+    density: Floats
+    product: Floats
+    _: KW_ONLY
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    floor: float
+    center: float = 0.0
+    bounds: tuple[float, float] | None
+    names: tuple[str, ...] = ("x", "y")
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    band: Band | None = None
+    baseline: Regression | None = None
+
+    def sums(self, x: npt.ArrayLike) -> tuple[Floats, Floats]:
+        """The two sums at x: density, and density times response less `center`."""
+        d = len(self.low)
+        places = np.clip(points(x, d), self.low, self.high)
+        flat = places.reshape(-1, d)
+        both = np.stack([self.density, self.product])
+        sides = [
+            chebyshev(a, b, size)
+            for a, b, size in zip(self.low, self.high, self.density.shape, strict=True)
+        ]
+        result = np.empty((2, len(flat)))
+        step = max(1, CHUNK * both.shape[-1] // both.size)
+        for start in range(0, len(flat), step):
+            part = flat[start : start + step]
+            found = both @ _barycentric(sides[-1], part[:, -1]).T
+            for axis in range(d - 2, -1, -1):
+                weights = _barycentric(sides[axis], part[:, axis])
+                found = np.einsum("...kp,pk->...p", found, weights)
+            result[:, start : start + step] = found
+        shape = places.shape[:-1]
+        return result[0].reshape(shape), result[1].reshape(shape)
+
+    def predict(self, x: npt.ArrayLike) -> Floats:
+        """Mean response at x."""
+        return self._ratio(*self.sums(x))
+
+    def grid_sums(self, axes: Sequence[Floats]) -> Floats:
+        """Both sums at all combinations of values of the covariates, one axis at a time."""
+        found = np.stack([self.density, self.product])
+        ends = zip(axes, self.low, self.high, self.density.shape, strict=True)
+        for at, (x, low, high, count) in enumerate(ends, start=1):
+            weights = _barycentric(chebyshev(low, high, count), np.clip(x, low, high))
+            found = np.moveaxis(np.tensordot(weights, found, axes=(1, at)), 0, at)
+        return found
+
+    def on_grid(self, axes: Sequence[Floats]) -> Floats:
+        """Mean response at all combinations of values of the covariates, one axis each."""
+        density, product = self.grid_sums(axes)
+        return self._ratio(density, product)
+
+    def _ratio(self, density: Floats, product: Floats) -> Floats:
+        response: Floats = self.center + product / np.maximum(density, self.floor)
+        if self.bounds is not None:
+            response = np.clip(response, *self.bounds)
+        return response[()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "curve": "node-regression",
+            "names": list(self.names),
+            "density": self.density.tolist(),
+            "product": self.product.tolist(),
+            "low": list(self.low),
+            "high": list(self.high),
+            "floor": self.floor,
+            "center": self.center,
+            "bounds": None if self.bounds is None else list(self.bounds),
+            "facts": dict(self.facts),
+            "baseline": None if self.baseline is None else self.baseline.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, without the band."""
+        keys = ("names", "density", "product", "low", "high", "floor", "center", "bounds")
+        checked = forms.keyed(fields, "node-regression", (*keys, "facts", "baseline"))
+        d = size(checked, "low")
+        bounds = checked["bounds"]
+        if bounds is not None:
+            low, high = forms.numbers(checked, "bounds", (2,)).tolist()
+            bounds = (low, high)
+        shape = _checks.array(density=checked["density"]).shape
+        if len(shape) != d or min(shape) < 2:
+            raise InvalidInput(f"two or more nodes for each of {d} covariates", f"shape {shape}")
+        return cls(
+            forms.numbers(checked, "density", shape),
+            forms.numbers(checked, "product", shape),
+            low=tuple(forms.numbers(checked, "low", (d,)).tolist()),
+            high=tuple(forms.numbers(checked, "high", (d,)).tolist()),
+            floor=forms.finite(checked, "floor"),
+            center=forms.finite(checked, "center"),
+            bounds=bounds,
+            names=forms.names(checked, d),
+            facts=dict(checked["facts"]),
+            baseline=regression_or_none(checked, "baseline"),
+        )
+
+
 REGRESSIONS: dict[str, Any] = {
     "category-means": CategoryMeans,
     "cell-regression": CellRegression,
     "line": Line,
     "logistic": Logistic,
+    "node-regression": NodeRegression,
     "wave-regression": WaveRegression,
 }
 """The class of each kind of regression curve in JSON."""

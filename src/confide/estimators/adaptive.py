@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.lapack import dposv
 
 from confide._types import Floats
 from confide.curves import CellDensity
 from confide.errors import InvalidInput
 from confide.estimators import heaps
+from confide.estimators.averaged import AveragedIntervals, Heaps
 from confide.estimators.declining import Answerers
 from confide.estimators.em import LEAST, STRETCH, apart, coarse_edges, one_thread, stacks
 from confide.estimators.intervals import Intervals, unbiased_means
@@ -21,7 +23,6 @@ from confide.estimators.likelihood import Likelihood
 from confide.estimators.log_density import FAR, ORDERS, Ladder, Mode, Problem
 from confide.estimators.pilot import Pilot
 from confide.estimators.resolution import told, waves
-from confide.estimators.smooth import SmoothIntervals
 from confide.lattice import NUMBER, Lattice
 from confide.mechanisms import Mechanism
 from confide.mechanisms.laws import Law
@@ -66,6 +67,11 @@ class Bins:
     law: Floats
     starts: npt.NDArray[np.int64]
     waved: Floats
+
+    @cached_property
+    def squares(self) -> Floats:
+        """Of the law."""
+        return self.law**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,10 +170,16 @@ def misfit(waved: Floats, counts: Floats, fitted: Floats) -> float:
     """
     n = counts.sum()
     scale = np.sqrt(np.maximum(fitted, LEAST))
-    directions, _ = np.linalg.qr(waved / scale[:, None])
+    directions = waved / scale[:, None]
+    directions /= np.sqrt((directions**2).sum(axis=0))
     residual = (counts - n * fitted) / (math.sqrt(n) * scale)
-    freedom = directions.shape[1]
-    return float(((directions.T @ residual) ** 2).sum() - freedom) / math.sqrt(2 * freedom)
+    along, freedom = residual @ directions, directions.shape[1]
+    _, solved, failed = dposv(directions.T @ directions, along, lower=1)
+    if failed:
+        # Reports tell next to nothing of some waves, which then look like others.
+        directions, _ = np.linalg.qr(directions)
+        along = solved = residual @ directions
+    return float(along @ solved - freedom) / math.sqrt(2 * freedom)
 
 
 def grid(law: Law, counts: Floats, declined: float | None = None) -> Grid:
@@ -254,13 +266,15 @@ class Adaptive:
             plain = Likelihood().fit(counts)
             return replace(plain, facts={**plain.facts, "misfit": found.misfit})
         edges, masses = found.curve(lattice)
+        # Weights, and the share that declined, have an uncertainty that tests know of.
+        sure = counts.weights is None and declined is None
         facts = {"method": "adaptive", **counts.facts, **found.facts(lattice)}
         return CellDensity(
             (edges,),
             masses,
             facts=facts,
             intervals=Intervals(
-                counts, pilot=found.pilot, smoothed=found.under_smoothness(lattice)
+                counts, pilot=found.pilot, averaged=found.averaged(lattice) if sure else None
             ),
             kinds=(lattice.kind,),
             declined=declined,
@@ -294,20 +308,6 @@ def density(counts: Counts) -> CellDensity:
 
 
 @dataclass(frozen=True, eq=False)
-class Set:
-    """Heaps at some places, the logarithm of their prior odds, and the modes with them."""
-
-    places: tuple[int, ...]
-    odds: float
-    ladder: Ladder
-
-    @property
-    def score(self) -> float:
-        """Logarithm of the evidence for its best prior, the heaps' included."""
-        return self.ladder.best.evidence + self.odds
-
-
-@dataclass(frozen=True, eq=False)
 class Estimate:
     """Smooth masses and heaps, and what was chosen.
 
@@ -325,6 +325,8 @@ class Estimate:
         In standard deviations.
     priors
         Each prior that counts: its chance, the places of its heaps, and the mode under it.
+    sets
+        Sets of heaps that count.
     """
 
     grid: Grid
@@ -333,6 +335,7 @@ class Estimate:
     orders: tuple[float, ...]
     misfit: float
     priors: tuple[tuple[float, tuple[int, ...], Mode], ...]
+    sets: tuple[Heaps, ...]
 
     @property
     def pilot(self) -> Pilot:
@@ -341,15 +344,11 @@ class Estimate:
         own[list(self.heaps)] += list(self.heaps.values())
         return Pilot(own / own.sum(), tuple(self.heaps))
 
-    def under_smoothness(self, lattice: Lattice) -> SmoothIntervals | None:
-        """Intervals that assume a smooth density; none of points and whole numbers."""
+    def averaged(self, lattice: Lattice) -> AveragedIntervals | None:
+        """Intervals of the same average; none of points and whole numbers."""
         if lattice.kind != NUMBER:
             return None
-        none = np.empty((self.grid.counts.size, 0))
-        problem = Problem(
-            self.grid.counts, smoothed(self.grid.bins, self.grid.cells), none, self.grid.waves
-        )
-        return SmoothIntervals(problem, coarse_edges(lattice, self.grid.cells))
+        return AveragedIntervals(self.sets, self.grid.law, lattice)
 
     def curve(self, lattice: Lattice) -> tuple[Floats, Floats]:
         """Edges and masses of equal cells: finer ones with heaps, all points and whole numbers."""
@@ -392,11 +391,19 @@ class Estimate:
         }
 
 
+@lru_cache(maxsize=16)
+def heap_odds(lattice: Lattice, places: int) -> Floats:
+    """Logarithm of the prior odds of a heap at each of so many equal places."""
+    prior = heaps.chances(lattice, coarse_edges(lattice, places))
+    odds: Floats = np.log(prior / (1 - prior))
+    odds.flags.writeable = False
+    return odds
+
+
 @one_thread
 def estimate(grid: Grid, lattice: Lattice) -> Estimate:
     """The log-density averaged over priors, with the heaps that the evidence asks for."""
-    prior = heaps.chances(lattice, coarse_edges(lattice, grid.law.shape[1]))
-    sets = _sets(grid, np.log(prior / (1 - prior)))
+    sets = _sets(grid, heap_odds(lattice, grid.law.shape[1]))
     floor = max(one.score for one in sets) - FAR
     sets = [one for one in sets if one.score > floor]
     # With and without heaps: each set by its evidence and prior.
@@ -420,21 +427,28 @@ def estimate(grid: Grid, lattice: Lattice) -> Estimate:
         (weight, one.places, each)
         for weight, (one, each) in zip(chances.tolist(), found, strict=True)
     )
-    return Estimate(grid, smooth, shares, tuple(orders.values()), missed, priors)
+    return Estimate(grid, smooth, shares, tuple(orders.values()), missed, priors, tuple(sets))
 
 
-def _sets(grid: Grid, odds: Floats) -> list[Set]:
+def _sets(grid: Grid, odds: Floats) -> list[Heaps]:
     """No heaps, and each larger set of heaps that was found on the way to the best one."""
     none = np.empty((grid.counts.size, 0))
     ladder = Ladder(Problem(grid.counts, smoothed(grid.bins, grid.cells), none, grid.waves))
     ladder.climb()
-    sets = [Set((), 0.0, ladder)]
+    sets = [Heaps((), 0.0, ladder)]
     for _ in range(ROUNDS):
         last = sets[-1]
-        found = heaps.search(last.ladder.problem, last.ladder.best, grid.law, odds, last.places)
+        found = heaps.search(
+            last.ladder.problem,
+            last.ladder.best,
+            grid.law,
+            grid.bins.squares,
+            odds=odds,
+            places=last.places,
+        )
         if found.places == last.places:
             break
         ladder = Ladder(found.problem, found.mode)
         ladder.climb()
-        sets.append(Set(found.places, float(odds[list(found.places)].sum()), ladder))
+        sets.append(Heaps(found.places, float(odds[list(found.places)].sum()), ladder))
     return sets

@@ -9,15 +9,13 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from confide import _checks
 from confide._types import Floats
 from confide.curves.regression import Band, CellRegression, Regression
-from confide.errors import InvalidInput
 from confide.estimators.adaptive import Adaptive
 from confide.estimators.em import Reduced, coarsen, one_thread
-from confide.estimators.mean_priors import Behind, Candidate, candidates, rougher, weights
-from confide.estimators.ratio import RatioRegression
-from confide.estimators.responses import is_binary
+from confide.estimators.mean_priors import Behind, Candidate, candidates, moments, rougher, weights
+from confide.estimators.ratio import RatioRegression, between
+from confide.estimators.responses import checked_name, is_binary, tabled
 from confide.lattice import Lattice
 from confide.summaries import Counts
 
@@ -26,8 +24,8 @@ FEWEST = 8
 SAME = 1e-6
 """Deviation of responses that are all the same but for rounding, as a share of their range."""
 MOST_DOUBT = 3.0
-DOUBT = 0.15
-"""Relative error of the values' variance at which half of the curve is the ratio's."""
+DOUBT = 0.1
+"""Relative error of the values' variance at which half of a well-seen curve is the ratio's."""
 LITTLE = 0.01
 """Share of the ratio below which it is left out."""
 UNDER = 1
@@ -62,9 +60,11 @@ class AdaptiveRegression:
 
     How steep a curve is depends on how far the values are spread, which very noisy reports hardly
     tell. With d the relative standard error of the values' variance (``facts["doubt"]``), the
-    curve is an average with that of `RatioRegression`, which has weight d**2/(d**2 + .15**2) times
-    the chance that the curve is no constant: ``weights["ratio"]``. Private responses, two
-    covariates, categories and lattices below 8 cells go to `RatioRegression` altogether.
+    curve is an average with that of `RatioRegression`, which has weight d**4/(d**4 + .1**4) times
+    the reliability of the curve: ``weights["ratio"]``. The reliability is v/(v + e), with v the
+    variance of the curve over the respondents and e its mean posterior variance: where there is
+    little to see, a wrong spread does little harm and the ratio's noise much. Private responses,
+    two covariates, categories and lattices below 8 cells go to `RatioRegression` altogether.
 
     ``curve.interval`` is a `PosteriorBand`, averaged with the ratio's. ``facts["jumps"]`` says
     whether the reports ask for a curve that may jump; only then the band holds both sides of a
@@ -85,8 +85,7 @@ class AdaptiveRegression:
     response: str | None = None
 
     def __post_init__(self) -> None:
-        if self.response is not None and not isinstance(self.response, str):
-            raise InvalidInput("the name of a question", _checks.shown(self.response))
+        checked_name(self.response)
 
     @one_thread
     def fit(self, counts: Counts) -> Regression:
@@ -118,9 +117,7 @@ class AdaptiveRegression:
         chances = weights(found)
         values = np.clip(chances @ np.stack([one.values for one in found]), *bounds)
         doubt = _doubt(counts)
-        # A constant is the same however far the values are spread.
-        varies = 1 - float(chances[[one.name == "constant" for one in found]].sum())
-        share = varies * doubt**2 / (doubt**2 + DOUBT**2)
+        share = _reliability(behind, found, chances) * doubt**4 / (doubt**4 + DOUBT**4)
         share = share if share > LITTLE else 0.0
         posterior = PosteriorBand(behind, tuple(found), edges, bounds, doubt)
         band: Band = posterior
@@ -142,11 +139,7 @@ class AdaptiveRegression:
 def _behind(counts: Counts) -> tuple[Behind, Floats]:
     """The mixtures of values behind the reports, on the cells of the density, and their edges."""
     density = Adaptive().fit(counts)
-    response = counts.response
-    assert response is not None
-    table = np.stack([counts.total, response.sums, response.squares], axis=-1)
-    table = table * (counts.effective_n / counts.total.sum())
-    law, binned = coarsen(counts.mechanism.law, table, [density.masses.size])
+    law, binned = coarsen(counts.mechanism.law, tabled(counts), [density.masses.size])
     matrix = law.matrices[0] if isinstance(law, Reduced) else law.matrix()
     return Behind.of(matrix, density.masses, np.moveaxis(binned, -1, 0)), density.edges[0]
 
@@ -160,6 +153,13 @@ def _doubt(counts: Counts) -> float:
     error = math.sqrt(float(shares @ (scores - shares @ scores) ** 2) / counts.effective_n)
     variance = float(shares @ second) - mean**2
     return error / max(variance, error / MOST_DOUBT) if error else 0.0
+
+
+def _reliability(behind: Behind, found: list[Candidate], chances: Floats) -> float:
+    """Variance of the curve over the respondents, as a share of that and its posterior variance."""
+    middle, variance = moments(found, chances)
+    seen = float(behind.masses @ (middle - behind.masses @ middle) ** 2)
+    return seen / (seen + float(behind.masses @ variance))
 
 
 def _named(found: list[Candidate], chances: Floats, share: float) -> dict[str, float]:
@@ -189,7 +189,7 @@ class PosteriorBand:
 
     Notes
     -----
-    The middle is a curve whose priors are two scales rougher than the estimate's, so that its bias
+    The middle is a curve whose priors are one scale rougher than the estimate's, so that its bias
     is small beside its noise. The variance is that of the posterior, within and between priors.
     Values that are spread by more or less than the density says make a curve too flat or too steep:
     that adds the square of the doubt times the distance from the mean response. An interval holds
@@ -240,13 +240,10 @@ class PosteriorBand:
         """The estimate, the rougher curve, and standard errors."""
         found = list(self.found)
         chances = weights(found)
-        values = np.stack([one.values for one in found])
-        moved = rougher(found, chances, 0 if self.jumps else UNDER)
-        middle = moved @ values
-        own = np.stack([np.einsum("ij,ij->i", one.half, one.half) for one in found])
-        variance = moved @ (own + (values - middle) ** 2)
-        variance += (self.doubt * (middle - self.behind.mean)) ** 2
-        return chances @ values, middle, np.sqrt(variance)
+        middle, variance = moments(found, rougher(found, chances, 0 if self.jumps else UNDER))
+        variance = variance + (self.doubt * (middle - self.behind.mean)) ** 2
+        estimate = chances @ np.stack([one.values for one in found])
+        return estimate, middle, np.sqrt(variance)
 
     def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
         """Lower and upper ends at each x."""
@@ -258,11 +255,7 @@ class PosteriorBand:
             wide = [np.pad(end, self.reach, mode="edge") for end in (lower, upper)]
             windows = [np.lib.stride_tricks.sliding_window_view(end, around) for end in wide]
             lower, upper = windows[0].min(axis=-1), windows[1].max(axis=-1)
-        low, high = (
-            CellRegression((self.edges,), np.clip(end, *self.bounds)).predict(x)
-            for end in (lower, upper)
-        )
-        return low, high
+        return between((self.edges,), (lower, upper), self.bounds, x)
 
 
 @dataclass(frozen=True, eq=False)

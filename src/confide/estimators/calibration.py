@@ -18,6 +18,7 @@ from scipy.special import chdtri, gammaincinv
 
 from confide._types import Floats
 from confide.estimators.profile import GAP, Profile
+from confide.summaries.residuals import Residuals
 
 SEED = 19_720_101
 DRAWS, FEWEST, BINS = 100, 12, 64
@@ -49,10 +50,10 @@ class Calibration:
         Masses of the profile's cells, and of those who declined.
     n
         Effective number of respondents.
-    dispersion : array (bins,), optional
-        Weight of one respondent in each bin, as a multiple of that of one of the effective
-        respondents: survey weights that go with the answers make some bins more uncertain,
-        and others less, than a multinomial draw of the effective number.
+    weighed
+        Weights by group and bin of reports, where there are any: those that go with the answers
+        make some bins more uncertain, and others less, than a multinomial draw of the effective
+        number, and raked margins make all of them less uncertain.
     most
         Surveys to simulate at most; by default `DRAWS`.
     """
@@ -60,7 +61,7 @@ class Calibration:
     profile: Profile
     pilot: Floats
     n: float
-    dispersion: Floats | None = None
+    weighed: Residuals | None = None
     most: int | None = None
     _found: dict[int, tuple[float, float]] = field(init=False, repr=False, default_factory=dict)
 
@@ -69,16 +70,43 @@ class Calibration:
         """Counts of simulated surveys, masses and log-likelihoods of their fits."""
         n = max(1, round(self.n))
         chances = self.profile.law @ self.pilot
-        weight = np.ones(chances.size) if self.dispersion is None else self.dispersion
-        units = chances / weight
         most = DRAWS if self.most is None else min(self.most, DRAWS)
         many = int(np.clip(DRAWS * (BINS / chances.size) ** 2, FEWEST, most))
-        drawn = weight * np.random.default_rng(SEED).multinomial(
-            max(1, round(n * units.sum() / chances.sum())), units / units.sum(), size=many
-        )
-        drawn = drawn * (n / drawn.sum(1, keepdims=True))
+        draw = np.random.default_rng(SEED)
+        if self.weighed is None:
+            drawn = draw.multinomial(n, chances / chances.sum(), size=many).astype(np.float64)
+        else:
+            drawn = n * self._raked(self.weighed, chances / chances.sum(), draw, many)
         masses, top = self.profile.fit(drawn, gap=10 * GAP)
         return drawn, masses, top
+
+    def _raked(
+        self, weighed: Residuals, chances: Floats, draw: np.random.Generator, many: int
+    ) -> Floats:
+        """Weighted shares of bins in simulated surveys, to first order: chances and residuals.
+
+        Each group has the pilot after one step of expectation maximisation with its own reports:
+        that goes as far from the pilot of all as the noise lets be known. Respondents are drawn by
+        group and bin, each with the mean weight there, and the margins' part is taken out.
+        """
+        sums, squares = weighed.sums, weighed.squares
+        groups, total = sums.sum(1, keepdims=True), sums.sum()
+        law, safe = self.profile.law, np.maximum(chances, np.finfo(float).tiny)
+        laws = ((sums / groups / safe) @ law * self.pilot) @ law.T
+        laws /= laws.sum(1, keepdims=True)
+        if len(laws) == 1:
+            laws = chances[None]
+        usual = squares.sum(1, keepdims=True) / groups
+        weight = np.where(sums > 0, squares / np.where(sums > 0, sums, 1.0), usual)
+        expected = groups * laws
+        units = expected / weight
+        size = max(1, round(float(units.sum())))
+        drawn = draw.multinomial(size, (units / units.sum()).ravel(), size=many)
+        drawn = weight * drawn.reshape(many, *units.shape)
+        means = weighed.fitted(expected)
+        apart = drawn.sum(1) - np.einsum("sg,gb->sb", drawn.sum(2), means)
+        shares = np.maximum(chances + apart / total, 0.0)
+        return np.asarray(shares / shares.sum(1, keepdims=True))
 
     def deviances(self, parts: Floats) -> Floats:
         """Deviances of the pilot's own share of parts of the cells, one a simulated survey."""

@@ -7,31 +7,49 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from confide import _checks
 from confide._types import Floats
 from confide.estimators.em import Project, Rows
 from confide.summaries import Counts
 
+USUAL = 0.975
+"""The point of Student's law by which effective numbers are made smaller, at every level."""
 LEAST = 1e-9
 """Share of those who declined, and of those who did not, that a fit works with at least."""
 
 
-def effective_numbers(counts: Counts) -> Floats:
-    """Respondents behind the share of each report: n, or fewer where they have weights.
+def effective_numbers(counts: Counts, *, cumulative: bool = False) -> Floats:
+    """Respondents behind the share of each report: n, or others where they have weights.
 
     With survey weights each report has its own effective number, from the variance of its weighted
-    share (Korn and Graubard 1998).
+    share (Korn and Graubard 1998), which raked margins make smaller.
+
+    Parameters
+    ----------
+    counts
+        Summary of the reports of one question.
+    cumulative
+        Of the share of each report and all before it.
     """
     total = counts.total
     reports = total / total.sum()
     n = np.full(reports.shape, counts.effective_n)
-    if counts.weights is not None:
-        spread = counts.weights[1] / total.sum() ** 2
-        variance = (1 - 2 * reports) * spread + reports**2 * spread.sum()
-        some = (reports > 0) & (reports < 1)
-        n[some] = (reports * (1 - reports))[some] / variance[some]
+    if counts.weights is None:
+        return n
+    spread = counts.weights[1] / total.sum() ** 2
+    whole = spread.sum()
+    if cumulative:
+        reports, spread = reports.cumsum(), spread.cumsum()
+    variance = (1 - 2 * reports) * spread + reports**2 * whole
+    if counts.raked is not None:
+        known = counts.raked
+        # A binomial share is taken to have a known variance, and this one is estimated.
+        wide = stdtrit(max(known.freedom, 1e-3), USUAL) / ndtri(USUAL)
+        variance = known.variances(cumulative=cumulative) * wide**2
+    some = (reports > 0) & (reports < 1 - LEAST)
+    n[some] = (reports * (1 - reports))[some] / variance[some]
     return n
 
 
@@ -127,19 +145,17 @@ class Answerers:
         if not n > 1 + 1e-9:
             return np.full(shape, bounds[0]), np.full(shape, bounds[1])
         weights = counts.total
-        squares = weights if counts.weights is None else counts.weights[1]
-        share = squares / weights.sum() ** 2 * (n / (n - 1))
         # Counted from the middle of what is possible, so that no digits cancel.
         center = (bounds[0] + bounds[1]) / 2
         both = np.stack(np.broadcast_arrays(self.answered, scores - center * self.answered))
         means = both @ weights / weights.sum()
-        away = both - means[..., None]
-        variances = (away**2) @ share
+        residuals = counts.residuals
+        variances = residuals.covariance(both, both)
         # Reports that happen to be all alike must not pass for certainty.
         noise = law.adjoint(both**2) - law.adjoint(both) ** 2
         variances = np.maximum(variances, noise.min(-1) / n)
-        covariance = (away[0] * away[1]) @ share
-        square = float(stdtrit(n - 1, (1 + level) / 2)) ** 2
+        covariance = residuals.covariance(both[0], both[1])
+        square = float(stdtrit(max(residuals.freedom, 1e-3), (1 + level) / 2)) ** 2
         first = means[0] ** 2 - square * variances[0]
         middle = means[0] * means[1] - square * covariance
         last = means[1] ** 2 - square * variances[1]

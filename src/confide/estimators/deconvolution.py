@@ -166,7 +166,7 @@ class Deconvolution:
             h = division.affordable(spectrum, kernel, h, window.tolist())
         sums = division.divide(spectrum, kernel, h, window.tolist())
         reach = window * (1 - 1 / room)
-        names = ("",) if spectrum.axes == 1 else ("x", "y", "z")[: spectrum.axes]
+        names = spectrum.labels
         facts = self._facts(spectrum.facts, h)
         band = None
         if spectrum.axes == 1:

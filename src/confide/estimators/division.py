@@ -13,7 +13,7 @@ from confide._types import Floats, Waves
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators.bandwidths import Axis, Kernel, spread
 from confide.foreign import quadrature
-from confide.foreign.noise_laws import Gaussian, Noise, TwoSidedGamma
+from confide.foreign.noise_laws import Gaussian, Noise, NoNoise, TwoSidedGamma
 from confide.foreign.spectrum import Spectrum, varies, wave_sums
 
 NEGLIGIBLE = 1e-16
@@ -26,6 +26,10 @@ FAR = 40.0
 """Standard deviations of noise that no number is away from the value behind it."""
 TINY = 1e-9
 """Noise that is smaller than so much of the numbers is hardly there in doubles."""
+FINE = 1e-3
+"""Least bandwidth of numbers without noise, as a share of their range."""
+TIED = 0.2
+"""Share of different numbers below which they sit at a few points."""
 SCALES = 1024
 TABLE = 2048
 
@@ -62,6 +66,12 @@ def plausible(spectrum: Spectrum) -> Spectrum:
 
 def _told_apart(numbers: Floats, noise: Noise) -> None:
     """Refuse numbers that are all alike, with noise so small that doubles hardly show it."""
+    if isinstance(noise, NoNoise) and numbers.size and np.ptp(numbers) == 0:
+        raise InvalidInput(
+            "numbers without noise that differ",
+            "numbers that are all the same",
+            "Leave that column out.",
+        )
     size = float(np.abs(numbers).max(initial=0.0))
     if numbers.size and np.ptp(numbers) == 0 and math.sqrt(noise.variance) < TINY * size:
         raise InvalidInput(
@@ -91,9 +101,18 @@ def axes_of(spectrum: Spectrum, kernel: Kernel) -> tuple[Axis, ...]:
                 return np.abs(own.deconvolved(t)) ** 2
 
         gain = _gain(noise)
-        finest = _finest(gain, math.sqrt(noise.variance), kernel)
+        if isinstance(noise, NoNoise):
+            finest = max(FINE * float(np.ptp(z)), _gap(z) / 4)
+        else:
+            finest = _finest(gain, math.sqrt(noise.variance), kernel)
         result.append(Axis(spectrum.n, sd, float(np.ptp(z)), signal, gain, finest))
     return tuple(result)
+
+
+def _gap(values: Floats) -> float:
+    """The usual distance between neighbors where values are tied, such as whole years; else 0."""
+    places = np.unique(values)
+    return float(np.median(np.diff(places))) if places.size < TIED * values.size else 0.0
 
 
 def _gain(noise: Noise) -> Callable[[Floats], Floats]:
@@ -198,7 +217,7 @@ def divide(
 
     The inverse transform is exact to many digits where x is within the window of every number.
     """
-    frequencies, weights = [], []
+    frequencies, weights, each = [], [], []
     for noise in spectrum.noise:
         refuse(noise, kernel)
     if count(spectrum, kernel, bandwidth, window) > _most(spectrum.axes):
@@ -208,25 +227,46 @@ def divide(
             "Take a larger one, or remove outliers; Spectrum.of with low= and high= does that.",
         )
     for axis, (noise, h) in enumerate(zip(spectrum.noise, bandwidth, strict=True)):
-        top = _top(noise, kernel, h)
-        t, w = quadrature.nodes(top, window[axis])
-        w = w * kernel.transform(h * t) / math.pi
+        t, w, per_number = line(noise, kernel, h, window[axis])
         if axis > 0:
             # The density is real, so that one axis may keep to positive frequencies.
             t, w = np.concatenate([-t[::-1], t]), np.concatenate([w[::-1], w]) / 2
+            per_number = np.concatenate([per_number[::-1], per_number]) / 2
         frequencies.append(t)
         weights.append(w)
+        each.append(per_number)
     grid = np.stack(np.meshgrid(*frequencies, indexing="ij"), axis=-1)
     amplitudes = spectrum.deconvolved(grid[..., 0] if spectrum.axes == 1 else grid)
     for axis, weight in enumerate(weights):
         shape = [1] * spectrum.axes
         shape[axis] = -1
         amplitudes = amplitudes * weight.reshape(shape)
-    per_number = tuple(
-        weight / (noise.mean_square(t) if varies(noise) else noise.characteristic(t))
-        for weight, noise, t in zip(weights, spectrum.noise, frequencies, strict=True)
-    )
-    return WaveSum(tuple(frequencies), per_number, amplitudes)
+    return WaveSum(tuple(frequencies), tuple(each), amplitudes)
+
+
+def line(
+    noise: Noise, kernel: Kernel, h: float, window: float, *, most: float = math.inf
+) -> tuple[Floats, Floats, Floats]:
+    """Frequencies of one axis, their weights, and the weights over the noise.
+
+    The sum of the last times cos(t u) is the kernel that undoes the noise, at |u| <= window; where
+    the noise varies, each number damps it by its own.
+    """
+    refuse(noise, kernel)
+    if line_count(noise, kernel, h, window) > most:
+        raise InvalidInput(
+            "a bandwidth within reach of the numbers' range",
+            f"bandwidth={h:.3g}",
+            "Take a larger one, or remove outliers; Spectrum.of with low= and high= does that.",
+        )
+    t, w = quadrature.nodes(_top(noise, kernel, h), window)
+    w = w * kernel.transform(h * t) / math.pi
+    return t, w, w / (noise.mean_square(t) if varies(noise) else noise.characteristic(t))
+
+
+def line_count(noise: Noise, kernel: Kernel, h: float, window: float) -> float:
+    """How many frequencies `line` will need."""
+    return quadrature.count(_top(noise, kernel, h), window)
 
 
 def _most(axes: int) -> int:
@@ -239,7 +279,7 @@ def count(
     """How many waves `divide` will need; their memory and time grow with it."""
     total = 1.0
     for axis, (noise, h) in enumerate(zip(spectrum.noise, bandwidth, strict=True)):
-        total *= (1 + (axis > 0)) * quadrature.count(_top(noise, kernel, h), window[axis])
+        total *= (1 + (axis > 0)) * line_count(noise, kernel, h, window[axis])
     return total
 
 
@@ -250,15 +290,21 @@ def affordable(
     h = tuple(bandwidth)
     while count(spectrum, kernel, h, window) > _most(spectrum.axes):
         h = tuple(1.1 * one for one in h)
-    if h != tuple(bandwidth):
-        warnings.warn(
-            "The numbers spread so far that the bandwidth was raised from "
-            f"{', '.join(f'{one:.3g}' for one in bandwidth)} to "
-            f"{', '.join(f'{one:.3g}' for one in h)}: remove outliers, or give low= and high=.",
-            ConfideWarning,
-            stacklevel=2,
-        )
+    warn_raised(bandwidth, h)
     return h
+
+
+def warn_raised(before: Sequence[float], after: Sequence[float]) -> None:
+    """Warn that chosen bandwidths were raised to be within reach, if they were."""
+    if tuple(before) == tuple(after):
+        return
+    warnings.warn(
+        "The numbers spread so far that the bandwidth was raised from "
+        f"{', '.join(f'{one:.3g}' for one in before)} to "
+        f"{', '.join(f'{one:.3g}' for one in after)}: remove outliers, or give low= and high=.",
+        ConfideWarning,
+        stacklevel=3,
+    )
 
 
 def _top(noise: Noise, kernel: Kernel, h: float) -> float:

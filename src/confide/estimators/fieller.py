@@ -14,6 +14,7 @@ from confide._types import Floats
 from confide.curves.regression import CellRegression
 from confide.estimators.bandwidths import Kernel
 from confide.estimators.inverting import Inverse, along
+from confide.estimators.product import ProductKernel
 from confide.foreign.noise_laws import Gaussian
 from confide.foreign.spectrum import Spectrum
 
@@ -178,3 +179,40 @@ class WaveRatioBand:
         ends = fieller(sums, moments / self.spectrum.n, level, bounds)
         low, high = ((self.center + end).reshape(points.shape) for end in ends)
         return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class ProductRatioBand:
+    """Intervals around a ratio of sums over noised numbers of several axes.
+
+    Each sum at x is the mean of a product of known functions of x - z, alone or times the
+    response; its variance is the sample variance of the same.
+
+    Parameters
+    ----------
+    kernel
+        The product, and the numbers.
+    center, bounds
+        What was taken off the response, and what it may not leave.
+    low, high
+        Where the sums hold.
+    """
+
+    kernel: ProductKernel
+    center: float
+    bounds: tuple[float, float]
+    low: Floats
+    high: Floats
+
+    def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends at each x."""
+        spectrum = self.kernel.spectrum
+        assert spectrum.response is not None
+        y = spectrum.response - self.center
+        powers = np.stack([np.ones(y.size), y, y * y])
+        sums, squares = self.kernel.at(np.clip(x, self.low, self.high), powers)
+        density, product = sums
+        moments = squares - np.stack([density**2, density * product, product**2])
+        bounds = (self.bounds[0] - self.center, self.bounds[1] - self.center)
+        low, high = fieller(sums, moments / spectrum.n, level, bounds)
+        return self.center + low, self.center + high

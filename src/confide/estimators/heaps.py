@@ -79,6 +79,32 @@ def _round(low: float, high: float, scale: str) -> Iterator[Floats]:
                 yield np.asarray(numbers * step, dtype=np.float64)
 
 
+def combs(lattice: Lattice, edges: Floats, density: Floats) -> Floats:
+    """Heaps at all multiples of a round step between the bounds, a column for each step.
+
+    Parameters
+    ----------
+    lattice, edges
+        The cells between edges are the places of heaps.
+    density
+        Mass of each place in a smooth density, which the heaps follow.
+
+    Returns
+    -------
+    array (places, steps)
+        Shares of the heaps of a step, which sum to one.
+    """
+    found = []
+    for numbers in _round(lattice.low, lattice.high, lattice.scale):
+        at = np.unique(_places(edges, numbers))
+        at = at[(at > 0) & (at < density.size - 1)]
+        if at.size and density[at].sum() > 0:
+            column = np.zeros(density.size)
+            column[at] = density[at] / density[at].sum()
+            found.append(column)
+    return np.array(found).T if found else np.empty((density.size, 0))
+
+
 @dataclass(frozen=True, eq=False)
 class Found:
     """A problem with the heaps that were found, their places, and its mode."""
@@ -89,7 +115,13 @@ class Found:
 
 
 def search(
-    problem: Problem, start: Mode, law: Floats, odds: Floats, places: tuple[int, ...]
+    problem: Problem,
+    start: Mode,
+    law: Floats,
+    squares: Floats,
+    *,
+    odds: Floats,
+    places: tuple[int, ...],
 ) -> Found:
     """Add heaps one by one as long as the evidence, with their prior, rises.
 
@@ -101,13 +133,15 @@ def search(
         Its mode, under the prior to go by.
     law
         Bins of reports by places of heaps.
+    squares
+        Of the law.
     odds
         Logarithm of the prior odds of a heap at each place.
     places
         Of the heaps that are there.
     """
     while len(places) < MOST:
-        gain, share = promise(problem, start, law)
+        gain, share = promise(problem, start, law, squares)
         worth = gain + odds
         worth[list(places)] = -math.inf
         place = int(worth.argmax())
@@ -131,31 +165,29 @@ def _smoother(problem: Problem, start: Mode) -> Mode:
     scales = SCALES[start.order]
     while (at := int(np.searchsorted(scales, start.tau))) > 0:
         tau = float(scales[at - 1])
-        trial = mode(problem, start.order, tau, moved(problem, start, start.order, tau))
+        trial = moved(problem, start, start.order, tau)
         if not trial.evidence > start.evidence:
             break
         start = trial
     return start
 
 
-def promise(problem: Problem, fit: Mode, law: Floats) -> tuple[Floats, Floats]:
+def promise(problem: Problem, fit: Mode, law: Floats, squares: Floats) -> tuple[Floats, Floats]:
     """Log-likelihood that a heap at each place would gain, and its share, to second order.
 
     Of the information on the heap only what the other parameters cannot mimic counts: a small
     difference, for which the information that modes keep from their neighbors is not exact enough.
     """
-    n = problem.n
-    score = np.maximum(law.T @ (problem.counts / fit.fitted) - n, 0.0)
-    some = np.flatnonzero(score)
-    root = np.sqrt(n / fit.fitted)
-    away = (law[:, some] - fit.fitted[:, None]) * root[:, None]
-    slope = (problem.information.columns @ fit.slope) * root[:, None]
-    precision = slope.T @ slope
-    precision[np.diag_indices_from(precision)] += 1
-    shared = slope.T @ away
+    n, weight = problem.n, problem.n / fit.fitted
+    slope = problem.columns @ fit.slope
+    weighted = slope.T * weight
+    precision = weighted @ slope
+    precision.flat[:: precision.shape[0] + 1] += 1
+    # Chances sum to one and slopes to zero, so what is fitted need not be taken off the law.
+    table = np.vstack([problem.counts / fit.fitted, weighted]) @ law
+    score, shared = np.maximum(table[0] - n, 0.0), table[1:]
     _, solved, _ = dposv(precision, shared, lower=1)
-    own = np.einsum("ij,ij->j", away, away)
+    own = weight @ squares - n
     information = np.maximum(own - np.einsum("ij,ij->j", shared, solved), 1e-9 * own + 1e-12)
-    share = np.zeros(score.size)
-    share[some] = score[some] / information
+    share = score / information
     return score * share / 2, share

@@ -15,16 +15,17 @@ from confide import _checks
 from confide._types import Floats
 from confide.curves import SimultaneousBand, forms
 from confide.errors import InvalidInput, Unsupported
+from confide.estimators.averaged import AveragedIntervals
 from confide.estimators.calibration import Calibration
 from confide.estimators.declining import Answerers
-from confide.estimators.em import coarse_edges, one_thread, stacks
+from confide.estimators.em import one_thread, stacks
 from confide.estimators.pilot import Pilot
 from confide.estimators.profile import MOST_BINS, NODES, Profile, bins_for
-from confide.estimators.smooth import SmoothIntervals
 from confide.lattice import INTEGER, NUMBER, POINTS, Lattice
 from confide.mechanisms import Channel
 from confide.mechanisms.laws import Law
 from confide.summaries import Counts
+from confide.summaries.residuals import Residuals
 
 Rows = npt.NDArray[np.int64]
 Test = Callable[[Floats, Rows], Floats]
@@ -33,6 +34,8 @@ Cuts = Callable[[Floats], Floats]
 LEAST = 1e-7
 STEPS = 40
 CLOSE = 0.01
+TOUCH = 1e-9
+"""Part of a cell that an interval of a quantile must reach into."""
 FAR = 100.0
 """Ranges beyond the bounds to which an interval that is not cut may reach."""
 
@@ -51,6 +54,7 @@ def mean_ends(
     level: float,
     edges: npt.ArrayLike = (-np.inf, np.inf),
     least: float = 0.0,
+    raked: Residuals | None = None,
 ) -> tuple[Floats, Floats]:
     """Ends of Student's interval for the mean, one for each row of weights a report.
 
@@ -68,13 +72,18 @@ def mean_ends(
         Variance of one respondent's score, at least: reports that happen to be all alike must
         not pass for certainty. For the same reason as much of the population as n equal reports
         may have missed is given any other report.
+    raked
+        The groups behind raked weights, whose margins leave less to chance.
     """
     total, squared = weights.sum(-1), squares.sum(-1)
     n = total**2 / squared
     center = weights @ scores / total
     sampled = (squares * (scores - center[..., None]) ** 2).sum(-1) / total**2
     freedom = np.maximum(n - 1, np.finfo(float).tiny)
-    variance = np.maximum(sampled * n / freedom, least / n)
+    sampled = sampled * n / freedom
+    if raked is not None:
+        sampled, freedom = raked.covariance(scores, scores), np.asarray(raked.freedom)
+    variance = np.maximum(sampled, least / n)
     # One respondent leaves no degree of freedom, and no idea of the mean.
     student = stdtrit(np.maximum(freedom, 1e-3), (1 + level) / 2)
     wide = np.where(n > 1 + 1e-9, student * np.sqrt(variance), np.inf)
@@ -212,27 +221,29 @@ class Intervals:
     """Intervals for a number in the population, computed from its reports when asked for.
 
     Mean: the mechanism's unbiased scores and their standard error. Distribution function and
-    quantiles: all that a likelihood-ratio test does not reject. Of the population they assume one
-    thing, that values inside a cell of the lattice are spread evenly, so they are as wide as the
-    noise makes them. Values heaped inside a cell (round numbers) can shift an end by up to a cell:
-    so an end of a quantile's interval inside a cell where the pilot has a heap is taken to the
-    edge of that cell, and inside the first or the last one to the bound, where many may be.
+    quantiles: those of the default estimate's own average over priors (`AveragedIntervals`) where
+    there are any; otherwise all that a likelihood-ratio test does not reject. The tests assume
+    nothing about the population's shape, so they are as wide as the noise makes them. Reports say
+    nothing about where in its cell a value lies, and many people may share one value: so a tested
+    interval of a quantile ends at edges of cells of the lattice, and one of the distribution
+    function inside a cell reaches from the least share at its lower edge to the greatest at its
+    upper one.
 
     Parameters
     ----------
     counts
         Summary of the reports of one number.
     size
-        Cells inside which values are taken to be spread evenly: at most so many, by default those
-        of the lattice up to 1024. Fewer give narrower intervals, at the price of that assumption.
+        Cells of the tests: at most so many, by default those of the lattice up to 1024. Of finer
+        lattices neighboring cells are joined, and values are taken to be spread evenly inside.
     bins
         Bins that reports are gathered into, at most; by default so many that they lose little.
         Fewer make intervals of quantiles wider and sooner there. They cover as the others do: the
         law of binned reports is exact.
     pilot
         The estimate from which surveys are simulated; by default a smooth one.
-    smoothed
-        Intervals that assume a smooth density, where the estimator has them.
+    averaged
+        Intervals of the distribution function and of quantiles in place of tests.
 
     Notes
     -----
@@ -251,7 +262,8 @@ class Intervals:
 
     Weighted counts are scaled to their effective number (Kish). Where weights go with the answers
     that number is wrong for most parts of the distribution, so simulated surveys give each report
-    the spread of its own weights, sum w**2 / sum w.
+    the spread of its own weights, sum w**2 / sum w. Of raked weights they know the groups, and
+    leave out what the margins explain: see `confide.summaries.residuals.Residuals`.
 
     Examples
     --------
@@ -268,7 +280,7 @@ class Intervals:
     size: int = NODES
     bins: int = MOST_BINS
     pilot: Pilot | None = None
-    smoothed: SmoothIntervals | None = None
+    averaged: AveragedIntervals | None = None
     _kept: dict[tuple[str, float, float], list[float]] = field(
         init=False, repr=False, default_factory=dict
     )
@@ -326,12 +338,16 @@ class Intervals:
         pilot = self._pilot.everybody(profile.nodes / self._lattice.size, self.counts)
         total = self.counts.total
         reports = profile.bin(total * (self._n / max(total.sum(), 1.0)))[None]
-        dispersion = None
-        if self.counts.weights is not None:
-            sums, squares = (profile.bin(part) for part in self.counts.weights)
-            overall = squares.sum() / sums.sum()
-            dispersion = np.where(sums > 0, squares / np.where(sums > 0, sums, 1.0) / overall, 1.0)
-        return Tests(profile, reports, Calibration(profile, pilot, self._n, dispersion, most))
+        weighed = self._weighed(profile)
+        return Tests(profile, reports, Calibration(profile, pilot, self._n, weighed, most))
+
+    def _weighed(self, profile: Profile) -> Residuals | None:
+        """Weights by group and bin of reports, where there are any."""
+        counts = self.counts
+        if counts.weights is None:
+            return None
+        known = counts.residuals
+        return Residuals(known.places, profile.bin(known.sums), profile.bin(known.squares))
 
     def mean(self, level: float = 0.95, *, cut: bool = True) -> tuple[float, float]:
         """Interval of the mean.
@@ -364,7 +380,15 @@ class Intervals:
             edges[[0, -1]] = bounds
         if not cut:
             edges = np.array([-np.inf, np.inf])
-        low, high = mean_ends(scores, weights, squares, level=level, edges=edges, least=least)
+        low, high = mean_ends(
+            scores,
+            weights,
+            squares,
+            level=level,
+            edges=edges,
+            least=least,
+            raked=self.counts.raked,
+        )
         return float(low), float(high)
 
     def center(self) -> float | None:
@@ -434,19 +458,21 @@ class Intervals:
             raise InvalidInput("numbers x", "nan")
         return self._each("pdf", places, _checks.level(level))
 
-    def smooth(self) -> SmoothIntervals:
-        """Intervals that assume a smooth density; refused where the estimate speaks against it."""
-        if self.smoothed is None:
+    def smooth(self) -> AveragedIntervals:
+        """Intervals that assume a smooth density; refused where the reports speak against it."""
+        if self.averaged is None:
             raise Unsupported(
-                "Intervals with smooth=True are those of the default estimate: leave smooth=True "
-                "out, or take cf.density."
+                "Intervals with smooth=True are those of the default estimate of numbers that "
+                "everybody answered, without weights: leave smooth=True out."
             )
-        if self.pilot is not None and self.pilot.heaps:
+        between = 0 if self.pilot is None else self.pilot.heaps_between
+        if between or self.averaged.heaped():
+            found = f"this estimate has {between}" if between else "reports point to round numbers"
             raise Unsupported(
-                "Intervals with smooth=True need a density without heaps, and this estimate has "
-                f"{len(self.pilot.heaps)}: leave smooth=True out."
+                "Intervals with smooth=True need a density without heaps between the bounds, and "
+                f"{found}: leave smooth=True out."
             )
-        return self.smoothed
+        return self.averaged.without_combs()
 
     @one_thread
     def band(self, what: str, level: float = 0.95) -> SimultaneousBand:
@@ -517,6 +543,8 @@ class Intervals:
         return edges
 
     def _cdf(self, x: Floats, level: float) -> tuple[Floats, Floats]:
+        if self.averaged is not None:
+            return self.averaged.cdf(x, level)
         if self._lattice.kind == INTEGER:
             # Sums up to a whole number are reached halfway to the next one.
             x = np.where(x >= self._lattice.high, np.inf, np.floor(x) + 0.5)
@@ -527,12 +555,28 @@ class Intervals:
         low, high = (x >= self._lattice.high).astype(float), (x > self._lattice.low).astype(float)
         inside = (x > self._lattice.low) & (x < self._lattice.high)
         if self.counts.n and inside.any():
-            tests = self.tests
-            places = np.interp(x[inside], self._edges(), np.arange(tests.profile.size + 1))
-            reports = np.repeat(tests.reports, places.size, axis=0)
-            cuts = tests.calibration.cuts(places, level)
-            parts = tests.profile.below(places)
-            low[inside], high[inside] = share_ends(tests.profile, reports, parts, cuts)
+            places = np.interp(x[inside], self._edges(), np.arange(self.tests.profile.size + 1))
+            # Values may be anywhere in the cell of x: below it the share is that of its lower edge
+            # at least, and that of its upper edge at most.
+            near = np.abs(places - places.round()) < TOUCH
+            under = np.where(near, places.round(), np.floor(places))
+            over = np.where(near, places.round(), np.ceil(places))
+            edges, back = np.unique(np.append(under, over), return_inverse=True)
+            ends = np.array(self._at_edges(edges, level))[:, back.reshape(2, -1)]
+            low[inside], high[inside] = ends[0, 0], ends[1, 1]
+        return low, high
+
+    def _at_edges(self, places: Floats, level: float) -> tuple[Floats, Floats]:
+        """Ends of the distribution function at edges of cells, which are given by number."""
+        tests = self.tests
+        size = tests.profile.size
+        low, high = (places >= size).astype(float), (places > 0).astype(float)
+        inner = (places > 0) & (places < size)
+        if inner.any():
+            parts = tests.profile.below(places[inner])
+            reports = np.repeat(tests.reports, len(parts), axis=0)
+            cuts = tests.calibration.cuts(places[inner], level)
+            low[inner], high[inner] = share_ends(tests.profile, reports, parts, cuts)
         return low, high
 
     def _pdf(self, x: Floats, level: float) -> tuple[Floats, Floats]:
@@ -582,6 +626,8 @@ class Intervals:
         return np.interp(centers, known, cuts)
 
     def _quantile(self, q: Floats, level: float) -> tuple[Floats, Floats]:
+        if self.averaged is not None:
+            return self.averaged.quantile(q, level)
         tests = self.tests
         profile = tests.profile
         low, high = np.zeros(q.size), np.full(q.size, float(profile.size))
@@ -601,20 +647,11 @@ class Intervals:
                 return self._lattice.centers[first], self._lattice.centers[last]
             edges = self._lattice.edges
             return edges[first] + 0.5, edges[last + 1] - 0.5
-        low, high = (np.interp(end, positions, self._edges()) for end in (low, high))
-        return self._beyond_heaps(low, high)
-
-    def _beyond_heaps(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Ends taken to the edges of cells where many may be at one value: heaps and bounds."""
-        edges = self._lattice.edges
-        places = self._pilot.masses.size
-        marks = coarse_edges(self._lattice, places)
-        for at in self._pilot.heaps:
-            a, b = marks[at], marks[at + 1]
-            low = np.where((low > a) & (low < b), a, low)
-            high = np.where((high > a) & (high < b), b, high)
-        low = np.where(low < edges[1], edges[0], low)
-        return low, np.where(high > edges[-2], edges[-1], high)
+        # A quantile may be anywhere in a cell that the interval touches: many may share a value.
+        # A crossing that lies on an edge, but for rounding, does not touch the next cell.
+        first, last = np.floor(low + TOUCH).astype(int), np.ceil(high - TOUCH).astype(int)
+        edges = self._edges()
+        return edges[np.minimum(first, profile.size - 1)], edges[np.maximum(last, 1)]
 
 
 @lru_cache(maxsize=32)

@@ -72,9 +72,9 @@ class Inverse:
         first, second = self.scores(np.stack([self.places, self.places**2]))
         mean = float(first @ shares)
         influence = second - 2 * mean * first
-        centred = influence - influence @ shares
+        centered = influence - influence @ shares
         variance = float(second @ shares) - mean**2
-        error = math.sqrt(float(centred**2 @ shares) / n)
+        error = math.sqrt(float(centered**2 @ shares) / n)
         sd = spread(variance, error, largest=self.length / math.sqrt(12))
 
         # At this bandwidth the kernel has lost its weight at the lattice's highest frequency.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,16 +14,17 @@ import numpy as np
 
 from confide import _checks
 from confide._types import Floats
-from confide.curves import CellRegression, Regression, WaveRegression
+from confide.curves import CellRegression, NodeRegression, Regression, WaveRegression
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
-from confide.estimators import bandwidths, division, inverting, regression_bandwidths
-from confide.estimators.fieller import CellRatioBand, WaveRatioBand
+from confide.estimators import bandwidths, division, inverting, product, regression_bandwidths
+from confide.estimators.fieller import CellRatioBand, ProductRatioBand, WaveRatioBand
 from confide.estimators.linear import baseline
 from confide.estimators.responses import facts, limits, names, with_response
 from confide.foreign.spectrum import Spectrum
 from confide.summaries import Counts
 
-METHODS = ("auto", "plug-in", "corrected-cv")
+CROSSED = ("corrected-cv", "cv-at-z")
+METHODS = ("auto", "plug-in", *CROSSED)
 POINTS = 1.38
 """How many times the plug-in bandwidth the normal reference is where values sit at a few points.
 It was 1.4 to 1.5 for years of education, and at most 1.3 for smooth densities with two humps."""
@@ -31,8 +32,15 @@ FEW = 100
 """Respondents below which nothing shows that values sit at a few points."""
 FLOOR = 0.05
 """Least density to divide by, as a share of that of even spread."""
-NOTABLE = 0.01
-"""Share of the grid at the floor from which on somebody should know."""
+ROOM = 2.0
+"""Ranges of the numbers over which the sums of waves of one covariate are the estimate."""
+CELLS = {1: 512, 2: 48, 3: 20}
+"""Cells of each covariate on which the density is looked at, for so many covariates."""
+NOTABLE, NOTABLE_NUMBERS = 0.01, 0.1
+"""Share of the grid at the floor from which on somebody should know, and share of the numbers: of
+those some percent lie where nobody is, because noise took them there."""
+LOOKED_AT = 2000
+"""Numbers at which the density of several covariates is compared with its floor, at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +50,8 @@ class KernelRegression:
     The density of the values and its product with the mean response are estimated alike, each by
     undoing the noise exactly and smoothing what is left; the curve is their ratio. From counts of
     Laplace or two-sided gamma reports the cost does not depend on the number of respondents.
-    For other mechanisms, and for most purposes, take `RatioRegression`. One or two covariates.
+    For other mechanisms, and for most purposes, take `RatioRegression`. One to three covariates;
+    numbers that somebody else noised may stand beside public ones (`confide.foreign.NoNoise`).
 
     Parameters
     ----------
@@ -55,8 +64,15 @@ class KernelRegression:
         raised up to twofold where the density would have holes to divide by.
         ``"corrected-cv"``: the one of least squared error on held-out fifths, the noise of the
         held-out reports undone too; better where the curve is much smoother or rougher than the
-        density, and noisier. A number in the units of the
-        values (in natural logs on a log lattice), or a list with one a covariate.
+        density, and noisier. ``"cv-at-z"``: the one of least error where each number of a spectrum
+        is predicted at its noised place from all others; the printed bandwidths of Farokhi (2020)
+        agree with it. It smooths too much, and is here for comparison. A number in the units of
+        the values (in natural logs on a log lattice), or a list with one a covariate.
+    loss
+        What cross-validation makes small: ``"squared"``, ``"absolute"``, ``"log"`` (minus the
+        log-likelihood of a response of 0 and 1), or a function of responses and predictions,
+        arrays in and an array out. In corrected cross-validation the mean of each of 32 levels
+        stands for a response with more values than that, unless the loss is the squared one.
     floor
         Least density to divide by, in density units; by default .05/(high - low). Without it the
         ratio has poles wherever the estimated density passes zero.
@@ -73,8 +89,9 @@ class KernelRegression:
     ``curve.facts["floored"]`` is the share of the range where the density is at the floor; a
     warning is given from 1 % on. ``curve.interval`` inverts a normal test on the exact variances
     of the two linear sums (Fieller 1954), and is as wide as the response where the density cannot
-    be told from zero. It is for the smoothed curve: what the kernel has blurred, the bias, is not
-    in it. With survey weights, squared weights are spread over the responses of a report evenly.
+    be told from zero. It is pointwise, and for the smoothed curve at the bandwidths that were
+    chosen: what the kernel has blurred, the bias, is not in it. With survey weights, squared
+    weights are spread over the responses of a report evenly.
 
     Examples
     --------
@@ -90,6 +107,7 @@ class KernelRegression:
 
     kernel: str = "gaussian"
     bandwidth: str | float | Sequence[float] = "auto"
+    loss: str | regression_bandwidths.Loss | None = None
     floor: float | None = None
     clip: bool = True
     response: str | None = None
@@ -102,6 +120,13 @@ class KernelRegression:
             each = np.atleast_1d(np.asarray(self.bandwidth)).tolist()
             chosen = tuple(_checks.positive(bandwidth=h) for h in each)
             object.__setattr__(self, "bandwidth", chosen[0] if len(chosen) == 1 else chosen)
+        if self.loss is not None:
+            if not callable(self.loss):
+                _checks.one_of(tuple(regression_bandwidths.LOSSES), loss=self.loss)
+            if self.bandwidth not in CROSSED:
+                raise InvalidInput(
+                    "bandwidth='corrected-cv' or 'cv-at-z' to go with a loss", f"{self.bandwidth!r}"
+                )
         if self.floor is not None:
             object.__setattr__(self, "floor", _checks.positive(floor=self.floor))
 
@@ -124,8 +149,13 @@ class KernelRegression:
     def _facts(self, summary: Counts | Spectrum, h: tuple[float, ...]) -> dict[str, Any]:
         return facts("kernel regression", summary, self.response) | {
             "kernel": self.kernel,
-            "bandwidth": h[0] if len(h) == 1 else h,
+            "bandwidth": h[0] if len(h) == 1 else [float(one) for one in h],
         }
+
+    def _loss(self, summary: Counts | Spectrum) -> regression_bandwidths.Loss | None:
+        """The loss that the two sums of a ratio do not tell, or None for the squared error."""
+        found = regression_bandwidths.loss_of(self.loss, summary)
+        return None if self.loss in (None, "squared") else found
 
     def _given(self, count: int) -> tuple[float, ...] | None:
         if isinstance(self.bandwidth, str):
@@ -136,6 +166,11 @@ class KernelRegression:
         return tuple(np.broadcast_to(given, count).tolist())
 
     def _fit_counts(self, counts: Counts, given: Counts) -> Regression:
+        if self.bandwidth == "cv-at-z":
+            raise Unsupported(
+                "Cross-validation at z takes numbers that were noised (Spectrum), not counts of "
+                "reports: take bandwidth='corrected-cv'."
+            )
         inverses = inverting.inverses(counts.mechanism)
         _few(counts.n, len(inverses))
         response = counts.response
@@ -175,11 +210,13 @@ class KernelRegression:
             h = regression_bandwidths.raised(plug_in, lambda b: smoothed(b)[0], least)
             if self._crossed(axes, plug_in):
                 folds = regression_bandwidths.cell_folds(counts, inverses, kernel, center)
-                centred = (bounds[0] - center, bounds[1] - center)
+                centered = (bounds[0] - center, bounds[1] - center)
                 finest = [axis.finest for axis in axes]
-                h = regression_bandwidths.corrected_cv(folds, h, finest, least, centred)
+                h = regression_bandwidths.corrected_cv(
+                    folds, h, finest, least, centered, loss=self._loss(counts), center=center
+                )
         sums = smoothed(h)
-        density, product = sums
+        density, weighed = sums
         about = self._facts(given, h)
         about["floored"] = _floored(float((density < least).mean()))
         moments = np.stack([total, response.sums, response.squares])
@@ -192,7 +229,7 @@ class KernelRegression:
         band = CellRatioBand(inverses, kernel, h, sums, moments / size**2, center, bounds)
         return CellRegression(
             tuple(inverse.lattice.edges for inverse in inverses),
-            np.clip(center + product / np.maximum(density, least), *bounds),
+            np.clip(center + weighed / np.maximum(density, least), *bounds),
             names=names(counts),
             facts=about,
             band=band,
@@ -210,122 +247,198 @@ class KernelRegression:
         """The numbers that the noise could have brought where they are."""
         return division.plausible(spectrum)
 
-    def _chosen(
+    def _places(self, spectrum: Spectrum) -> Floats | None:
+        """Where each number is predicted from all others to choose a bandwidth, if anywhere."""
+        return spectrum.values if self.bandwidth == "cv-at-z" else None
+
+    def _bandwidths(
         self,
         spectrum: Spectrum,
-        pilot: tuple[float, ...],
-        plug_in: tuple[float, ...],
-        finest: Sequence[float],
+        density: Callable[[Sequence[float]], Floats],
+        affordable: Callable[[Sequence[float]], tuple[float, ...]],
         *,
-        crossed: bool,
         least: float,
         center: float,
         bounds: tuple[float, float],
     ) -> tuple[float, ...]:
-        """The bandwidths of noised numbers: the pilot, or those of least error on what is held out.
+        """The bandwidths of noised numbers, as asked for.
 
         Parameters
         ----------
         spectrum
             The numbers.
-        pilot, plug_in, finest
-            Bandwidths without holes to divide by, those of the density, and the least that work.
-        crossed
-            Whether to cross-validate.
+        density
+            Bandwidths to the estimated density on a grid.
+        affordable
+            Bandwidths to those, raised where they would need too many waves.
         least, center, bounds
             Least density to divide by, the response that is taken off, and the response's bounds.
         """
-        if not crossed:
+        kernel = bandwidths.named(self.kernel)
+        axes = division.axes_of(spectrum, kernel)
+        finest = [axis.finest for axis in axes]
+        plug_in = affordable(bandwidths.plug_in(axes, kernel))
+        places = self._places(spectrum)
+        if places is not None:
+            return regression_bandwidths.cv_at(
+                places,
+                spectrum,
+                kernel,
+                plug_in=plug_in,
+                finest=finest,
+                least=least,
+                center=center,
+                bounds=bounds,
+                loss=regression_bandwidths.loss_of(self.loss, spectrum),
+            )
+        pilot = regression_bandwidths.raised(plug_in, density, least)
+        if not self._crossed(axes, plug_in):
             return pilot
-        folds = regression_bandwidths.wave_folds(
-            spectrum,
-            bandwidths.named(self.kernel),
-            pilot=pilot,
-            finest=finest,
-            limits=limits(spectrum),
-            center=center,
+        folds = regression_bandwidths.number_folds(
+            spectrum, kernel, pilot=pilot, finest=finest, limits=limits(spectrum), center=center
         )
-        centred = (bounds[0] - center, bounds[1] - center)
-        return regression_bandwidths.corrected_cv(folds, pilot, finest, least, centred)
+        centered = (bounds[0] - center, bounds[1] - center)
+        return regression_bandwidths.corrected_cv(
+            folds, pilot, finest, least, centered, loss=self._loss(spectrum), center=center
+        )
 
     def _fit_spectrum(self, spectrum: Spectrum) -> Regression:
         spectrum = self._usable(spectrum)
         _few(spectrum.n, spectrum.axes)
         y = spectrum.response
         assert y is not None
-        kernel = bandwidths.named(self.kernel)
+        self._loss(spectrum)
         center = float(y.mean()) if self.clip else 0.0
         bounds = (float(y.min()), float(y.max())) if self.clip else (-math.inf, math.inf)
         low, high = limits(spectrum)
         least = self.floor or FLOOR / float(np.prod(high - low))
-        bottom, top = spectrum.values.min(axis=0), spectrum.values.max(axis=0)
+        fit = self._fit_line if spectrum.axes == 1 else self._fit_product
+        return fit(spectrum, (low, high), least=least, center=center, bounds=bounds)
+
+    def _fit_line(
+        self,
+        spectrum: Spectrum,
+        box: tuple[Floats, Floats],
+        *,
+        least: float,
+        center: float,
+        bounds: tuple[float, float],
+    ) -> Regression:
+        """The regression on one covariate, whose sums are waves."""
+        kernel, (low, high) = bandwidths.named(self.kernel), box
         # The sums of waves are exact while |x - z| stays within this window.
-        room = {1: 2.0, 2: 1.25}[spectrum.axes]
-        span = np.maximum(top, high) - np.minimum(bottom, low)
-        window = (room * span).tolist()
-        size = {1: 512, 2: 48}[spectrum.axes]
-        edges = [np.linspace(a, b, size + 1) for a, b in zip(low, high, strict=True)]
-        volume = float(np.prod((high - low) / size))
-        h = self._given(spectrum.axes)
+        (span,) = regression_bandwidths.span(spectrum, box)
+        window = ROOM * span
+        edges = np.linspace(low[0], high[0], CELLS[1] + 1)
+        width = edges[1] - edges[0]
+
+        def density(h: Sequence[float]) -> Floats:
+            found = division.divide(spectrum, kernel, h, [span]).masses([edges])
+            return np.asarray(found / width, dtype=np.float64)
+
+        def affordable(h: Sequence[float]) -> tuple[float, ...]:
+            return division.affordable(spectrum, kernel, h, [window])
+
+        h = self._given(1)
         if h is None:
-            axes = division.axes_of(spectrum, kernel)
-            plug_in = bandwidths.plug_in(axes, kernel)
-            finest = [axis.finest for axis in axes]
-
-            def density_at(h: Sequence[float]) -> Floats:
-                return division.divide(spectrum, kernel, h, span.tolist()).masses(edges) / volume
-
-            plug_in = division.affordable(spectrum, kernel, plug_in, window)
-            h = regression_bandwidths.raised(plug_in, density_at, least)
-            h = self._chosen(
-                spectrum,
-                h,
-                plug_in,
-                finest,
-                crossed=self._crossed(axes, plug_in),
-                least=least,
-                center=center,
-                bounds=bounds,
+            chosen = self._bandwidths(
+                spectrum, density, affordable, least=least, center=center, bounds=bounds
             )
-            h = division.affordable(spectrum, kernel, h, window)
-        sums, amplitudes = regression_bandwidths.wave_pair(spectrum, y - center, kernel, h, window)
-        flat = amplitudes.reshape(2, -1)
-        band = None
-        reach = tuple(((room - 1) * span).tolist())
-        if spectrum.axes == 1:
-            ends = (float(low[0]) - reach[0], float(high[0]) + reach[0])
-            band = WaveRatioBand(spectrum, sums.nodes[0], sums.weights[0], center, bounds, ends)
+            h = affordable(chosen)
+        sums = division.divide(spectrum, kernel, h, [window])
+        assert spectrum.response is not None
+        t, y = sums.nodes[0], spectrum.response - center
+        weighed = spectrum.waves(t, weights=y, damped=True) * sums.weights[0] / spectrum.n
+        reach = (ROOM - 1) * span
+        ends = (float(low[0]) - reach, float(high[0]) + reach)
         about = self._facts(spectrum, h)
-        about["floored"] = _floored(float((sums.masses(edges) / volume < least).mean()))
+        about["floored"] = _floored(float((sums.masses([edges]) / width < least).mean()))
         return WaveRegression(
             sums.frequencies,
-            np.stack([flat[0].real, flat[0].imag]),
-            np.stack([flat[1].real, flat[1].imag]),
+            np.stack([sums.amplitudes.real, sums.amplitudes.imag]),
+            np.stack([weighed.real, weighed.imag]),
             low=tuple(low.tolist()),
             high=tuple(high.tolist()),
             floor=least,
             center=center,
             bounds=bounds if self.clip else None,
-            reach=reach,
+            reach=(reach,),
             names=names(spectrum),
             facts=about,
-            band=band,
+            band=WaveRatioBand(spectrum, t, sums.weights[0], center, bounds, ends),
             baseline=baseline(spectrum),
         )
+
+    def _fit_product(
+        self,
+        spectrum: Spectrum,
+        box: tuple[Floats, Floats],
+        *,
+        least: float,
+        center: float,
+        bounds: tuple[float, float],
+    ) -> Regression:
+        """The regression on several covariates, whose sums are those of product kernels."""
+        kernel, (low, high) = bandwidths.named(self.kernel), box
+        window = regression_bandwidths.span(spectrum, box)
+        size = CELLS[spectrum.axes]
+        edges = [np.linspace(a, b, size + 1) for a, b in zip(low, high, strict=True)]
+        centers = [(edge[:-1] + edge[1:]) / 2 for edge in edges]
+        one = np.ones((1, spectrum.n))
+
+        def density(h: Sequence[float]) -> Floats:
+            kernels = product.ProductKernel.of(spectrum, kernel, h, window)
+            found: Floats = kernels.on_grid(centers, one)[0]
+            return found
+
+        def affordable(h: Sequence[float]) -> tuple[float, ...]:
+            raised = product.affordable(spectrum, kernel, h, window, box)
+            division.warn_raised(h, raised)
+            return raised
+
+        h = self._given(spectrum.axes)
+        if h is None:
+            chosen = self._bandwidths(
+                spectrum, density, affordable, least=least, center=center, bounds=bounds
+            )
+            h = affordable(chosen)
+        kernels = product.ProductKernel.of(spectrum, kernel, h, window)
+        assert spectrum.response is not None
+        sums = kernels.at_nodes(low, high, np.concatenate([one, [spectrum.response - center]]))
+        curve = NodeRegression(
+            *sums,
+            low=tuple(low.tolist()),
+            high=tuple(high.tolist()),
+            floor=least,
+            center=center,
+            bounds=bounds if self.clip else None,
+            names=names(spectrum),
+            facts=self._facts(spectrum, h),
+            band=ProductRatioBand(kernels, center, bounds, low, high),
+            baseline=baseline(spectrum),
+        )
+        # Of a box most corners are empty. What matters is where numbers lie.
+        some = np.clip(spectrum.values[:: max(1, spectrum.n // LOOKED_AT)], low, high)
+        _floored(float((curve.sums(some)[0] < least).mean()), spectrum.axes)
+        share = float((curve.grid_sums(centers)[0] < least).mean())
+        return replace(curve, facts={**curve.facts, "floored": share})
 
 
 def _few(n: int, axes: int) -> None:
     if n < 2:
         raise InvalidInput("two or more reports", str(n))
-    if axes > 2:
-        raise Unsupported("Kernel regression takes one or two covariates: leave some out.")
+    if axes > 3:
+        raise Unsupported("Kernel regression takes one to three covariates: leave some out.")
 
 
-def _floored(share: float) -> float:
-    if share > NOTABLE:
+def _floored(share: float, covariates: int = 1) -> float:
+    if share > (NOTABLE if covariates == 1 else NOTABLE_NUMBERS):
+        where, advice = "on {:.0%} of the range", "a larger bandwidth, or RatioRegression"
+        if covariates > 1:
+            where, advice = "at {:.0%} of the numbers", "larger bandwidths, or fewer covariates"
         warnings.warn(
-            f"The estimated density is at its floor on {share:.0%} of the range, where the curve "
-            "is a guess: take a larger bandwidth, or RatioRegression (--method ratio).",
+            f"The estimated density is at its floor {where.format(share)}, where the curve is a "
+            f"guess: take {advice}{' (--method ratio)' if covariates == 1 else ''}.",
             ConfideWarning,
             stacklevel=5,
         )

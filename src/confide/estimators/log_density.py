@@ -2,8 +2,8 @@
 
 The density is a smooth part, softmax(eta) on equal cells, and heaps. The prior of eta is an
 integrated Wiener process of order 1, 2 or 3: its q-th differences are independent. Its scale tau
-says how rough the density may be. For each order and scale the posterior mode is found by Fisher
-scoring, and Laplace's approximation gives the evidence: the chance of the reports under that prior.
+says how rough the density may be. For each order and scale the posterior mode is found by Newton's
+method, and Laplace's approximation gives the evidence: the chance of the reports under that prior.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from scipy.linalg.lapack import dposv, dpotrf
 
 from confide._types import Floats
 from confide.estimators.em import LEAST, one_thread
+from confide.estimators.resolution import waves
 
 ORDERS: Mapping[int, tuple[float, float, float]] = {
     1: (0.0, math.log(3), 1.5),
@@ -39,8 +40,14 @@ FAR = 5.0
 """Priors whose evidence lies so far below the best do not matter."""
 NEAR = 1e-3
 """Chi-square distance, for one report, within which fitted chances count as the same."""
+LITTLE = 1e-3
+"""Information on a coefficient, in units of its prior's, below which it stays next to zero."""
+SLOW = 0.25
+"""Part of what the last step gained from which on another curvature is worth its time."""
+NONE = np.ones(1)
+"""Shares where there are no heaps."""
 BACK = 4
-"""How many scales below the best one the search for it starts again."""
+"""How many scales below the one that fits the search for the best one starts."""
 STEPS, TRIES = 12, 12
 SMALL = 1e-2
 """Damping of a step that is hardly shorter than a full one."""
@@ -58,10 +65,13 @@ class Basis:
         Cells by directions.
     inverse
         Coefficients of the directions in a given eta.
+    sizes
+        Mean square of each penalized direction.
     """
 
     columns: Floats
     inverse: Floats
+    sizes: Floats
 
 
 @lru_cache(maxsize=32)
@@ -81,37 +91,49 @@ def basis(cells: int, order: int, waves: int) -> Basis:
     columns: Floats = np.hstack([free, rough])
     columns -= columns.mean(axis=0)
     inverse = np.asarray(np.linalg.pinv(columns), dtype=np.float64)
-    columns.flags.writeable = inverse.flags.writeable = False
-    return Basis(columns, inverse)
+    sizes: Floats = 1 / (cells * roots[kept])
+    columns.flags.writeable = inverse.flags.writeable = sizes.flags.writeable = False
+    return Basis(columns, inverse, sizes)
 
 
 class Information:
-    """Fisher information of masses, n law' diag(1 / fitted) law.
+    """Fisher information of masses, n law' diag(1 / fitted) law, along given slopes.
 
     It depends on the fitted chances of the reports alone, which differ little between the priors
-    that are worth a look. So it is kept as long as they stay near.
+    that are worth a look. So its table is made where they have settled, and kept as long as they
+    stay near. Elsewhere the slopes are few, and take less time than the table would.
     """
 
     def __init__(self, columns: Floats, n: float) -> None:
         self.columns, self.n = columns, n
-        self.fitted: Floats = np.zeros(columns.shape[0])
-        self.matrix: Floats = np.zeros((0, 0))
+        self.fitted = self.last = np.zeros(columns.shape[0])
+        self.table: Floats = np.zeros((0, 0))
 
-    def near(self, fitted: Floats) -> Floats:
-        """The information where these chances are fitted, or others that are near them."""
-        if not float(((fitted - self.fitted) ** 2 / fitted).sum()) < NEAR:
+    def along(self, slope: Floats, fitted: Floats) -> Floats:
+        """The information on coefficients, given the slopes of the masses by them."""
+        if not _near(fitted, self.fitted):
+            if not _near(fitted, self.last):
+                self.last = fitted
+                half = self.columns @ slope
+                half *= np.sqrt(self.n / fitted)[:, None]
+                return np.asarray(half.T @ half)
             half = self.columns * np.sqrt(self.n / fitted)[:, None]
-            self.fitted, self.matrix = fitted, half.T @ half
-        return self.matrix
+            self.fitted, self.table = fitted, half.T @ half
+        return np.asarray(slope.T @ (self.table @ slope))
 
     def added(self, column: Floats) -> Information:
         """With one more column of the law."""
         more = Information(np.hstack([self.columns, column[:, None]]), self.n)
-        if self.matrix.size:
-            last = self.n * (more.columns.T @ (column / self.fitted))
+        more.last = self.last
+        if self.table.size:
+            last = self.n * ((column / self.fitted) @ more.columns)
             more.fitted = self.fitted
-            more.matrix = np.block([[self.matrix, last[:-1, None]], [last]])
+            more.table = np.block([[self.table, last[:-1, None]], [last]])
         return more
+
+
+def _near(fitted: Floats, known: Floats) -> bool:
+    return float(((fitted - known) ** 2 / fitted).sum()) < NEAR
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +149,7 @@ class Problem:
     heaps
         Bins by heaps.
     waves
-        Directions of the smooth part.
+        Directions of the smooth part, at most.
     """
 
     counts: Floats
@@ -135,20 +157,45 @@ class Problem:
     heaps: Floats
     waves: int
 
-    @property
+    @cached_property
     def n(self) -> float:
         """Number of reports."""
         return float(self.counts.sum())
 
     @cached_property
+    def columns(self) -> Floats:
+        """Bins by smooth cells and heaps."""
+        return np.hstack([self.law, self.heaps]) if self.heaps.size else self.law
+
+    @cached_property
     def information(self) -> Information:
         """About the masses of smooth cells and heaps."""
-        return Information(np.hstack([self.law, self.heaps]), self.n)
+        return Information(self.columns, self.n)
+
+    @cached_property
+    def told(self) -> Floats:
+        """What the reports tell of waves of 1, 2, ... half periods if the density is even."""
+        waved = self.law @ waves(self.law.shape[1], self.waves + max(ORDERS))
+        even = np.maximum(self.law.mean(axis=1), LEAST)
+        return np.asarray((self.n / even) @ waved**2)
+
+    def directions(self, order: int, tau: float) -> int:
+        """How many directions of an order matter at one of its scales.
+
+        Of the others the reports tell so little that their coefficients stay next to zero. A
+        penalized direction has about as many half periods as it has zeros.
+        """
+        sizes = basis(self.law.shape[1], order, self.waves).sizes
+        told = self.told[order - 1 :][: sizes.size]
+        some = np.flatnonzero(tau**2 * sizes[: told.size] * told > LITTLE)
+        return order - 1 + (int(some[-1]) + 1 if some.size else 1)
 
     def added(self, heap: Floats) -> Problem:
         """With one more heap, whose column of the law is given."""
         more = Problem(self.counts, self.law, np.hstack([self.heaps, heap[:, None]]), self.waves)
-        more.__dict__["information"] = self.information.added(heap)
+        information = self.information.added(heap)
+        vars(more).update(n=self.n, told=self.told, information=information)
+        vars(more)["columns"] = information.columns
         return more
 
 
@@ -192,7 +239,9 @@ class Mode(Point):
     slope
         Derivative of the masses of smooth cells and heaps by ``theta``.
     precision
-        Of the posterior.
+        Of the posterior, by the information that is expected.
+    curvature
+        Of the posterior, by the reports as they are.
     evidence
         Its logarithm.
     """
@@ -201,6 +250,7 @@ class Mode(Point):
     tau: float
     slope: Floats
     precision: Floats
+    curvature: Floats
     evidence: float
 
 
@@ -208,9 +258,10 @@ class Posterior:
     """The posterior of the coefficients under one prior, up to a constant."""
 
     def __init__(self, problem: Problem, order: int, tau: float) -> None:
-        self.problem, self.information = problem, problem.information
-        self.directions = basis(problem.law.shape[1], order, problem.waves).columns
-        self.cells, self.free = self.directions.shape
+        self.problem = problem
+        self.free = problem.directions(order, tau)
+        self.cells = problem.law.shape[1]
+        self.directions = basis(self.cells, order, problem.waves).columns[:, : self.free]
         self.scale = np.full(self.free + problem.heaps.shape[1], SPREAD)
         self.scale[: order - 1] = 1
         self.scale[order - 1 : self.free] = tau
@@ -221,10 +272,13 @@ class Posterior:
         eta = self.directions @ scaled[: self.free]
         smooth = np.exp(eta - eta.max())
         smooth /= smooth.sum()
-        odds = np.append(1.0, SHARE * np.exp(np.clip(scaled[self.free :], -700, 700)))
-        shares = odds / odds.sum()
-        masses = np.append(shares[0] * smooth, shares[1:])
-        fitted = np.maximum(self.information.columns @ masses, LEAST)
+        if theta.size > self.free:
+            odds = np.append(1.0, SHARE * np.exp(np.clip(scaled[self.free :], -700, 700)))
+            shares = odds / odds.sum()
+            masses = np.append(shares[0] * smooth, shares[1:])
+        else:
+            shares, masses = NONE, smooth
+        fitted = np.maximum(self.problem.columns @ masses, LEAST)
         likelihood = float(self.problem.counts @ np.log(fitted))
         value = likelihood - float(theta @ theta) / 2
         return Point(theta, eta, smooth, shares, fitted, likelihood, value)
@@ -234,52 +288,125 @@ class Posterior:
         _, step, failed = dposv(curvature, gradient, lower=1)
         return replace(point, value=-math.inf) if failed else self.at(point.theta + step)
 
+    def coast(self, point: Point, curvature: Floats) -> Point:
+        """The density some steps further, all with one curvature, as long as they pay.
+
+        A step costs a fraction of what the curvature does.
+        """
+        last = math.inf
+        while True:
+            gradient = self.gradient(point, self.tilt(point, self.pull(point)))
+            trial = self.step(point, curvature, gradient)
+            gained = trial.value - point.value
+            if not gained > 0:
+                return point
+            point = trial
+            if gained < GAIN or gained > last * SLOW:
+                return point
+            last = gained
+
+    def pull(self, point: Point) -> Floats:
+        """Derivative of the log-likelihood by the masses."""
+        return np.asarray((self.problem.counts / point.fitted) @ self.problem.columns)
+
+    def tilt(self, point: Point, pull: Floats) -> Floats:
+        """Derivative of ``pull @ masses`` by the logarithms of the smooth masses and the heaps."""
+        cells, first = self.cells, point.shares[0]
+        inner = float(point.smooth @ pull[:cells])
+        smooth = first * point.smooth * (pull[:cells] - inner)
+        heaps = point.shares[1:]
+        if not heaps.size:
+            return np.asarray(smooth)
+        return np.append(smooth, heaps * (pull[cells:] - first * inner - heaps @ pull[cells:]))
+
+    def gradient(self, point: Point, tilt: Floats) -> Floats:
+        """Derivative of the logarithm of the posterior by the coefficients."""
+        turned = tilt[: self.cells] @ self.directions
+        if tilt.size > self.cells:
+            turned = np.append(turned, tilt[self.cells :])
+        return np.asarray(self.scale * turned - point.theta)
+
     def slope(self, point: Point) -> Floats:
         """Derivative of the masses by the coefficients."""
         cells, free, heaps = self.cells, self.free, point.shares[1:]
-        own = point.shares[0] * point.smooth
+        smooth = self.directions - point.smooth @ self.directions
+        smooth *= (point.shares[0] * point.smooth)[:, None]
+        if not heaps.size:
+            smooth *= self.scale
+            return np.asarray(smooth)
         table = np.zeros((cells + heaps.size, free + heaps.size))
-        table[:cells, :free] = own[:, None] * (self.directions - point.smooth @ self.directions)
-        table[:cells, free:] = -np.outer(own, heaps)
+        table[:cells, :free] = smooth
+        table[:cells, free:] = -np.outer(point.shares[0] * point.smooth, heaps)
         table[cells:, free:] = np.diag(heaps) - np.outer(heaps, heaps)
-        return np.asarray(table * self.scale)
+        table *= self.scale
+        return table
 
-    def bend(self, point: Point, pull: Floats) -> Floats:
+    def bend(self, point: Point, tilt: Floats) -> Floats:
         """Second derivative of ``pull @ masses`` by the coefficients."""
-        cells, free = self.cells, self.free
-        smooth, first, heaps = point.smooth, point.shares[0], point.shares[1:]
-        inner = float(smooth @ pull[:cells])
-        tilt = first * smooth * (pull[:cells] - inner)
-        turned, middle = tilt @ self.directions, smooth @ self.directions
-        own = heaps * (pull[cells:] - first * inner - heaps @ pull[cells:])
-        both = np.outer(turned, middle)
-        table = np.empty((free + heaps.size, free + heaps.size))
-        table[:free, :free] = (self.directions.T * tilt) @ self.directions - both - both.T
-        table[:free, free:] = -np.outer(turned, heaps)
-        table[free:, :free] = table[:free, free:].T
-        table[free:, free:] = np.diag(own) - np.outer(own, heaps) - np.outer(heaps, own)
-        return np.asarray(table * self.scale * self.scale[:, None])
+        cells, free, heaps = self.cells, self.free, point.shares[1:]
+        smooth, own = tilt[:cells], tilt[cells:]
+        turned, middle = smooth @ self.directions, point.smooth @ self.directions
+        both = np.multiply.outer(turned, middle)
+        inner = (self.directions.T * smooth) @ self.directions
+        inner -= both
+        inner -= both.T
+        if heaps.size:
+            table = np.empty((free + heaps.size, free + heaps.size))
+            table[:free, :free] = inner
+            table[:free, free:] = -np.outer(turned, heaps)
+            table[free:, :free] = table[:free, free:].T
+            table[free:, free:] = np.diag(own) - np.outer(own, heaps) - np.outer(heaps, own)
+            inner = table
+        inner *= self.scale
+        inner *= self.scale[:, None]
+        return np.asarray(inner)
+
+    def precision(self, point: Point, slope: Floats) -> Floats:
+        """Expected information on the coefficients, with that of the prior."""
+        precision = self.problem.information.along(slope, point.fitted)
+        precision.flat[:: precision.shape[0] + 1] += 1
+        return np.asarray(precision)
 
 
 @one_thread
-def mode(problem: Problem, order: int, tau: float, start: Floats | None = None) -> Mode:
-    """The posterior mode under one prior, by Newton's method; damped scoring where that fails."""
+def mode(
+    problem: Problem,
+    order: int,
+    tau: float,
+    start: Floats | None = None,
+    about: Floats | None = None,
+) -> Mode:
+    """The posterior mode under one prior, by Newton's method; damped scoring where that fails.
+
+    Parameters
+    ----------
+    problem
+        Reports, and their law.
+    order, tau
+        The prior.
+    start
+        Coefficients to start from.
+    about
+        The curvature of the posterior at the start, if it is about known: that saves steps.
+    """
     posterior = Posterior(problem, order, tau)
     point = posterior.at(np.zeros(posterior.scale.size) if start is None else start)
-    damping, diagonal = 0.0, np.diag_indices(posterior.scale.size)
+    if about is not None:
+        point = posterior.coast(point, about)
+    damping = 0.0
     for _ in range(STEPS):
         slope = posterior.slope(point)
-        pull = posterior.information.columns.T @ (problem.counts / point.fitted)
-        gradient = pull @ slope - point.theta
-        precision = slope.T @ (posterior.information.near(point.fitted) @ slope)
-        precision[diagonal] += 1
-        trial = posterior.step(point, precision - posterior.bend(point, pull), gradient)
+        tilt = posterior.tilt(point, posterior.pull(point))
+        gradient = posterior.gradient(point, tilt)
+        precision = posterior.precision(point, slope)
+        curvature = precision - posterior.bend(point, tilt)
+        trial = posterior.step(point, curvature, gradient)
         plain = trial.value >= point.value - SLACK
         for _ in range(TRIES):
             if trial.value >= point.value - SLACK:
                 break
             damped = precision.copy()
-            damped[diagonal] *= 1 + damping
+            damped.flat[:: damped.shape[0] + 1] *= 1 + damping
             trial = posterior.step(point, damped, gradient)
             damping = max(4 * damping, 1e-2)
         else:
@@ -288,12 +415,20 @@ def mode(problem: Problem, order: int, tau: float, start: Floats | None = None) 
         if gained < GAIN and (plain or damping <= SMALL):
             break
         damping = damping / 16 if damping > SMALL else 0.0
+        if plain:
+            point = posterior.coast(point, curvature)
     # The precision is that of the last step but one, which differs by next to nothing.
     weight, middle, spread = ORDERS[order]
     prior = weight - ((math.log(tau) - middle) / spread) ** 2 / 2
     evidence = point.value - half_log_determinant(precision) + prior
     return Mode(
-        **vars(point), order=order, tau=tau, slope=slope, precision=precision, evidence=evidence
+        **vars(point),
+        order=order,
+        tau=tau,
+        slope=slope,
+        precision=precision,
+        curvature=curvature,
+        evidence=evidence,
     )
 
 
@@ -306,16 +441,31 @@ def half_log_determinant(precision: Floats) -> float:
     return float(np.log(np.diag(root)).sum())
 
 
-def moved(problem: Problem, last: Mode, order: int, tau: float) -> Floats:
-    """The coefficients of a mode's density under another prior, to start from."""
-    coefficients = basis(last.eta.size, order, problem.waves).inverse @ last.eta
-    coefficients[order - 1 :] /= tau
-    heaps = last.shares.size - 1
-    return np.append(coefficients, last.theta[last.theta.size - heaps :])
+def moved(problem: Problem, last: Mode, order: int, tau: float) -> Mode:
+    """The mode under another prior, from one of the same problem."""
+    heaps, free = last.shares.size - 1, problem.directions(order, tau)
+    start, curvature = np.zeros(free + heaps), None
+    if last.order == order:
+        # The curvature of the likelihood hardly differs, and is known in the directions of both.
+        old = last.theta.size - heaps
+        both = min(old, free)
+        was = np.append(np.arange(both), np.arange(old, old + heaps))
+        now = np.append(np.arange(both), np.arange(free, free + heaps))
+        rougher = np.ones(now.size)
+        rougher[order - 1 : both] = tau / last.tau
+        start[now] = last.theta[was] / rougher
+        known = last.curvature[was[:, None], was] - np.eye(was.size)
+        curvature = np.eye(start.size)
+        curvature[now[:, None], now] += known * rougher * rougher[:, None]
+    else:
+        start[:free] = basis(last.eta.size, order, problem.waves).inverse[:free] @ last.eta
+        start[order - 1 : free] /= tau
+        start[free:] = last.theta[last.theta.size - heaps :]
+    return mode(problem, order, tau, start, curvature)
 
 
 class Ladder:
-    """The modes of one problem, found when they are asked for, each from the nearest one.
+    """The modes of one problem: after a climb, found when asked for, each from the nearest one.
 
     Parameters
     ----------
@@ -339,45 +489,39 @@ class Ladder:
         if (order, rung) not in self.found:
             tau = float(SCALES[order][rung])
             near = [one for own, one in self.found if own == order]
-            if near:
-                last: Mode | None = self.found[order, min(near, key=lambda one: abs(one - rung))]
-            else:
-                last = self.best if self.found else self.start
-            start = None if last is None else moved(self.problem, last, order, tau)
-            self.found[order, rung] = mode(self.problem, order, tau, start)
+            last = self.found[order, min(near, key=lambda one: abs(one - rung))]
+            self.found[order, rung] = moved(self.problem, last, order, tau)
         return self.found[order, rung]
 
     def climb(self) -> None:
-        """Find the best scale of each order; the evidence has one peak, or nearly."""
+        """Find the best scale of each order; the evidence has one peak, or nearly.
+
+        A narrow population has several modes under a rough prior. The best one is smooth, and a
+        path from smoother priors leads there; one from the best mode of another order may end
+        beside it. So the climb starts some scales below the one that fits, from a smooth density.
+        """
+        first: Mode | None = None
         for order in sorted(ORDERS, reverse=True):
-            rung = self.guess(order)
+            rung = max(self.guess(order) - BACK, 0)
+            tau = float(SCALES[order][rung])
+            if first is None:
+                first = mode(self.problem, order, tau, self.even(order, tau))
+                self.found[order, rung] = first
+            else:
+                self.found[order, rung] = moved(self.problem, first, order, tau)
             for step in (1, -1):
                 while 0 <= rung + step < SCALES[order].size and (
                     self.mode(order, rung + step).evidence > self.mode(order, rung).evidence
                 ):
                     rung += step
-            self.retrace(order, rung)
 
-    def retrace(self, order: int, rung: int) -> None:
-        """Reach a scale again from smoother ones; of two modes keep the one with more evidence.
-
-        A narrow population has several modes under a rough prior. The best one is smooth, and a
-        path from smoother priors leads there; one from another order may end beside it.
-        """
-        first = max(rung - BACK, 0)
-        last = mode(self.problem, order, float(SCALES[order][first]))
-        for at in range(first + 1, SCALES[order].size):
-            if at > rung and (order, at) not in self.found:
-                return
-            tau = float(SCALES[order][at])
-            last = mode(self.problem, order, tau, moved(self.problem, last, order, tau))
-            known = self.found.get((order, at))
-            if known is None or last.evidence > known.evidence + GAIN:
-                self.found[order, at] = last
-            elif at >= rung:
-                return
-            else:
-                last = known
+    def even(self, order: int, tau: float) -> Floats:
+        """Coefficients of an even density, with the heaps of the start."""
+        heaps = self.problem.heaps.shape[1]
+        coefficients = np.zeros(self.problem.directions(order, tau) + heaps)
+        if self.start is not None and heaps:
+            coefficients[-heaps:] = self.start.theta[-heaps:]
+        return coefficients
 
     def guess(self, order: int) -> int:
         """The scale that fits the best density so far: coefficients of unit variance."""

@@ -34,7 +34,14 @@ SCALES: Mapping[int, Floats] = {
     3: np.geomspace(1, 3000, 12),
 }
 """Scales tau that are tried, in standard deviations of the response."""
-POLYNOMIALS = {1: "constant", 2: "line", 3: "parabola"}
+POLYNOMIALS: Mapping[int, tuple[str, float, tuple[float, ...]]] = {
+    1: ("constant", 1.5, (1.0,)),
+    2: ("line", 1.0, (1.0, 0.5, 0.25, 0.12, 0.06)),
+    3: ("parabola", -1.0, (1.0,)),
+}
+"""By order, the curves that it leaves free: name, log prior weight of each, and the scales of their
+slopes, in standard deviations of the response. Small scales find slopes that a prior of steep lines
+would miss, and shrink them."""
 LOGISTIC = 2.0
 """Log prior weight of a logistic curve."""
 WAVES = 60
@@ -76,6 +83,11 @@ class Behind:
         variances = (within + SHRUNK * pooled) / (freedom + SHRUNK)
         mixture = joint[seen] / joint[seen].sum(axis=1, keepdims=True)
         return cls(mixture, n, means, variances)
+
+    @cached_property
+    def masses(self) -> Floats:
+        """Share of the respondents in each cell."""
+        return np.asarray(self.n @ self.mixture / self.n.sum())
 
     @property
     def mean(self) -> float:
@@ -122,7 +134,7 @@ class Candidate:
 
 @one_thread
 def candidates(behind: Behind, *, logistic: bool = False) -> list[Candidate]:
-    """The curve under every prior, by order and rising scale."""
+    """The curve under every prior, by order: polynomials first, then by rising scale."""
     cells = behind.mixture.shape[1]
     center, unit = behind.mean, behind.deviation
     weight = np.sqrt(behind.n / behind.variances)
@@ -138,18 +150,21 @@ def candidates(behind: Behind, *, logistic: bool = False) -> list[Candidate]:
         gram, pull = slopes.T @ slopes, slopes.T @ right
         scales = SCALES[order]
         density = math.log(math.log(scales[1] / scales[0]) / (spread * math.sqrt(2 * math.pi)))
-        for tau in (0.0, *scales.tolist()):
-            size = order if tau == 0 else design.shape[1]
-            scale = np.append(np.ones(order), np.full(size - order, tau))
+        name, chance, steepness = POLYNOMIALS[order]
+        tried = [(name, 0.0, slope, chance) for slope in steepness]
+        for tau in scales.tolist():
+            away = (math.log(tau) - middle) / spread
+            tried.append((f"order {order}", tau, 1.0, prior + density - away**2 / 2))
+        for name, tau, slope, log_weight in tried:
+            size = design.shape[1] if tau else order
+            scale = np.repeat([1.0, slope, tau], [1, order - 1, size - order])
             precision = gram[:size, :size] * np.multiply.outer(scale, scale) + np.eye(size)
             root = np.linalg.cholesky(precision)
             half = np.linalg.solve(root, (design[:, :size] * scale).T).T
             pulled = np.linalg.solve(root, scale * pull[:size])
-            evidence = prior + float(pulled @ pulled) / 2 - float(np.log(np.diag(root)).sum())
-            if tau:
-                evidence += density - ((math.log(tau) - middle) / spread) ** 2 / 2
-            name = f"order {order}" if tau else POLYNOMIALS[order]
-            found.append(Candidate(name, tau, center + half @ pulled, evidence, half))
+            evidence = float(pulled @ pulled) / 2 - float(np.log(np.diag(root)).sum())
+            values = center + half @ pulled
+            found.append(Candidate(name, tau, values, log_weight + evidence, half))
     if logistic:
         found.append(_logistic(behind))
     return found
@@ -196,13 +211,23 @@ def weights(found: list[Candidate]) -> Floats:
     return np.asarray(chances / chances.sum())
 
 
+def moments(found: list[Candidate], chances: Floats) -> tuple[Floats, Floats]:
+    """Mean of the curve in each cell, and its variance within and between priors."""
+    values = np.stack([one.values for one in found])
+    middle = chances @ values
+    own = np.stack([np.einsum("ij,ij->i", one.half, one.half) for one in found])
+    return middle, chances @ (own + (values - middle) ** 2)
+
+
 def rougher(found: list[Candidate], chances: Floats, steps: int) -> Floats:
     """Chances moved so many scales up within each order; polynomials go to the lowest scales."""
+    if not steps:
+        return chances
     moved = np.zeros(chances.size)
     for order in ORDERS:
-        names = (POLYNOMIALS[order], f"order {order}")
-        own = [at for at, one in enumerate(found) if one.name in names]
-        for place, at in enumerate(own):
+        free = [at for at, one in enumerate(found) if one.name == POLYNOMIALS[order][0]]
+        own = [at for at, one in enumerate(found) if one.name == f"order {order}"]
+        for place, at in [*((-1, at) for at in free), *enumerate(own)]:
             moved[own[min(place + steps, len(own) - 1)]] += chances[at]
     rest = np.array([one.name == "logistic" for one in found])
     return np.asarray(np.where(rest, chances, moved))

@@ -43,6 +43,11 @@ class Pilot:
         masses = found[:cells]
         return cls(masses / masses.sum())
 
+    @property
+    def heaps_between(self) -> int:
+        """How many heaps do not lie at a bound."""
+        return len(set(self.heaps) - {0, self.masses.size - 1})
+
     def between(self, edges: Floats) -> Floats:
         """Masses between edges, given as parts of the whole lattice."""
         line = np.append(0.0, self.masses.cumsum()) / self.masses.sum()

@@ -18,10 +18,12 @@ from confide.estimators.levels import TYPICAL, Levels, choose_smoothing
 from confide.estimators.linear import baseline
 from confide.estimators.responses import (
     all_answered,
+    checked_name,
     joint,
     reliability,
     response_scores,
     split,
+    tabled,
     unbiased_response,
 )
 from confide.lattice import Categories, Lattice
@@ -105,13 +107,17 @@ class RatioBand:
         lowest, highest = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
         lower = np.minimum(np.minimum(lowest, middle - reach), self.values)
         upper = np.maximum(np.maximum(highest, middle + reach), self.values)
-        low, high = (
-            CellRegression(self.edges, self._units(end)).predict(x) for end in (lower, upper)
-        )
-        return low, high
+        span = self.high - self.low
+        ends = (self.low + span * lower, self.low + span * upper)
+        return between(self.edges, ends, (self.low, self.high), x)
 
-    def _units(self, shares: Floats) -> Floats:
-        return self.low + (self.high - self.low) * np.clip(shares, 0.0, 1.0)
+
+def between(
+    edges: tuple[Floats, ...], ends: tuple[Floats, Floats], bounds: tuple[float, float], x: Floats
+) -> tuple[Floats, Floats]:
+    """Lower and upper ends at each x of a band on cells, within the bounds of the response."""
+    low, high = (CellRegression(edges, np.clip(end, *bounds)).predict(x) for end in ends)
+    return low, high
 
 
 FEWEST_CELLS = {1: 32, 2: 12}
@@ -183,8 +189,7 @@ class RatioRegression:
         smoothing, size = checked_grid(self.smoothing, self.size)
         object.__setattr__(self, "smoothing", smoothing)
         object.__setattr__(self, "size", size)
-        if self.response is not None and not isinstance(self.response, str):
-            raise InvalidInput("the name of a question", _checks.shown(self.response))
+        checked_name(self.response)
 
     def fit(self, counts: Counts) -> Regression:
         """Estimate the mean response behind a summary.
@@ -286,14 +291,10 @@ def _public(counts: Counts, sizes: list[int]) -> Levels:
     response = counts.response
     assert response is not None
     low, span = response.low, response.high - response.low
-    total = counts.total
-    sums = np.clip((response.sums - low * total) / span, 0, total)
-    squares = (response.squares - 2 * low * response.sums + low**2 * total) / span**2
-    scale = counts.effective_n / total.sum()
-    stacked = np.stack([total, sums, squares], axis=-1) * scale
-    law, table = coarsen(counts.mechanism.law, stacked, sizes)
-    total, sums, squares = np.moveaxis(table, -1, 0)
-    squares = np.clip(squares, 0, sums)
+    law, table = coarsen(counts.mechanism.law, tabled(counts), sizes)
+    total, first, second = np.moveaxis(table, -1, 0)
+    sums = np.clip((first - low * total) / span, 0, total)
+    squares = np.clip((second - 2 * low * first + low**2 * total) / span**2, 0, sums)
     ordered = isinstance(next(iter(counts.mechanism.axes.values())), Lattice)
     binary = bool(np.all(sums - squares <= 1e-9 * (1 + total))) and counts.weights is None
     ends = np.array([1.0, 0.0])

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
+from confide import _checks
 from confide._types import Floats, Waves
+from confide.curves.regression import NodeRegression
 from confide.errors import InvalidInput, Unsupported
-from confide.estimators import division, inverting
+from confide.estimators import division, inverting, product
 from confide.estimators.bandwidths import Kernel
 from confide.estimators.responses import is_binary
-from confide.foreign.spectrum import Spectrum
+from confide.foreign.spectrum import Spectrum, varies, wave_sums
 from confide.summaries import Counts
 
 FOLDS = 5
@@ -23,7 +26,17 @@ FACTORS = np.geomspace(1 / 4, 4, 25)
 PILOT = 0.6
 """Bandwidth at which held-out sums are smoothed, in the same units."""
 POINTS = 512
+GRID = {2: 32, 3: 14}
+"""Places on each axis, for one covariate and for several."""
+CANDIDATES = {1: 25, 2: 13, 3: 9}
+"""Bandwidths that are tried at places of each number's own."""
+LEVELS = 32
+"""Levels of a response that stand for all its values, where a loss is not the squared one."""
+LEAST_CHANCE = 1e-3
+"""Least probability of a response, for the log loss."""
 MAX_WAVES = 2**13
+MAX_PLACED = 2**16
+"""Nodes at most from which a sum is read off at a place for each number."""
 TAIL = 0.025
 HOLES = 0.01
 RAISES = np.geomspace(1, 2, 7)
@@ -64,6 +77,32 @@ def raised(
     return h
 
 
+Loss = Callable[[Floats, Floats], Floats]
+"""What a response and a prediction of it cost, elementwise."""
+
+
+def _log(y: Floats, m: Floats) -> Floats:
+    m = np.clip(m, LEAST_CHANCE, 1 - LEAST_CHANCE)
+    return -(y * np.log(m) + (1 - y) * np.log(1 - m))
+
+
+LOSSES: dict[str, Loss] = {
+    "squared": lambda y, m: (y - m) ** 2,
+    "absolute": lambda y, m: np.abs(y - m),
+    "log": _log,
+}
+
+
+def loss_of(loss: str | Loss | None, summary: Counts | Spectrum) -> Loss:
+    """The loss of that name or as given, if it fits the response."""
+    if callable(loss):
+        return loss
+    name = _checks.one_of(tuple(LOSSES), loss="squared" if loss is None else loss)
+    if name == "log" and not is_binary(summary):
+        raise InvalidInput("a response of 0 and 1 for loss='log'", "another")
+    return LOSSES[name]
+
+
 @dataclass(frozen=True, eq=False)
 class Folds:
     """Linear estimates from each fold, as parts of the whole.
@@ -75,10 +114,17 @@ class Folds:
     sums
         Bandwidths to densities and products of density and response on a grid, one pair a fold;
         folds add up to the estimate from the whole sample.
+    levels
+        Bandwidths to densities on the grid by level of the response, for each fold; for losses
+        that the two sums do not tell.
+    responses
+        The levels, less what was taken off the response.
     """
 
     shares: Floats
     sums: Callable[[Sequence[float]], Floats]
+    levels: Callable[[Sequence[float]], Floats]
+    responses: Floats
 
 
 def corrected_cv(
@@ -87,28 +133,40 @@ def corrected_cv(
     finest: Sequence[float],
     least: float | Floats,
     bounds: tuple[float, float],
+    *,
+    loss: Loss | None = None,
+    center: float = 0.0,
 ) -> tuple[float, ...]:
-    """The multiple of the pilot bandwidths of least corrected squared error on held-out folds.
+    """The multiple of the pilot bandwidths of least corrected loss on held-out folds.
 
-    The expected loss of a curve m at the true values is, but for a constant, the integral of
-    m**2 f - 2 m r, f the density and r its product with the mean response. Both have unbiased
+    The expected squared error of a curve m at the true values is, but for a constant, the integral
+    of m**2 f - 2 m r, f the density and r its product with the mean response. Both have unbiased
     linear estimates from held-out reports, up to a little smoothing, so that the noise need never
-    be undone at a single point. Of several local minima the one at the largest bandwidth is taken:
-    those at small ones are spurious (measured).
+    be undone at a single point. Any other loss is the integral of its values at each level of the
+    response times the density of those at that level. Of several local minima the one at the
+    largest bandwidth is taken: those at small ones are spurious (measured).
     """
     candidates = [
         tuple(max(factor * h, smallest) for h, smallest in zip(pilot, finest, strict=True))
         for factor in FACTORS
     ]
     near = [max(PILOT * h, smallest) for h, smallest in zip(pilot, finest, strict=True)]
-    held = folds.sums(near)
+    held = folds.sums(near) if loss is None else folds.levels(near)
     scale = 1 / (1 - folds.shares).reshape(-1, *(1,) * (held.ndim - 1))
     losses = np.empty(len(candidates))
     for at, h in enumerate(candidates):
         each = folds.sums(h)
         train = (each.sum(axis=0) - each) * scale
         curve = np.clip(train[:, 1] / np.maximum(train[:, 0], least), *bounds)
-        losses[at] = (curve * (curve * held[:, 0] - 2 * held[:, 1])).sum()
+        if loss is None:
+            losses[at] = (curve * (curve * held[:, 0] - 2 * held[:, 1])).sum()
+        else:
+            losses[at] = sum(
+                float(
+                    (loss(np.full_like(curve, center + y), center + curve) * held[:, level]).sum()
+                )
+                for level, y in enumerate(folds.responses)
+            )
     inner = losses[1:-1]
     minima = 1 + np.flatnonzero((inner < losses[:-2]) & (inner <= losses[2:]))
     return candidates[int(minima[-1]) if minima.size else int(np.argmin(losses))]
@@ -154,10 +212,22 @@ def cell_folds(
             result = inverting.along(axis + 2, partial(inverse.smooth, kernel, b), result)
         return result
 
-    return Folds(parts[:, 0].sum(axis=tuple(range(1, parts.ndim - 1))), smoothed)
+    def levels(h: Sequence[float]) -> Floats:
+        """Those without and those with a response of 1: counts know no more of a response."""
+        if not is_binary(counts):
+            raise Unsupported(
+                "Counts keep sums of a response, so that a loss other than 'squared' needs a "
+                "response of 0 and 1."
+            )
+        both = smoothed(h)
+        ones = both[:, 1] + center * both[:, 0]
+        return np.stack([both[:, 0] - ones, ones], axis=1)
+
+    shares = parts[:, 0].sum(axis=tuple(range(1, parts.ndim - 1)))
+    return Folds(shares, smoothed, levels, np.array([0.0, 1.0]) - center)
 
 
-def wave_folds(
+def number_folds(
     spectrum: Spectrum,
     kernel: Kernel,
     *,
@@ -167,65 +237,205 @@ def wave_folds(
     center: float,
 ) -> Folds:
     """Folds of numbers by position: every fifth one."""
-    if spectrum.axes > 1:
-        raise Unsupported(
-            "Corrected cross-validation of noised numbers takes one covariate: take "
-            "bandwidth='plug-in'."
-        )
     if spectrum.n < 2 * FOLDS:
         raise InvalidInput(f"{2 * FOLDS} or more numbers to cross-validate", str(spectrum.n))
-    x = np.linspace(limits[0][0], limits[1][0], POINTS)
-    places = spectrum.values[:, 0]
-    window = max(places.max(), x[-1]) - min(places.min(), x[0])
-    smallest = max(min(FACTORS[0], PILOT) * pilot[0], finest[0])
-    smallest = _affordable(spectrum, kernel, smallest, window, most=MAX_WAVES)
-    fold = np.arange(spectrum.n) % FOLDS
     assert spectrum.response is not None
     y = spectrum.response - center
-    pairs = []
-    for number in range(FOLDS):
-        inside = (fold == number).astype(np.float64)
-        sums, pair = wave_pair(spectrum, y * inside, kernel, (smallest,), [window], inside=inside)
-        pairs.append(pair)
-    t = sums.nodes[0]
-    amplitudes = np.stack(pairs)
+    level, responses = _levelled(y)
+    folds = [np.arange(start, spectrum.n, FOLDS) for start in range(FOLDS)]
+    smallest = [
+        max(min(FACTORS[0], PILOT) * h, least) for h, least in zip(pilot, finest, strict=True)
+    ]
+    smoother = (_line_sums if spectrum.axes == 1 else _grid_sums)(
+        spectrum, kernel, smallest, limits
+    )
+
+    def levels(h: Sequence[float]) -> Floats:
+        parts = [rows[level[rows] == at] for rows in folds for at in range(responses.size)]
+        found = smoother([(rows, np.ones((1, rows.size))) for rows in parts])(h)
+        return found.reshape(FOLDS, responses.size, *found.shape[2:])
+
+    pairs = [(rows, np.stack([np.ones(rows.size), y[rows]])) for rows in folds]
+    shares = np.array([rows.size / spectrum.n for rows in folds])
+    return Folds(shares, smoother(pairs), levels, responses)
+
+
+Parts = Sequence[tuple[npt.NDArray[np.int64], Floats]]
+"""Rows of some numbers, and what to weigh them by, in one way or several."""
+Smoother = Callable[[Parts], Callable[[Sequence[float]], Floats]]
+"""Parts to bandwidths to sums on a grid: one a part and a weight, as means over all numbers."""
+
+
+def _levelled(y: Floats) -> tuple[npt.NDArray[np.int64], Floats]:
+    """The level of each response, and the mean response at each: all values where they are few."""
+    values, level = np.unique(y, return_inverse=True)
+    if values.size > LEVELS:
+        edges = np.quantile(y, np.arange(1, LEVELS) / LEVELS)
+        _, level = np.unique(np.searchsorted(edges, y), return_inverse=True)
+        values = np.bincount(level, y) / np.bincount(level)
+    return level, values
+
+
+def _line_sums(
+    spectrum: Spectrum, kernel: Kernel, smallest: Sequence[float], limits: tuple[Floats, Floats]
+) -> Smoother:
+    """On a line, where the waves of each part are summed once for all bandwidths."""
+    x = np.linspace(limits[0][0], limits[1][0], POINTS)
+    (window,) = span(spectrum, limits)
+    least = affordable_line(spectrum, kernel, smallest[0], window, most=MAX_WAVES)
+    t, w, _ = division.line(spectrum.noise[0], kernel, least, window)
     phase = np.multiply.outer(t, x)
     table = np.concatenate([np.cos(phase), np.sin(phase)])
-    base = kernel.transform(smallest * t)
+    base = kernel.transform(least * t)
 
-    def smoothed(h: Sequence[float]) -> Floats:
-        damped = amplitudes * (kernel.transform(max(h[0], smallest) * t) / base)
-        result: Floats = np.concatenate([damped.real, damped.imag], axis=-1) @ table
-        return result
+    def of(parts: Parts) -> Callable[[Sequence[float]], Floats]:
+        waves = []
+        for rows, powers in parts:
+            weights = np.zeros((len(powers), spectrum.n))
+            weights[:, rows] = powers
+            waves.append(np.stack([spectrum.deconvolved(t, weights=row) for row in weights]))
+        amplitudes = np.stack(waves) * w
 
-    return Folds(np.bincount(fold) / spectrum.n, smoothed)
+        def smoothed(h: Sequence[float]) -> Floats:
+            damped = amplitudes * (kernel.transform(max(h[0], least) * t) / base)
+            result: Floats = np.concatenate([damped.real, damped.imag], axis=-1) @ table
+            return result
+
+        return smoothed
+
+    return of
 
 
-def _affordable(spectrum: Spectrum, kernel: Kernel, h: float, window: float, *, most: int) -> float:
+def _grid_sums(
+    spectrum: Spectrum, kernel: Kernel, smallest: Sequence[float], limits: tuple[Floats, Floats]
+) -> Smoother:
+    """On a grid of several axes."""
+    size = GRID[spectrum.axes]
+    axes = [np.linspace(a, b, size) for a, b in zip(*limits, strict=True)]
+    window = span(spectrum, limits)
+    least = product.affordable(spectrum, kernel, smallest, window, limits)
+
+    def of(parts: Parts) -> Callable[[Sequence[float]], Floats]:
+        def smoothed(h: Sequence[float]) -> Floats:
+            wide = [max(one, small) for one, small in zip(h, least, strict=True)]
+            kernels = product.ProductKernel.of(spectrum, kernel, wide, window)
+            return np.stack([kernels.on_grid(axes, powers, rows) for rows, powers in parts])
+
+        return smoothed
+
+    return of
+
+
+def span(spectrum: Spectrum, limits: tuple[Floats, Floats]) -> list[float]:
+    """How far a place between the limits can be from a number, on each axis."""
+    top = np.maximum(spectrum.values.max(axis=0), limits[1])
+    bottom = np.minimum(spectrum.values.min(axis=0), limits[0])
+    return [float(length) for length in top - bottom]
+
+
+def cv_at(
+    places: Floats,
+    spectrum: Spectrum,
+    kernel: Kernel,
+    *,
+    plug_in: Sequence[float],
+    finest: Sequence[float],
+    least: float,
+    center: float,
+    bounds: tuple[float, float],
+    loss: Loss,
+) -> tuple[float, ...]:
+    """The bandwidths of least loss at given places, each number left out at its own (Farokhi, 8).
+
+    At the true values this is equation (8) of Farokhi (2020), which nobody but the respondents can
+    use. At the noised numbers it is what the bandwidths printed there agree with.
+
+    Parameters
+    ----------
+    places
+        One row a number.
+    spectrum, kernel, plug_in, finest, least, center, bounds, loss
+        As for the choice of a bandwidth in `KernelRegression`.
+    """
+    assert spectrum.response is not None
+    if places.shape != spectrum.values.shape:
+        raise InvalidInput(f"{spectrum.n} places, one a number", str(len(places)))
+    y = spectrum.response
+    smallest = [max(h / 5, fine) for h, fine in zip(plug_in, finest, strict=True)]
+    left_out = _line_left_out if spectrum.axes == 1 else _grid_left_out
+    first, sums = left_out(places, spectrum, kernel, smallest, y - center)
+    factors = np.geomspace(1, 25, CANDIDATES[spectrum.axes])
+    candidates = [tuple(factor * h for h in first) for factor in factors.tolist()]
+    scale = spectrum.n / (spectrum.n - 1)
+    losses = []
+    for h in candidates:
+        density, weighed = sums(h)
+        fitted = center + scale * weighed / np.maximum(scale * density, least)
+        losses.append(float(loss(y, np.clip(fitted, *bounds)).sum()))
+    best = int(np.argmin(losses))
+    if best == 0:
+        # A still smaller one might be better, but is beyond reach.
+        division.warn_raised(smallest, first)
+    return candidates[best]
+
+
+LeftOut = tuple[Sequence[float], Callable[[Sequence[float]], tuple[Floats, Floats]]]
+"""The least bandwidths that can be had, and bandwidths to the two sums at each place."""
+
+
+def _line_left_out(
+    places: Floats, spectrum: Spectrum, kernel: Kernel, smallest: Sequence[float], y: Floats
+) -> LeftOut:
+    x, z = places[:, 0], spectrum.values[:, 0]
+    window = float(max(z.max(), x.max()) - min(z.min(), x.min()))
+    least = affordable_line(spectrum, kernel, smallest[0], window, most=division.MAX_LINE)
+    t, w, per_number = division.line(spectrum.noise[0], kernel, least, window)
+    pair = [spectrum.deconvolved(t) * w, spectrum.deconvolved(t, weights=y) * w]
+    base = kernel.transform(least * t)
+    different, back = np.unique(x, return_inverse=True)
+    law = spectrum.noise[0]
+    scales = np.asarray(law.scale) if varies(law) else None
+
+    def sums(h: Sequence[float]) -> tuple[Floats, Floats]:
+        factor = kernel.transform(h[0] * t) / base
+        density, weighed = (
+            wave_sums(t[:, None], -different[:, None], part * factor).real[back] for part in pair
+        )
+        if scales is None:
+            weights: Waves = (per_number * factor).astype(np.complex128)
+            own = wave_sums(t[:, None], (z - x)[:, None], weights).real
+        else:
+            own = product.AxisKernel(t, per_number * factor, window, scales).own(z - x)
+        own = own / spectrum.n
+        return density - own, weighed - own * y
+
+    return (least,), sums
+
+
+def _grid_left_out(
+    places: Floats, spectrum: Spectrum, kernel: Kernel, smallest: Sequence[float], y: Floats
+) -> LeftOut:
+    limits = places.min(axis=0), places.max(axis=0)
+    window = span(spectrum, limits)
+    least = product.affordable(spectrum, kernel, smallest, window, limits, most=MAX_PLACED)
+    powers = np.stack([np.ones(y.size), y])
+    low, high = (tuple(side.tolist()) for side in limits)
+
+    def sums(h: Sequence[float]) -> tuple[Floats, Floats]:
+        kernels = product.ProductKernel.of(spectrum, kernel, h, window)
+        nodes = kernels.at_nodes(*limits, powers)
+        both = NodeRegression(*nodes, low=low, high=high, floor=0.0, bounds=None)
+        found = both.sums(places)
+        own = kernels.own(places) / spectrum.n
+        return found[0] - own, found[1] - own * y
+
+    return least, sums
+
+
+def affordable_line(
+    spectrum: Spectrum, kernel: Kernel, h: float, window: float, *, most: int
+) -> float:
     """The smallest candidate, raised where the range of the numbers is too wide for it."""
-    while division.count(spectrum, kernel, (h,), [window]) > most:
+    while division.line_count(spectrum.noise[0], kernel, h, window) > most:
         h *= 1.1
     return h
-
-
-def wave_pair(
-    spectrum: Spectrum,
-    y: Floats,
-    kernel: Kernel,
-    h: Sequence[float],
-    window: Sequence[float],
-    *,
-    inside: Floats | None = None,
-) -> tuple[division.WaveSum, Waves]:
-    """Amplitudes of the density, of those inside if given, and of its product with y."""
-    sums = division.divide(spectrum, kernel, h, window)
-    grid = np.stack(np.meshgrid(*sums.nodes, indexing="ij"), axis=-1)
-    t = grid[..., 0] if spectrum.axes == 1 else grid
-    weight = sums.weights[0]
-    for other in sums.weights[1:]:
-        weight = np.multiply.outer(weight, other)
-    weight = weight / spectrum.n
-    density = sums.amplitudes
-    if inside is not None:
-        density = spectrum.waves(t, weights=inside, damped=True) * weight
-    return sums, np.stack([density, spectrum.waves(t, weights=y, damped=True) * weight])

@@ -156,8 +156,7 @@ class Pair:
         slopes = weights / answering
         if self.mechanism.declines:
             slopes = np.append(slopes, weights @ self.shares / answering)
-        mean = self.reported @ slopes
-        variance = self.gain**2 * (self.reported @ (slopes - mean) ** 2) / self.counts.effective_n
+        variance = self.gain**2 * float(self.counts.residuals.covariance(slopes, slopes))
         for side, cut in enumerate(self.cuts):
             for at, own in enumerate(cut.errors):
                 moved = [cut.moved(at, by) for by in (TINY, -TINY)]
@@ -276,20 +275,20 @@ def relate(
     margins: Mapping[str, CellDensity | Proportions] | None = None,
     level: float = 0.95,
 ) -> Copula:
-    """How the answers to the questions of a survey go together.
+    """Estimate how the answers to the questions of a survey go together.
 
-    For each pair the correlation of a normal copula is found that gives the reports about the
-    pair, with the shares below the thresholds from the people who answered single questions. The
-    intervals know the errors of both. With one threshold each a report tells the strength of one
-    kind of relation only: it does not see one that is symmetric (both high and low pay go with
-    illness) or that is in the tails alone.
+    For each pair, this finds the correlation of the normal copula that best explains the reports
+    about the pair. The shares below the thresholds come from people who answered single questions.
+    The intervals include the errors of both. With one threshold per question, a report measures
+    one kind of relation only. It cannot show a symmetric relation (both high and low pay go with
+    illness), nor one that is only in the tails.
 
     Parameters
     ----------
     summaries
         Counts of the survey's questions and of its pairs.
     margins
-        Estimates of single questions that are known already; by default all are estimated here.
+        Estimates of single questions, if they are already known; by default all are estimated.
     level
         Confidence level of the intervals.
 

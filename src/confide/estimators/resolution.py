@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,11 +13,14 @@ TOLD = 20.0
 """Respondents times Fisher information from which on a wave of the density counts as told."""
 
 
+@lru_cache(maxsize=8)
 def waves(places: int, most: int) -> Floats:
     """Cosines of 1, 2, ... half periods between the bounds, as masses of places."""
     numbers = np.arange(1, min(most, places - 1) + 1)
     x = (np.arange(places) + 0.5) / places
-    return math.sqrt(2) * np.cos(math.pi * np.multiply.outer(x, numbers)) / places
+    table: Floats = math.sqrt(2) * np.cos(math.pi * np.multiply.outer(x, numbers)) / places
+    table.flags.writeable = False
+    return table
 
 
 def told(law: Floats, waved: Floats, n: float) -> int:

@@ -89,6 +89,23 @@ def limits(summary: Counts | Spectrum) -> tuple[Floats, Floats]:
     return low, np.maximum(high, low + np.sqrt(noise) * (high <= low))
 
 
+def checked_name(response: str | None) -> None:
+    """The name of a private response is text, or None for a public one."""
+    if response is not None and not isinstance(response, str):
+        raise InvalidInput("the name of a question", _checks.shown(response))
+
+
+def tabled(counts: Counts) -> Floats:
+    """Number, sum and sum of squares of the responses of each report, along the last axis.
+
+    Weighted counts are scaled to their effective number.
+    """
+    response = counts.response
+    assert response is not None
+    table = np.stack([counts.total, response.sums, response.squares], axis=-1)
+    return np.asarray(table * (counts.effective_n / counts.total.sum()))
+
+
 def is_binary(summary: Counts | Spectrum) -> bool:
     """Whether the response is 0 or 1 throughout."""
     y = summary.response
@@ -106,7 +123,7 @@ def names(summary: Counts | Spectrum) -> tuple[str, ...]:
     """Names of the covariates."""
     if isinstance(summary, Counts):
         return tuple(summary.mechanism.axes)
-    return ("",) if summary.axes == 1 else ("x", "y", "z")[: summary.axes]
+    return summary.labels
 
 
 def facts(method: str, summary: Counts | Spectrum, response: str | None) -> dict[str, Any]:

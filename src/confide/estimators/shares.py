@@ -82,7 +82,8 @@ class CategoryShares:
                 intervals=AnswererIntervals(counts),
                 declined=float(np.clip(shares[-1], 0, 1)),
             )
-        intervals = ReportIntervals(*scores_of(law), reports, effective_numbers(counts))
+        numbers = effective_numbers(counts), effective_numbers(counts, cumulative=True)
+        intervals = ReportIntervals(*scores_of(law), reports, *numbers)
         return Proportions(labels, shares / shares.sum(), facts=facts, intervals=intervals)
 
 
@@ -99,12 +100,15 @@ class ReportIntervals:
         Shares of the reports.
     n
         Respondents, or their effective number for each report.
+    together
+        The same for each report and all before it.
     """
 
     own: Floats
     others: Floats
     reports: Floats
     n: float | Floats
+    together: float | Floats
 
     def shares(self, level: float) -> tuple[Floats, Floats]:
         """Lower and upper ends, one a category."""
@@ -128,7 +132,7 @@ class ReportIntervals:
         reports = np.minimum(self.reports.cumsum(), 1.0)
         ends = [
             many * self.others + gap * chance
-            for chance in chance_ends(reports, float(np.min(self.n)), level)
+            for chance in chance_ends(reports, self.together, level)
         ]
         return whole(np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1))
 

@@ -12,8 +12,10 @@ from scipy.special import ndtri
 
 from confide import _checks
 from confide._cards import card, curve, estimates
+from confide._types import Floats
 from confide.curves.differences import apart
 from confide.curves.forms import frame
+from confide.displays import TrendDisplay
 from confide.errors import InvalidInput
 from confide.estimators.intervals import Intervals
 from confide.estimators.shares import CategoryShares
@@ -35,7 +37,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Trend:
-    """A quantity in each round, how it changed, and by how much a round on average.
+    """A quantity in each round, how it changed, and its average change per round.
 
     Parameters
     ----------
@@ -48,8 +50,8 @@ class Trend:
     changes
         From the round before, for each round but the first that was asked.
     slope
-        Change a round of the straight line through all of them, fitted by least squares with the
-        rounds weighted by their precision.
+        Change per round of the straight line through all rounds, which is fitted by least squares
+        with the rounds weighted by their precision.
 
     Examples
     --------
@@ -70,18 +72,43 @@ class Trend:
             (f"round {number}", one.value, (one.low, one.high))
             for number, one in self.rounds.items()
         ]
-        rows.append(("change a round", self.slope.value, (self.slope.low, self.slope.high)))
-        found = list(self.rounds.values())
+        rows.append(("change per round", self.slope.value, (self.slope.low, self.slope.high)))
         picture = ""
-        if len(found) > 1:
-            low, middle, high = (
-                np.array([getattr(one, end) for one in found]) for end in ("low", "value", "high")
-            )
+        if len(self.rounds) > 1:
+            low, middle, high = (self._each(end) for end in ("low", "value", "high"))
             x = np.array(list(self.rounds), dtype=np.float64)
             picture = curve(x, middle, band=(low, high), told=f"{self.what} by round")
         share = self.what != "mean"
         title = f"Trend of the share of {self.what}" if share else "Trend of the mean"
         return card(title, picture, estimates(rows, level=self.level, shares=share))
+
+    def _each(self, name: str) -> Floats:
+        """One field of the point of each round."""
+        return np.array([getattr(one, name) for one in self.rounds.values()])
+
+    def plot(
+        self, ax: Any = None, *, label: str = "estimate", color: str | None = None
+    ) -> TrendDisplay:
+        """Draw the quantity in each round with its interval, and the fitted line.
+
+        Parameters
+        ----------
+        ax
+            Axes of matplotlib, which may hold other trends already; by default new ones.
+        label
+            Name in the legend.
+        color
+            By default the next one of the axes' cycle.
+        """
+        low, values, high = (self._each(name) for name in ("low", "value", "high"))
+        x = np.array(list(self.rounds), dtype=np.float64)
+        weights = 1 / np.maximum(high - low, np.finfo(np.float64).tiny) ** 2
+        center, middle = (weights @ each / weights.sum() for each in (x, values))
+        share = self.what != "mean"
+        name = f"share of {self.what}" if share else "mean"
+        line = middle + self.slope.value * (x - center)
+        display = TrendDisplay(name, x, values, (low, high), line, self.level, share)
+        return display.plot(ax, label=label, color=color)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -115,19 +142,19 @@ class Trend:
 
 
 def trend(groups: Groups[Counts], *, category: str | None = None, level: float = 0.95) -> Trend:
-    """How a mean or a share moves from round to round.
+    """How a mean or a share changes from round to round.
 
-    Rounds ask different people (or the same ones, with noise of their own), so that estimates of
-    two rounds are independent but for people who are in both: with ``per_person = 1`` nobody is.
+    Estimates of two rounds are independent, except for people who are in both. With
+    ``per_person = 1`` nobody is. Each round has its own noise.
 
     Parameters
     ----------
     groups
         Counts by the public column ``round``; other columns are added up.
     category
-        Whose share, for a question of words.
+        The category whose share is wanted, for a question with categories.
     level
-        Confidence level of each interval; of many, some miss by chance.
+        Confidence level of each interval. With many intervals, some miss by chance.
 
     Examples
     --------
@@ -142,7 +169,9 @@ def trend(groups: Groups[Counts], *, category: str | None = None, level: float =
     """
     level = _checks.level(level)
     if not isinstance(groups, Groups) or ROUND not in groups.by:
-        raise InvalidInput(f"counts by the column {ROUND!r}", "others", f"Summarize by {ROUND}.")
+        raise InvalidInput(
+            f"counts by the column {ROUND!r}", "counts without it", f"Summarize by {ROUND}."
+        )
     counts = {_number(key): expected(one) for key, one in groups.coarser([ROUND]).items()}
     counts = {number: counts[number] for number in sorted(counts) if counts[number].n}
     if len(counts) < 2:

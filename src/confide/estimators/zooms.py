@@ -12,11 +12,10 @@ from confide.estimators.declining import Answerers
 from confide.lattice import FEWEST as CELLS
 from confide.lattice import LINEAR, NUMBER, ZOOM, Lattice
 from confide.mechanisms import SquareWave
+from confide.questions.phases import LEAST
 from confide.summaries import Counts
 from confide.summaries.counts import expected
 
-LEAST = 1000
-"""Respondents of a pilot, at least: fewer say too little about where people are."""
 TAIL = 0.02
 """Share of people on each side that the zoom may leave out, before it is padded."""
 PAD = 0.3

@@ -334,12 +334,12 @@ class DiscreteGaussian:
         probability exp(-r/t) makes |y| geometric of ratio e**(-1/t), and then with probability
         exp(-(|y| - variance/t)**2 / (2 variance)) Gaussian; zero counts once.
         """
-        shift, centre = self._shift, self.variance >> self._shift
+        shift, center = self._shift, self.variance >> self._shift
         rest = (entropy.words(n, 64) & np.uint64((1 << shift) - 1)).astype(np.int64)
         size = (self._blocks(entropy, n) << shift) + rest
         negative = (entropy.words(n, 8) & np.uint64(1)).astype(bool)
         taken = ~(negative & (size == 0))
-        far = np.abs(size - centre)
+        far = np.abs(size - center)
         high, low = far >> HALF, far & (2**HALF - 1)
         unit = Fraction(1, 2 * self.variance)
         for number, scale in (

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from confide.foreign.noise_laws import Custom, Gaussian, Laplace, Noise, TwoSidedGamma
+from confide.foreign.noise_laws import Custom, Gaussian, Laplace, Noise, NoNoise, TwoSidedGamma
 from confide.foreign.noised import Noised
 from confide.foreign.spectrum import Spectrum
 
-__all__ = ["Custom", "Gaussian", "Laplace", "Noise", "Noised", "Spectrum", "TwoSidedGamma"]
+__all__ = [
+    "Custom",
+    "Gaussian",
+    "Laplace",
+    "NoNoise",
+    "Noise",
+    "Noised",
+    "Spectrum",
+    "TwoSidedGamma",
+]

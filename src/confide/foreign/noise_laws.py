@@ -311,6 +311,34 @@ class TwoSidedGamma(Noise):
         return {"noise": "two-sided-gamma", "shape": self.shape, "scale": self.scale}
 
 
+@dataclass(frozen=True)
+class NoNoise(Noise):
+    """No noise at all: for a public covariate beside noised ones.
+
+    Examples
+    --------
+    >>> NoNoise().variance
+    0.0
+    """
+
+    @property
+    def variance(self) -> float:
+        """Zero."""
+        return 0.0
+
+    def characteristic(self, t: npt.ArrayLike) -> Floats:
+        """One everywhere."""
+        return np.ones_like(_floats(t))
+
+    def cdf(self, x: npt.ArrayLike) -> Floats:
+        """A step at zero."""
+        return np.where(_floats(x) < 0, 0.0, 1.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"noise": "none"}
+
+
 @dataclass(frozen=True, init=False)
 class Custom(Noise):
     """Any symmetric noise whose characteristic function is known.
@@ -391,9 +419,10 @@ def from_dict(fields: Mapping[str, Any]) -> Noise:
         "laplace": Laplace,
         "gaussian": Gaussian,
         "two-sided-gamma": TwoSidedGamma,
+        "none": NoNoise,
     }
     kind = _checks.one_of(tuple(kinds), noise=fields.get("noise"))
-    keys = ("shape", "scale") if kind == "two-sided-gamma" else ("scale",)
+    keys = {"two-sided-gamma": ("shape", "scale"), "none": ()}.get(kind, ("scale",))
     _checks.known_keys(fields, ("noise", *keys), f"{kind} noise")
     for key in keys:
         if key not in fields:

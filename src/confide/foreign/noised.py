@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import bdtrc
 
 from confide import _checks
 from confide._types import Floats
 from confide.errors import InvalidInput, Unsupported
-from confide.foreign.noise_laws import Gaussian, Noise, from_dict
+from confide.foreign.noise_laws import Gaussian, Noise, NoNoise, from_dict
 from confide.lattice import MAX_SIZE, Categories, Indices, Lattice
 from confide.mechanisms.laws import Law, fast_length
 from confide.mechanisms.protocol import Channel, polynomial_scores, polynomials
@@ -141,6 +142,10 @@ class Noised(Channel):
     def __post_init__(self) -> None:
         margin = _checks.integer(0, MAX_SIZE, margin=self.margin)
         object.__setattr__(self, "margin", margin)
+        if isinstance(self.noise, NoNoise):
+            raise InvalidInput(
+                "a law of noise", "no noise", "Estimates of numbers without noise take Spectrum.of."
+            )
         if self.lattice.scale != "linear":
             raise InvalidInput("a linear lattice for values noised elsewhere", "a log lattice")
         if self.lattice.kind != "number":
@@ -216,7 +221,27 @@ class Noised(Channel):
         # One cell less, for numbers on an edge may round to either side of it.
         nearest = np.maximum(beyond - (edges[1] - edges[0]), 0.0)
         chances = self.noise.mean_cdf(-nearest)
-        return int(counts[seen[counts.sum() * chances < IMPOSSIBLE]].sum())
+        alone = int(counts[seen[counts.sum() * chances < IMPOSSIBLE]].sum())
+        return max(alone, self._too_many(counts))
+
+    def _too_many(self, counts: npt.NDArray[np.int64]) -> int:
+        """Reports beyond a distance from the bounds, where this noise cannot take so many.
+
+        Each value gets there with the chance of one that lies on the bound, at most, and the law of
+        noise from elsewhere is nearly right only: twice that chance is allowed.
+        """
+        margin, n = self.margin, int(counts.sum())
+        if not margin or not n:
+            return 0
+        step = (self.lattice.high - self.lattice.low) / self.lattice.size
+        distances = np.maximum(np.arange(margin) - 1, 0) * step
+        chances = np.minimum(2 * self.noise.mean_cdf(-distances), 1.0)
+        found = 0
+        for side in (counts[:margin][::-1], counts[-margin:]):
+            beyond = side[::-1].cumsum()[::-1]
+            luck = np.where(beyond > 0, bdtrc(np.maximum(beyond - 1, 0), n, chances), 1.0)
+            found += int(beyond[luck < IMPOSSIBLE].max(initial=0))
+        return found
 
     def moved(self, counts: npt.NDArray[np.int64]) -> bool:
         """Whether as many reports lie outside the bounds as this noise carries there at least.

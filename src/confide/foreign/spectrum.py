@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Self, TypeGuard
 
@@ -43,6 +43,8 @@ class Spectrum:
         A public number for each respondent, or None.
     low, high
         Bounds of the true values of each axis where they are known, or None.
+    names
+        Names of the axes, or None.
 
     Examples
     --------
@@ -58,6 +60,7 @@ class Spectrum:
     response: Floats | None = None
     low: tuple[float, ...] | None = None
     high: tuple[float, ...] | None = None
+    names: tuple[str, ...] | None = None
 
     @classmethod
     def of(
@@ -68,6 +71,7 @@ class Spectrum:
         response: npt.ArrayLike | None = None,
         low: float | Sequence[float] | None = None,
         high: float | Sequence[float] | None = None,
+        names: Sequence[str] | None = None,
     ) -> Self:
         """Take noised numbers in.
 
@@ -76,12 +80,14 @@ class Spectrum:
         z
             Noised numbers: a list, or an array with a column for each of up to three axes.
         noise
-            The law of the noise, for all axes or a list with one an axis. `noise.Gaussian` may
-            have one standard deviation for each number.
+            The law of the noise, for all axes or a list with one an axis. `Gaussian` may have one
+            standard deviation for each number; `NoNoise` is for a public column beside noised ones.
         response
             A public number for each respondent.
         low, high
             Bounds of the true values, if known.
+        names
+            Names of the axes, for tables and pictures.
         """
         array = _checks.array(z=z)
         if array.ndim == 2:
@@ -109,7 +115,9 @@ class Spectrum:
             for a, b in zip(bounds[0], bounds[1], strict=True):
                 if not a < b:
                     raise InvalidInput("low < high", f"low={a:g}, high={b:g}")
-        return cls(values, each, response=y, low=bounds[0], high=bounds[1])
+        return cls(
+            values, each, response=y, low=bounds[0], high=bounds[1], names=_names(names, axes)
+        )
 
     @property
     def n(self) -> int:
@@ -122,6 +130,13 @@ class Spectrum:
         return int(self.values.shape[1])
 
     @property
+    def labels(self) -> tuple[str, ...]:
+        """What curves call the axes: their names, or letters for several without."""
+        if self.names is not None:
+            return self.names
+        return ("",) if self.axes == 1 else ("x", "y", "z")[: self.axes]
+
+    @property
     def facts(self) -> dict[str, Any]:
         """Facts about the origin of an estimate."""
         return {"n": self.n, **named(self)}
@@ -129,7 +144,9 @@ class Spectrum:
     @cached_property
     def fingerprint(self) -> str:
         """A short name of exactly this summary, by which curves say what they were made from."""
-        bounds = {"low": self.low, "high": self.high}
+        bounds: dict[str, Any] = {"low": self.low, "high": self.high}
+        if self.names is not None:
+            bounds["names"] = self.names
         public = {"confide": "spectrum", "noise": [law.to_dict() for law in self.noise], **bounds}
         response = {} if self.response is None else {"response": self.response}
         return fingerprint(public, {"values": self.values, **response})
@@ -140,6 +157,8 @@ class Spectrum:
             return NotImplemented
         if self.axes != other.axes or (self.low, self.high) != (other.low, other.high):
             raise Mismatch("spectra of the same axes and bounds", "different ones")
+        if self.names != other.names:
+            raise Mismatch("spectra of the same names", f"{self.names} and {other.names}")
         if (self.response is None) != (other.response is None):
             raise Mismatch("spectra that all have a response or all have none", "one of each")
         noise = tuple(_joined(a, b) for a, b in zip(self.noise, other.noise, strict=True))
@@ -147,7 +166,7 @@ class Spectrum:
         if self.response is not None and other.response is not None:
             response = _checks.frozen(np.concatenate([self.response, other.response]))
         values = _checks.frozen(np.concatenate([self.values, other.values]))
-        return Spectrum(values, noise, response=response, low=self.low, high=self.high)
+        return replace(self, values=values, noise=noise, response=response)
 
     def characteristic(self, t: npt.ArrayLike) -> Waves:
         """Mean of e**(i t z): the empirical characteristic function of the noised numbers.
@@ -207,6 +226,7 @@ class Spectrum:
             "response": None if self.response is None else self.response.tolist(),
             "low": None if self.low is None else list(self.low),
             "high": None if self.high is None else list(self.high),
+            "names": None if self.names is None else list(self.names),
         }
 
     @classmethod
@@ -214,7 +234,7 @@ class Spectrum:
         """The inverse of `to_dict`; anything else is refused."""
         if not isinstance(fields, Mapping) or fields.get("confide") != "spectrum":
             raise InvalidInput("a spectrum written by confide", _checks.shown(fields))
-        known = ("confide", "version", "values", "noise", "response", "low", "high")
+        known = ("confide", "version", "values", "noise", "response", "low", "high", "names")
         _checks.known_keys(fields, known, "a spectrum")
         if fields.get("version") != 1:
             raise InvalidInput("a spectrum of version 1", _checks.shown(fields.get("version")))
@@ -226,6 +246,7 @@ class Spectrum:
             response=fields.get("response"),
             low=fields.get("low"),
             high=fields.get("high"),
+            names=fields.get("names"),
         )
 
     def __repr__(self) -> str:
@@ -233,7 +254,8 @@ class Spectrum:
 
     def _repr_html_(self) -> str:
         """How many noised numbers there are, and by which noise, for notebooks."""
-        rows = [(f"column {at + 1}", repr(law)) for at, law in enumerate(self.noise)]
+        names = self.names or [f"column {at + 1}" for at in range(self.axes)]
+        rows = [(name, repr(law)) for name, law in zip(names, self.noise, strict=True)]
         heights, edges = np.histogram(np.asarray(self.values).reshape(self.n, -1)[:, 0], bins=60)
         return card(
             f"Spectrum of {self.n:,} noised numbers",
@@ -264,6 +286,17 @@ def _bound(side: float | Sequence[float] | None, axes: int, name: str) -> tuple[
     if len(given) != axes:
         raise InvalidInput(f"{name} for {axes} axes", str(len(given)))
     return tuple(_checks.finite(**{name: value}) for value in given)
+
+
+def _names(names: Sequence[str] | None, axes: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    given = (names,) if isinstance(names, str) else tuple(names)
+    if len(given) != axes or not all(isinstance(name, str) and name for name in given):
+        raise InvalidInput(f"{axes} names, one for each axis", _checks.shown(names))
+    if len(set(given)) < axes:
+        raise InvalidInput("names that differ", _checks.shown(names))
+    return given
 
 
 def wave_sums(

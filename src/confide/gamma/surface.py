@@ -57,7 +57,7 @@ class Surface:
     Parameters
     ----------
     shares
-        Share of the values at each cell centre.
+        Share of the values at each cell center.
     step
         Width of a cell, in the units of the values.
     n
@@ -78,7 +78,7 @@ class Surface:
     def of(cls, values: npt.ArrayLike, *, width: float) -> Self:
         """Bin values, cells being of some width in standard deviations, wider for far outliers.
 
-        A value between two centres is shared out between them, so that no mean is moved.
+        A value between two centers is shared out between them, so that no mean is moved.
         """
         x = _checks.vector(values=values)
         if x.size < FEWEST:

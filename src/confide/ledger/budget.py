@@ -377,10 +377,9 @@ class Ledger:
         ((known, text),) = rows
         if known != fingerprint:
             raise Mismatch(
-                f"the spec, spend and group that the key {_checks.shown(key)} was charged for",
-                "others",
-                "The number of values and the parameters belong to a key: another key (--key) "
-                "makes another release, and spends again.",
+                f"the settings, group and number of values of the release {_checks.shown(key)}",
+                "different ones",
+                "Use another key (--key) for another release; it costs epsilon again.",
             )
         return str(text)
 

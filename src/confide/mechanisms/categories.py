@@ -58,7 +58,7 @@ class Categorical(Mechanism):
         return self.categories.index(values)
 
     def unbiased(self, power: int) -> Floats:
-        """Categories have no centres to take powers of."""
+        """Categories have no centers to take powers of."""
         raise Unsupported(
             "The mean of categories is not defined: estimate their shares with CategoryShares."
         )

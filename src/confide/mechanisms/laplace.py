@@ -99,7 +99,7 @@ class Laplace(Numeric):
         return np.clip(noise, 0, self._m, out=noise)
 
     def unbiased(self, power: int) -> Floats:
-        """The exact inverse of the law, a three-point stencil, applied to the centres' powers."""
+        """The exact inverse of the law, a three-point stencil, applied to the centers' powers."""
         return self.invert_adjoint(self.lattice.centers**power)
 
     def invert(self, masses: Floats) -> Floats:

@@ -357,10 +357,12 @@ class Partition(Mechanism):
             )
         cell, response = indices[:, 0], indices[:, 1]
         if cell.size and not (cell.min() >= -1 and cell.max() < self.cells.size):
-            raise InvalidInput(f"cells from -1 to {self.cells.size - 1}", "others")
+            raise InvalidInput(
+                f"cells from -1 to {self.cells.size - 1}", "cells outside that range"
+            )
         top = 2 * self.levels
         if response.size and not (response.min() >= 0 and response.max() <= top << BITS):
-            raise InvalidInput(f"responses from level 0 to {top}", "others")
+            raise InvalidInput(f"responses from level 0 to {top}", "responses outside that range")
 
     def blank(self, indices: Any) -> Any:
         """A small number for each row and cell of each report."""

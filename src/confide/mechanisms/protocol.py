@@ -236,7 +236,7 @@ class Channel(Described):
 
     @abstractmethod
     def unbiased(self, power: int) -> Floats:
-        """A score g for each report with E[g(report) | index] = centre(index)**power, exactly.
+        """A score g for each report with E[g(report) | index] = center(index)**power, exactly.
 
         Where people may decline it expects 0 of those who do. So the scores for the power 0 tell
         who answered, and a mean among those who did is a ratio of two means of scores.
@@ -357,7 +357,7 @@ class Mechanism(Private, Channel):
         for axis, size in enumerate(self.law.inputs):
             column = indices if indices.ndim == 1 else indices[:, axis]
             if not (column.min() >= 0 and column.max() < size):
-                raise InvalidInput(f"indices from 0 to {size - 1}", "others")
+                raise InvalidInput(f"indices from 0 to {size - 1}", "numbers outside that range")
 
     def blank(self, indices: Any) -> Any:
         """Where the reports of indices are written to: in their place, where they fit."""
@@ -524,7 +524,7 @@ class Reports:
                 # Which ones is not said: raw values may have been taken for reports.
                 raise InvalidInput(
                     f"reports from {low} to {high}",
-                    "others",
+                    "numbers outside that range",
                     "Were raw values passed instead of reports, or reports of another mechanism?",
                 )
         # A copy of its own, so that what was checked stays as it was; small where numbers are.

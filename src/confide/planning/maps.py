@@ -91,11 +91,12 @@ class MapDisplay(Display):
         ax.set_xscale("log")
         ax.set_yscale("log")
         n, epsilon, errors = self.map.fine()
-        lines = ax.contour(
-            n, epsilon, errors, levels=_levels(errors), colors=color or ESTIMATE, linewidths=1.0
-        )
-        ax.clabel(lines, fmt=number, fontsize=8, inline_spacing=6)
         target = self.map.target
+        # The target has a line of its own.
+        levels = [level for level in _levels(errors) if level != target]
+        lines = ax.contour(n, epsilon, errors, levels=levels, colors=color or ESTIMATE)
+        lines.set_linewidth(1.0)
+        ax.clabel(lines, fmt=number, fontsize=9, inline_spacing=6)
         if target is not None and errors.min() < target < errors.max():
             ax.contourf(n, epsilon, errors, levels=[0, target], colors=[MARK], alpha=0.12)
             ax.contour(n, epsilon, errors, levels=[target], colors=MARK, linewidths=2.4)
@@ -111,7 +112,7 @@ class MapDisplay(Display):
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=20))
             axis.set_minor_formatter(NullFormatter())
             commas(axis)
-        ax.legend(loc="lower left", framealpha=1.0)
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=3, frameon=False)
         return self
 
     def __repr__(self) -> str:

@@ -22,10 +22,10 @@ from confide import _checks
 from confide._types import Floats
 from confide.errors import ConfideError, ConfideWarning, InvalidInput, Unsupported
 from confide.estimators import (
+    AdaptiveRegression,
     KernelRegression,
     LinearRegression,
     PartitionRegression,
-    RatioRegression,
     suggest_cells,
 )
 from confide.estimators.em import LIMIT
@@ -296,7 +296,7 @@ def regression_draw(truth: Truth, mechanism: Numeric, n: int, curve: ResponseCur
 
 
 ESTIMATORS: dict[str, Any] = {
-    "ratio": RatioRegression(),
+    "adaptive": AdaptiveRegression(),
     "linear": LinearRegression(),
     "kernel": KernelRegression(),
 }
@@ -312,14 +312,14 @@ def partition_draw(truth: Truth, epsilon: float, n: int, curve: ResponseCurve) -
     cells = suggest_cells(n, epsilon=epsilon, low=[lattice.low], high=[lattice.high])
     partition = Partition(cells, bound=bound, epsilon=epsilon)
     # E max(y, 0) of a response spread evenly over mean +- half (a response is rounded at random).
-    half, centred = math.sqrt(3) * curve.deviation, mean - middle
+    half, centered = math.sqrt(3) * curve.deviation, mean - middle
     above = np.where(
-        np.abs(centred) >= half, np.maximum(centred, 0), (centred + half) ** 2 / (4 * half)
+        np.abs(centered) >= half, np.maximum(centered, 0), (centered + half) ** 2 / (4 * half)
     )
     place = cells.index(x)
     rows = [
         np.bincount(place, masses * part, minlength=cells.size)
-        for part in ((above - centred) / bound, 1 - (2 * above - centred) / bound, above / bound)
+        for part in ((above - centered) / bound, 1 - (2 * above - centered) / bound, above / bound)
     ]
     table = np.maximum(np.stack(rows), 0)
     table /= table.sum()

@@ -35,7 +35,7 @@ from confide.planning.survey_scenarios import (
     wanted,
 )
 from confide.questions import Questionnaire
-from confide.questions.phases import SHARES
+from confide.questions.phases import LEAST, SHARES
 
 WEAK = 0.25
 """An error of more than this part of the range says next to nothing."""
@@ -631,7 +631,7 @@ def _zooms(survey: Questionnaire, chosen: Mapping[str, Guess], asked: float) -> 
     """Questions for which a second phase pays, and the share of the bounds where people are."""
     shares = SHARES if survey.phases is None else survey.phases.shares
     found: dict[str, float] = {}
-    if asked * shares[0] < zooms.LEAST:
+    if asked * shares[0] < LEAST:
         return found
     for name, guess in chosen.items():
         mechanism = survey.mechanisms[name]

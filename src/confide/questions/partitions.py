@@ -32,12 +32,12 @@ REFUSE, OUTSIDE = "refuse", "outside"
 
 @dataclass(frozen=True)
 class Feature:
-    """One column of the point that a respondent is at: a number in equal cells, or a word.
+    """One feature of a partition survey: a number in equal cells, or a word.
 
     Parameters
     ----------
     low, high
-        Public bounds of a number. Whoever is beyond them is in no cell, and reports noise alone.
+        Public bounds of a number. People outside them are in no cell and report only noise.
     cells
         How many cells there are between the bounds.
     categories
@@ -61,7 +61,10 @@ class Feature:
                 raise InvalidInput("either categories, or low, high and cells", "both")
             object.__setattr__(self, "categories", Categories(tuple(self.categories)).labels)
         elif not all(numbers):
-            raise InvalidInput("low, high and cells, or categories", "neither, or both")
+            raise InvalidInput(
+                "low, high and cells of a number, or categories of a word",
+                "some of the first" if any(numbers) else "neither",
+            )
         else:
             cells = Cells(low=(self.low,), high=(self.high,), shape=(self.cells,))  # type: ignore[arg-type]
             for name, (value,) in (("low", cells.low), ("high", cells.high)):
@@ -100,7 +103,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class PartitionSurvey:
-    """A response and the features it is asked for, both private, in a report of one vector.
+    """A survey of private features and a private response, reported as one vector.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,7 @@ from confide.errors import BadRows, InvalidInput
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import permutation, weighted
 from confide.files import arrow
+from confide.questions.moments import moment
 
 TABLE = "phases"
 """The table of a survey file that has phases."""
@@ -24,6 +26,8 @@ PHASE = "phase"
 SHARES = (0.25, 0.75)
 FINEST = 10_000
 """Shares are multiples of one such part, at the finest."""
+LEAST = 1000
+"""Reports of a first phase, at least: fewer say too little about where people are."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +45,24 @@ class Phases:
         to 1.
     now
         The phase that the survey is in. `Survey.next_phase` makes the survey of the second.
+    after
+        A collector moves on by itself once so many people of the first phase have answered.
+    until
+        It moves on at this moment, whoever has answered by then. Where both are given, whichever
+        comes first counts.
 
     Examples
     --------
     >>> Phases().shares
     (0.25, 0.75)
+    >>> Phases(after=5000).over(5000), Phases(after=5000).over(4999)
+    (True, False)
     """
 
     shares: tuple[float, ...] = SHARES
     now: int = 1
+    after: int | None = None
+    until: datetime | None = None
 
     def __post_init__(self) -> None:
         given = self.shares
@@ -68,6 +81,35 @@ class Phases:
             )
         object.__setattr__(self, "shares", shares)
         object.__setattr__(self, "now", _checks.integer(1, 2, now=self.now))
+        if self.after is not None:
+            self._check_after()
+        object.__setattr__(self, "until", moment(self.until, "until"))
+
+    def _check_after(self) -> None:
+        given = self.after
+        if isinstance(given, bool) or not isinstance(given, int) or given < LEAST:
+            raise InvalidInput(
+                f"after as a whole number of at least {LEAST:,} people of the first phase",
+                f"after = {_checks.shown(given)}",
+                "The reports of fewer people never choose cells.",
+            )
+
+    @property
+    def ends(self) -> bool:
+        """Whether the survey says when its first phase ends."""
+        return self.after is not None or self.until is not None
+
+    def over(self, answered: int) -> bool:
+        """Whether the first phase is over by now.
+
+        Parameters
+        ----------
+        answered
+            How many of its people have answered.
+        """
+        if self.after is not None and answered >= self.after:
+            return True
+        return self.until is not None and datetime.now(UTC) >= self.until
 
     @classmethod
     def read(cls, given: Any) -> Phases:
@@ -76,12 +118,17 @@ class Phases:
             return given
         if not isinstance(given, Mapping):
             raise InvalidInput("a table [phases] with shares = [0.25, 0.75]", _checks.shown(given))
-        _checks.known_keys(given, ("shares", "now"), "[phases]")
+        _checks.known_keys(given, ("shares", "now", "after", "until"), "[phases]")
         return cls(**given)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, with the keys of a survey file."""
-        return {"shares": list(self.shares), "now": self.now}
+        fields: dict[str, Any] = {"shares": list(self.shares), "now": self.now}
+        if self.after is not None:
+            fields["after"] = self.after
+        if self.until is not None:
+            fields["until"] = self.until.isoformat()
+        return fields
 
     def check(self, table: Any, where: str, *, first: int = 0) -> None:
         """Refuse a table of answers with people of another phase than the survey's.
@@ -104,8 +151,8 @@ class Phases:
         if not own.all():
             raise self._other(where, first + int(own.argmin()) + 1)
 
-    def check_rows(self, phases: Sequence[str], where: str) -> None:
-        """Refuse people of another phase than the survey's.
+    def read_rows(self, phases: Sequence[str], where: str) -> list[int]:
+        """The phase of each person of a table, which was drawn beforehand.
 
         Parameters
         ----------
@@ -115,8 +162,14 @@ class Phases:
             Where they are, for messages.
         """
         for at, phase in enumerate(phases, start=1):
-            if phase.strip() != str(self.now):
-                raise self._other(where, at)
+            if phase.strip() not in ("1", "2"):
+                raise BadRows(
+                    f"1 or 2 in the column {PHASE!r} of {where}",
+                    f"something else in row {at}",
+                    "Draw it with confide schedule, or leave the column out: then it is drawn.",
+                    column=PHASE,
+                )
+        return [int(phase) for phase in phases]
 
     def _other(self, where: str, row: int) -> BadRows:
         return BadRows(

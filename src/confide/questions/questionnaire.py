@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
 from itertools import compress
@@ -29,8 +29,9 @@ from confide.files.settings import settings_of
 from confide.lattice import LINEAR, Categories, Lattice
 from confide.mechanisms import Channel, Mechanism, PairResponse, Reports
 from confide.mechanisms.register import KINDS, affordable
-from confide.mechanisms.stacked import phases_of
+from confide.mechanisms.stacked import Stacked, phases_of
 from confide.questions.assignment import assigned
+from confide.questions.moments import moment
 from confide.questions.persons import PERSON
 from confide.questions.phases import PHASE, Phases
 from confide.questions.question import Question
@@ -134,7 +135,7 @@ class Questionnaire:
         if self.rounds is not None:
             object.__setattr__(self, "rounds", Rounds.read(self.rounds))
         object.__setattr__(self, "groups", _groups(self.groups, self.questions, self.rounds))
-        object.__setattr__(self, "closes", _moment(self.closes))
+        object.__setattr__(self, "closes", moment(self.closes, "closes"))
         object.__setattr__(self, "ask", _ask(self.ask, len(self.questions)))
         if self.epsilon is not None:
             object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
@@ -160,6 +161,8 @@ class Questionnaire:
             raise _public(PERSON, "rounds")
         if self.phases is not None and PHASE in self.questions:
             raise _public(PHASE, "phases")
+        if self.phases is not None:
+            self._check_until(self.phases.until)
         if self.phases is not None and self.phases.now == 1:
             for name, question in self.questions.items():
                 axis = question.axis
@@ -169,6 +172,15 @@ class Questionnaire:
                         f"one in {name!r}",
                         "The first phase's reports choose it: survey.next_phase.",
                     )
+
+    def _check_until(self, until: datetime | None) -> None:
+        """Refuse a first phase that would last longer than the survey."""
+        if until is not None and self.closes is not None and until >= self.closes:
+            raise InvalidInput(
+                f"until in [phases] before the survey closes, at {self.closes.isoformat()}",
+                f"until = {until.isoformat()}",
+                "The people of the second phase answer in between.",
+            )
 
     @property
     def times(self) -> int:
@@ -289,11 +301,33 @@ class Questionnaire:
                 keys["scale"] = LINEAR
         return type(self).from_dict({**fields, "phases": replace(self.phases, now=1).to_dict()})
 
+    def joined(self, channels: Mapping[str, Channel]) -> Self:
+        """The survey of the second phase, if some reports are of both phases; else this one.
+
+        A collector moves on by itself. So an owner may have the survey of the first phase only;
+        that of the second differs in the zooms, and reports of both phases have them.
+
+        Parameters
+        ----------
+        channels
+            What made the reports of each question.
+        """
+        both = {name: one.lattice for name, one in channels.items() if isinstance(one, Stacked)}
+        if self.phases is None or self.phases.now == 2 or not both:
+            return self
+        fields = self.to_dict()
+        fields["phases"] = replace(self.phases, now=2).to_dict()
+        for name, lattice in both.items():
+            if name in fields["questions"] and lattice.zoom is not None:
+                fields["questions"][name] |= {"scale": lattice.scale, "zoom": list(lattice.zoom)}
+        return type(self).from_dict(fields)
+
     def knows(self, name: str, channel: Channel) -> bool:
         """Whether reports of a question may be by this channel: in any phase, or in both."""
-        allowed: list[Channel] = [self.mechanisms[name]]
-        if self.phases is not None and self.phases.now == 2:
-            allowed = [self.pilot.mechanisms[name], *allowed]
+        survey = self.joined({name: channel})
+        allowed: list[Channel] = [survey.mechanisms[name]]
+        if survey.phases is not None and survey.phases.now == 2:
+            allowed = [survey.pilot.mechanisms[name], *allowed]
         parts = phases_of(channel)
         return parts == tuple(allowed) or (len(parts) == 1 and parts[0] == allowed[-1])
 
@@ -664,28 +698,6 @@ def _groups(
             )
     arrow.unique(list(names), "the groups")
     return names
-
-
-def _moment(given: Any) -> datetime | None:
-    """A date and time with its offset, in universal time."""
-    if given is None:
-        return None
-    example = "Write it as 2027-01-31T18:00:00Z."
-    if isinstance(given, str):
-        try:
-            given = datetime.fromisoformat(given)
-        except ValueError:
-            raise InvalidInput("closes as a date and a time", repr(given)[:60], example) from None
-    if not isinstance(given, datetime):
-        raise InvalidInput("closes as a date and a time", _checks.shown(given), example)
-    if given.tzinfo is None:
-        raise InvalidInput(
-            "closes with an offset from universal time", f"{given.isoformat()} without", example
-        )
-    try:
-        return given.astimezone(UTC)
-    except OverflowError:
-        raise InvalidInput("closes in the years 1 to 9999", "another year", example) from None
 
 
 def _public(name: str, kind: str) -> InvalidInput:

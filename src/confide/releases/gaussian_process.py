@@ -187,7 +187,7 @@ class GaussianProcess(Columned, Additive):
 
 @lru_cache(maxsize=16)
 def kernel_table(cells: int, width: float, unit: int) -> Integers:
-    """Heights of the kernel of width h / sqrt(2) about each point, at the cells' centres.
+    """Heights of the kernel of width h / sqrt(2) about each point, at the cells' centers.
 
     With points as far apart as the kernel is wide, sums over them differ from integrals by
     2 e**(-pi**2) of themselves at most.

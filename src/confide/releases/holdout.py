@@ -210,7 +210,7 @@ class Holdout:
             When all rounds are used up or the ledger cannot pay for another; nothing is answered.
         """
         known, n = _answers(query, self._train), len(self._holdout)
-        # Company that answers alike is where a query that centres or ranks gives itself away.
+        # Company that answers alike is where a query that centers or ranks gives itself away.
         order = np.argsort(known, kind="stable")
         for part in np.array_split(order, min(2, order.size)):
             # A unit of room: sums of floats may differ in their last digit for other lengths.

@@ -257,7 +257,7 @@ class Query(Additive):
             low, high = max(0.0, low - rounding), min(0.25, high + rounding)
             value = min(max(v, 0.0), 0.25)
             return self._answer(value * width**2, low * width**2, high * width**2)
-        # A cell's centre is within half a cell of the value.
+        # A cell's center is within half a cell of the value.
         half = 0.5 / MAX_SIZE
         mean = (noisy[0] / n + 0.5) / MAX_SIZE
         variance, scales = None, (noises[0].scale / (n * MAX_SIZE), 0.0)

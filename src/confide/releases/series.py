@@ -163,7 +163,7 @@ class Series(TableRelease):
 
     def _masses(self, coefficients: Floats, n: int) -> Floats:
         orders = np.arange(1, coefficients.size + 1)
-        # The mean of a cosine over a cell is its value at the centre times a sinc.
+        # The mean of a cosine over a cell is its value at the center times a sinc.
         damped = shrunk(coefficients, self._noise_sd(n) ** 2 + 1 / n)
         damped *= np.sinc(orders / (2 * self.cells))
         masses: Floats = (1 + damped @ waves(coefficients.size, self.cells)) / self.cells
@@ -171,7 +171,7 @@ class Series(TableRelease):
 
 
 def waves(terms: int, cells: int) -> Floats:
-    """Cosines of the first orders at the centres of equal cells of the unit interval."""
+    """Cosines of the first orders at the centers of equal cells of the unit interval."""
     orders = np.arange(1, terms + 1)[:, None]
     found: Floats = np.sqrt(2) * np.cos(np.pi * orders * (np.arange(cells) + 0.5) / cells)
     return found

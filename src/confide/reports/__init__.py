@@ -1,8 +1,8 @@
 """Reports in and out of tables and files.
 
-A Parquet file or Arrow table carries its mechanisms in the schema's metadata, under one key. What
-drops that metadata (CSV, pandas, polars, a copy made by SQL) keeps the integers only, so that
-whoever reads them must bring the mechanism: the survey says which.
+A Parquet file or Arrow table stores its mechanisms in the schema's metadata, under one key. CSV,
+pandas, polars and copies made by SQL lose that metadata and keep only the integers. To read these,
+pass the survey, which names the mechanisms.
 """
 
 from __future__ import annotations

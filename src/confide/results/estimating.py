@@ -51,7 +51,7 @@ def estimate(
     Parameters
     ----------
     survey
-        The survey that was answered.
+        The survey that was answered, in either phase where the reports are of both.
     summaries
         Counts of the reports, by question. Where they are by group, every column that makes the
         groups gets results of its own, those of the other columns added up.
@@ -101,6 +101,7 @@ def estimate(
     recipe = _Recipe(level, frozenset(intervals), quick, fewest)
     of_groups = _Recipe(level, frozenset(group_intervals), quick, fewest)
     given, summaries = summaries, _named(survey, summaries)
+    survey = survey.joined({name: summaries.mechanism(name) for name in summaries})
     step = _steps(summaries, progress)
     questions = {}
     for name, one in summaries.questions.items():
@@ -129,7 +130,8 @@ def estimate(
         invited=invited,
         simulated=simulated,
         weighted=weighted,
-        relations=() if quick else _relations(survey, given, questions, level),
+        relations=_relations(survey, given, questions, level),
+        paired=sum(given[name].n for name in survey.pairs if name in given),
     )
 
 

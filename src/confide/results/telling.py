@@ -57,6 +57,12 @@ def opening(results: Estimates) -> list[str]:
         found.append(
             "These reports were simulated. No person gave them, and nothing here is about anybody."
         )
+    hidden = results.paired - sum(one.n for one in results.relations)
+    if hidden:
+        found.append(
+            f"{many(hidden)} sent a report about a pair of questions of which one has too few "
+            "answers to be estimated here. `confide relate` estimates how the two go together."
+        )
     if results.quick:
         found.append("People still answer: these numbers will change.")
     return found
@@ -253,6 +259,21 @@ REFERENCES = {
 }
 
 
+def _quantile_intervals(*, averaged: bool) -> str:
+    tested = (
+        "all values that a likelihood-ratio test does not reject, with a critical value "
+        "calibrated by simulation from the fit; they assume no shape of the distribution."
+    )
+    if not averaged:
+        return f"Those of quantiles hold {tested}"
+    return (
+        "Those of quantiles come from the same average, with heaps at bounds and round numbers "
+        "that the noise may hide, and assume that the population is like one of these models. Of "
+        "whole numbers and points, with survey weights, where people could decline or the average "
+        f"was not used, intervals of quantiles hold {tested}"
+    )
+
+
 def methods(results: Estimates) -> tuple[list[str], list[str]]:
     """A methods paragraph, ready for a paper, and the works that it cites."""
     survey = results.questionnaire
@@ -293,10 +314,9 @@ def methods(results: Estimates) -> tuple[list[str], list[str]]:
             text.append(f"Distributions of numbers were estimated by {', '.join(sorted(names))}.")
         text.append(
             f"The {level} interval of a mean is Student's, from scores of the reports that are "
-            "unbiased for the value. Those of quantiles hold all values that a likelihood-ratio "
-            "test does not reject, with a critical value calibrated by simulation from the fit; "
-            "they assume no shape of the distribution."
+            "unbiased for the value."
         )
+        text.append(_quantile_intervals(averaged="adaptive" in names))
     if words:
         used.add("clopper")
         text.append(
@@ -339,7 +359,8 @@ def _collected(results: Estimates, survey: Questionnaire, used: set[str]) -> str
     kinds: dict[str, list[str]] = {}
     for name in results:
         mechanism = survey.questions[name].mechanism
-        kinds.setdefault(_made(mechanism, used), []).append(name)
+        made = _made(mechanism, used, phased=survey.phases is not None)
+        kinds.setdefault(made, []).append(name)
     ways = "; ".join(
         f"{_listed(names)} by {way}" if len(kinds) > 1 else way for way, names in kinds.items()
     )
@@ -373,7 +394,7 @@ def _alike(survey: Questionnaire) -> bool:
     return survey.ask is None or len(costs) == 1
 
 
-def _made(mechanism: Mechanism, used: set[str]) -> str:
+def _made(mechanism: Mechanism, used: set[str], *, phased: bool) -> str:
     """A mechanism in the words of a paper."""
     epsilon = f"epsilon = {rounded_up(mechanism.spend.epsilon, 4)}"
     axis = mechanism.axes[""]
@@ -389,7 +410,8 @@ def _made(mechanism: Mechanism, used: set[str]) -> str:
     cells = f"{axis.size:,} {what} from {number(axis.low)} to {number(axis.high)}"
     if axis.zoom is not None:
         start, end = map(number, axis.zoom)
-        cells += f", nine tenths of them from {start} to {end} in the second of two phases,"
+        when = " in the second of two phases" if phased else ""
+        cells += f", nine tenths of them from {start} to {end}{when},"
     known = {
         "square-wave": ("the square wave mechanism", "square-wave", "Li et al. 2020"),
         "laplace": ("two-sided geometric noise", "geometric", "Ghosh et al. 2012"),

@@ -32,7 +32,7 @@ KINDS: dict[str, type[CellDensity] | type[Proportions]] = {
 RESULT = ("question", "kind", "n", "needed", "reason", "plausible", "quantities", "curve", "groups")
 RESULTS = ("confide", "version", "survey", "level", "quick", "questions")
 OF_RESULT = ("declined", "cumulative", "differences", "reader")
-OF_RESULTS = ("questionnaire", "invited", "simulated", "weighted", "relations")
+OF_RESULTS = ("questionnaire", "invited", "paired", "simulated", "weighted", "relations")
 """Keys of results that are there only where they say something."""
 
 
@@ -302,6 +302,8 @@ class Estimates(Mapping[str, Result]):
         Whether respondents have survey weights.
     relations
         How the answers to two questions go together, where the survey asked for pairs.
+    paired
+        How many people sent a report about a pair, those of pairs without a relation among them.
 
     Examples
     --------
@@ -324,8 +326,10 @@ class Estimates(Mapping[str, Result]):
     simulated: bool = False
     weighted: bool = False
     relations: tuple[Relation, ...] = ()
+    paired: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "paired", max(self.paired, sum(one.n for one in self.relations)))
         object.__setattr__(self, "questions", MappingProxyType(dict(self.questions)))
         if self.invited is not None:
             _checks.integer(self.n, invited=self.invited)
@@ -350,7 +354,7 @@ class Estimates(Mapping[str, Result]):
         Where each person was asked some of the questions only, all answers over the number of
         questions that a person was asked. People who were asked for a pair come on top.
         """
-        survey, pairs = self.questionnaire, sum(one.n for one in self.relations)
+        survey, pairs = self.questionnaire, self.paired
         if survey is not None and survey.ask is not None and set(self) == set(survey.questions):
             return round(sum(one.n for one in self.values()) / survey.ask) + pairs
         return max((one.n for one in self.values()), default=0) + pairs
@@ -423,6 +427,8 @@ class Estimates(Mapping[str, Result]):
             more["questionnaire"] = self.questionnaire.to_dict()
         if self.invited is not None:
             more["invited"] = self.invited
+        if self.paired:
+            more["paired"] = self.paired
         more |= {key: True for key in ("simulated", "weighted") if getattr(self, key)}
         return {
             "confide": "results",
@@ -463,6 +469,7 @@ class Estimates(Mapping[str, Result]):
             questions,
             questionnaire=questionnaire,
             invited=invited if invited is None else _checks.integer(0, invited=invited),
+            paired=_checks.integer(0, paired=fields.get("paired", 0)),
             relations=tuple(
                 Relation.from_dict(one) for one in _listed({"relations": [], **fields}, "relations")
             ),

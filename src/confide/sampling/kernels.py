@@ -28,7 +28,7 @@ class Kernels:
 
     Parameters
     ----------
-    centre
+    center
         Subtracted from all points before they are transformed.
     transform
         Rows times this have kernels of unit covariance.
@@ -36,7 +36,7 @@ class Kernels:
         Where the kernels are, transformed, one row each.
     """
 
-    centre: Floats
+    center: Floats
     transform: Floats
     points: Floats
 
@@ -54,18 +54,18 @@ class Kernels:
             In units of the points' spread; by default the one of the largest leave-one-out
             likelihood, as judged by some of the points.
         """
-        centre = points.mean(axis=0)
+        center = points.mean(axis=0)
         scale = np.sqrt(points.var(axis=0) + floor**2)
-        scaled = (points - centre) / scale
+        scaled = (points - center) / scale
         covariance = scaled.T @ scaled / len(points) + np.diag((floor / scale) ** 2 + TINY)
         white = np.linalg.inv(np.linalg.cholesky(covariance)).T / scale[:, None]
-        whitened = (points - centre) @ white
+        whitened = (points - center) @ white
         h = _likeliest(whitened) if bandwidth is None else bandwidth
-        return cls(centre, white / h, whitened / h)
+        return cls(center, white / h, whitened / h)
 
     def log_pdf(self, x: Floats) -> Floats:
         """Log density at points, one row each; far from all kernels too."""
-        z = (x - self.centre) @ self.transform
+        z = (x - self.center) @ self.transform
         half = (self.points**2).sum(axis=1) / 2
         result = np.empty(len(z))
         step = max(1, BLOCK // len(half))

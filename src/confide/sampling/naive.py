@@ -98,7 +98,7 @@ class NaiveSampler(Sampler):
         return self.mechanism.law.forward(np.asarray(shares, dtype=np.float64))
 
     def locate(self, numbers: Numbers) -> dict[str, npt.NDArray[Any]]:
-        """Columns of the sampled records: labels, and centres of lattice cells."""
+        """Columns of the sampled records: labels, and centers of lattice cells."""
         at = np.unravel_index(np.asarray(numbers, dtype=np.int64), self.shape)
         return {
             name: (np.array(axis.labels) if isinstance(axis, Categories) else axis.centers)[place]

@@ -83,7 +83,7 @@ class PrivateKDE(DensityMixin, Private):  # type: ignore[misc]
 
     @_checks.steady
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Privatise the rows and estimate their density."""
+        """Privatize the rows and estimate their density."""
         X = self._data(X)
         self._state()
         self._held(X)
@@ -136,7 +136,7 @@ class Supervised(Private):
             raise InvalidInput(
                 "one feature with a public response",
                 f"{features} features",
-                'Several features are privatised with their response: response="private".',
+                'Several features are privatized with their response: response="private".',
             )
         self._state("The response is public: only the feature is protected." if public else "")
         return public
@@ -178,7 +178,7 @@ class Supervised(Private):
 class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
     """Mean response given private features.
 
-    Feature and response are both privatised: one feature by the joint likelihood of the two
+    Feature and response are both privatized: one feature by the joint likelihood of the two
     (`AdaptiveRegression`), several by the `Partition`. With one feature the response may be public.
 
     Parameters
@@ -242,7 +242,7 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
 
     @_checks.steady
     def fit(self, X: Any, y: Any) -> Self:
-        """Privatise the rows and estimate the mean response."""
+        """Privatize the rows and estimate the mean response."""
         X, y = self._data(X, y, y_numeric=True)
         low = _checks.finite(response_low=self.response_low)
         high = _checks.finite(response_high=self.response_high)
@@ -285,7 +285,7 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
 class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
     """The more likely of two classes, given private features.
 
-    Features and class are both privatised, as in `PrivateRegressor`.
+    Features and class are both privatized, as in `PrivateRegressor`.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
 
     @_checks.steady
     def fit(self, X: Any, y: Any) -> Self:
-        """Privatise the rows and estimate where each class is the more likely one."""
+        """Privatize the rows and estimate where each class is the more likely one."""
         X, y = self._data(X, y)
         guarded(check_classification_targets, y)
         given = y if self.classes is None else np.asarray(self.classes)

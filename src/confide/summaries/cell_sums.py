@@ -28,8 +28,8 @@ HEADER = ("confide", "version", "n", "simulated", "mechanism")
 class CellSums:
     """Sums of the reports for each cell, over respondents.
 
-    Sums of the same partition add up with ``+``; of different partitions, or of private and
-    simulated reports, they do not.
+    Sums of the same partition add up with ``+``. Adding sums of different partitions, or of
+    private and simulated reports, raises an error.
 
     Parameters
     ----------

@@ -24,6 +24,7 @@ from confide.mechanisms import Channel, Mechanism, Reports
 from confide.mechanisms.stacked import Stacked
 from confide.reports.rows import LARGEST
 from confide.summaries import forms
+from confide.summaries.residuals import Residuals
 
 SPREAD = 1e12
 """Largest over smallest weight: beyond, a respondent of little weight does not count at all."""
@@ -174,8 +175,8 @@ def _bounds(y: Floats | None, bounds: tuple[float, float] | None) -> tuple[float
 class Counts:
     """Counts of reports: the number of respondents who sent each.
 
-    Counts of the same mechanism add up with ``+``; counts of different mechanisms, or of private
-    and simulated reports, do not.
+    Counts of the same mechanism add up with ``+``. Adding counts of different mechanisms, or of
+    private and simulated reports, raises an error.
 
     Parameters
     ----------
@@ -189,6 +190,9 @@ class Counts:
         Sums of survey weights and of their squares for each report, or None.
     response
         Sums of a public response for each report, or None; weighted where there are weights.
+    raked
+        The groups behind weights that were raked, or None. It is known of a total of groups as
+        long as it is not added to anything, and no file keeps it: save the groups.
 
     Examples
     --------
@@ -203,6 +207,7 @@ class Counts:
     simulated: bool = False
     weights: tuple[Floats, Floats] | None = None
     response: Response | None = None
+    raked: Residuals | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "counts", _checks.frozen(self.counts))
@@ -238,7 +243,10 @@ class Counts:
         """
         if not isinstance(reports, Reports):
             raise InvalidInput(
-                "Reports", f"a {type(reports).__name__}", "They come from mechanism.privatize."
+                "Reports",
+                f"a {type(reports).__name__}",
+                "They come from mechanism.privatize; count a table of reports with "
+                "confide.tables.counts.",
             )
         outputs = reports.mechanism.law.outputs
         tallied = tally(reports.indices, outputs, response=response, bounds=bounds, weights=weights)
@@ -306,6 +314,15 @@ class Counts:
         w, squares = self.weights
         return float(w.sum() ** 2 / squares.sum()) if self.n else 0.0
 
+    @cached_property
+    def residuals(self) -> Residuals:
+        """How far weighted means of scores of the reports may be off."""
+        if self.raked is not None:
+            return self.raked
+        squares = self.total if self.weights is None else self.weights[1]
+        alone = np.zeros((1, 1), dtype=np.int64)
+        return Residuals(alone, self.total.reshape(1, -1), squares.reshape(1, -1))
+
     @property
     def facts(self) -> dict[str, Any]:
         """Facts about the origin of an estimate."""
@@ -340,7 +357,8 @@ class Counts:
         response = None
         if self.response is not None and other.response is not None:
             response = self.response + other.response
-        return replace(self, counts=self.counts + other.counts, weights=weights, response=response)
+        merged = self.counts + other.counts
+        return replace(self, counts=merged, weights=weights, response=response, raked=None)
 
     def __radd__(self, other: int) -> Counts:
         """Zero and a summary, with which `sum` starts."""
@@ -403,7 +421,7 @@ class Counts:
             sums, second = weight * response.sums, weight * response.squares
             response = replace(response, sums=sums, squares=second)
         weights = (weight * self.total, weight**2 * squares)
-        return replace(self, weights=weights, response=response)
+        return replace(self, weights=weights, response=response, raked=None)
 
     def marginal(self, question: str) -> Counts:
         """Counts of one question of a joint mechanism."""
@@ -425,6 +443,7 @@ class Counts:
                 sums=response.sums.sum(others),
                 squares=response.squares.sum(others),
             ),
+            None if self.raked is None else self.raked.marginal(self.counts.shape, others),
         )
 
     def _arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Generic, Self, TypeVar
@@ -17,6 +17,7 @@ from confide.errors import InvalidInput, Mismatch
 from confide.summaries import forms, raking
 from confide.summaries.cell_sums import CellSums
 from confide.summaries.counts import Counts
+from confide.summaries.residuals import Residuals
 
 Part = str | int
 Key = Part | tuple[Part, ...]
@@ -26,12 +27,12 @@ Result = TypeVar("Result")
 KINDS: dict[str, type[Counts] | type[CellSums]] = {"counts": Counts, "cell-sums": CellSums}
 # What all groups have in common, written once.
 COMMON = ("version", "simulated", "mechanism")
-HEADER = ("confide", "of", "by", "groups", *COMMON)
+HEADER = ("confide", "of", "by", "raked", "groups", *COMMON)
 
 
 @dataclass(frozen=True, eq=False)
 class Groups(Mapping[Key, Summary], Generic[Summary]):
-    """Summaries of the same question, one a group of respondents.
+    """Summaries of one question, one for each group of respondents.
 
     Groups add up with ``+``: those that both sides have are merged, the others are kept.
 
@@ -42,6 +43,8 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
     summaries
         A summary for each key: a word or a whole number where there is one column, a tuple of
         them where there are several.
+    raked
+        Columns whose public margins the weights have, which makes the total more certain.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
 
     by: tuple[str, ...]
     summaries: Mapping[Key, Summary]
+    raked: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         by = self.by
@@ -62,12 +66,19 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
             raise InvalidInput("names of columns that make the groups", _checks.shown(by))
         if len(set(by)) < len(by):
             raise InvalidInput("each column of the groups once", "one twice")
+        if not isinstance(self.raked, tuple) or not set(self.raked) <= set(by):
+            raise InvalidInput(
+                f"raked columns among those that make the groups: {', '.join(by)}",
+                _checks.shown(self.raked),
+            )
         first = next(iter(self.summaries.values()), None)
         for key, one in self.summaries.items():
             self._check(key)
             if not isinstance(one, tuple(KINDS.values())) or type(one) is not type(first):
                 raise InvalidInput("a summary for each group, all of one kind", "others")
             _belong(first, one)
+        if self.raked and (not isinstance(first, Counts) or first.weights is None):
+            raise InvalidInput("raked groups of counts with weights", "others")
         object.__setattr__(self, "summaries", MappingProxyType(dict(self.summaries)))
 
     def _check(self, key: Any) -> None:
@@ -84,7 +95,7 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle as built: a read-only mapping does not pickle."""
-        return type(self), (self.by, dict(self.summaries))
+        return type(self), (self.by, dict(self.summaries), self.raked)
 
     def __getitem__(self, key: Key) -> Summary:
         return self.summaries[key]
@@ -108,7 +119,22 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         total = parts[0]
         for one in parts[1:]:
             total = total + one
-        return total
+        return replace(total, raked=self._residuals()) if isinstance(total, Counts) else total
+
+    def _residuals(self) -> Residuals | None:
+        """What the weights of the groups tell of the errors of their total, where raked."""
+        if not self.raked:
+            return None
+        keys = [key if isinstance(key, tuple) else (key,) for key in self]
+        places = []
+        for column in self.raked:
+            own = [str(key[self.by.index(column)]) for key in keys]
+            places.append(np.unique(own, return_inverse=True)[1])
+        parts: list[Any] = list(self.values())
+        alone = [one.residuals for one in parts]
+        sums = np.concatenate([one.sums for one in alone])
+        squares = np.concatenate([one.squares for one in alone])
+        return Residuals(np.stack(places), sums, squares)
 
     def find(self, name: str) -> Summary:
         """The summary of the group that people call by this name.
@@ -171,7 +197,8 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
             own = tuple(parts[name] for name in columns)
             short: Key = own if len(own) > 1 else own[0]
             merged[short] = merged[short] + one if short in merged else one
-        return type(self)(columns, dict(sorted(merged.items(), key=_order)))
+        raked = tuple(name for name in self.raked if name in columns)
+        return type(self)(columns, dict(sorted(merged.items(), key=_order)), raked)
 
     def rake(self, margins: raking.Margins) -> Groups[Counts]:
         """The counts with weights that give all groups together the margins of the population.
@@ -179,8 +206,9 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         Where some groups answer more readily than others, the respondents are not like the
         population. Raking gives the respondents of each group a weight, so that every public column
         has the shares that are known of the population (iterative proportional fitting). `total`
-        of the result then estimates the population. Intervals are from the effective number of
-        respondents, which weights make smaller.
+        of the result then estimates the population. Weights make the effective number of
+        respondents smaller; but what the margins explain is not uncertain any more. Intervals of
+        the total's mean, shares and quantiles know both: see `confide.summaries.residuals`.
 
         Parameters
         ----------
@@ -214,7 +242,8 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         n = np.array([one.total.sum() for one in parts.values()], dtype=np.float64)
         found = raking.weights(self.by, keys, n, margins).tolist()
         pairs = zip(parts.items(), found, strict=True)
-        return Groups(self.by, {key: one.weighted(weight) for (key, one), weight in pairs})
+        weighted = {key: one.weighted(weight) for (key, one), weight in pairs}
+        return Groups(self.by, weighted, tuple(margins))
 
     def map(self, function: Callable[[Summary], Result]) -> dict[Key, Result]:
         """Apply a function to the summary of each group.
@@ -237,7 +266,8 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         merged = dict(self.summaries)
         for key, one in other.items():
             merged[key] = merged[key] + one if key in merged else one
-        return type(self)(self.by, merged)
+        # Sums of groups that have the same margins have them as well.
+        return type(self)(self.by, merged, self.raked if self.raked == other.raked else ())
 
     def __radd__(self, other: int) -> Self:
         """Zero and a summary, with which `sum` starts."""
@@ -265,7 +295,8 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         for fields in parts:
             common["of"] = fields.pop("confide")
             common |= {name: fields.pop(name) for name in COMMON}
-        return {"confide": "groups", "by": list(self.by), **common, "groups": parts}
+        raked = {"raked": list(self.raked)} if self.raked else {}
+        return {"confide": "groups", "by": list(self.by), **raked, **common, "groups": parts}
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
@@ -273,9 +304,11 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         if not isinstance(fields, Mapping) or fields.get("confide") != "groups":
             raise InvalidInput("groups written by confide", "something else")
         _checks.known_keys(fields, HEADER, "groups")
-        by, parts = fields.get("by"), fields.get("groups")
+        by, parts, raked = fields.get("by"), fields.get("groups"), fields.get("raked", [])
         if not isinstance(by, list) or not isinstance(parts, list):
             raise InvalidInput("the keys 'by' and 'groups' in groups", "none")
+        if not isinstance(raked, list) or not all(isinstance(name, str) for name in raked):
+            raise InvalidInput("the names of raked columns in groups", _checks.shown(raked))
         common = {name: fields[name] for name in COMMON if name in fields}
         if parts:
             common["confide"] = _checks.one_of(tuple(KINDS), of=fields.get("of"))
@@ -295,7 +328,7 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
                 # Read once and shared: its law is computed once, too.
                 common["mechanism"] = one.mechanism
             summaries[key] = one
-        return cls(tuple(by), summaries)
+        return cls(tuple(by), summaries, tuple(raked))
 
     def __repr__(self) -> str:
         return f"<Groups of {self.n} reports: {len(self)} by {', '.join(self.by)}>"

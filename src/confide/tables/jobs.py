@@ -7,7 +7,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,8 @@ from confide.reports.rows import (
 from confide.summaries import Counts, Groups, Summaries
 from confide.summaries.files import Summary
 from confide.summaries.groups import Key
-from confide.tables import counting, sources
+from confide.summaries.together import combine
+from confide.tables import by_phase, counting, sources
 from confide.tables.faults import MAX_CELLS, Grouping
 from confide.tables.public import NOTHING, Public, carried
 
@@ -138,6 +139,8 @@ class Job:
         Whether to ``"refuse"`` rows that cannot be used or to ``"drop"`` them.
     survey
         The survey that the reports answer, where it is known.
+    second
+        The files of the second phase, where the others are of the first.
 
     Examples
     --------
@@ -157,6 +160,7 @@ class Job:
     by: tuple[str, ...] = ()
     invalid: str = "refuse"
     survey: Questionnaire | None = None
+    second: Job | None = None
 
     @classmethod
     def open(
@@ -170,8 +174,33 @@ class Job:
         invalid: str = "refuse",
     ) -> Job:
         """Check files, globs and folders; the arguments are those of `summarize`."""
-        _checks.one_of(CHOICES, invalid=invalid)
         given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        asked: dict[str, Any] = {
+            "question": question,
+            "by": by,
+            "public": public,
+            "invalid": invalid,
+        }
+        try:
+            return cls._opened(given, survey, **asked)
+        except Mismatch:
+            if (phases := by_phase.split(given, survey)) is None:
+                raise
+        first, second = (cls._opened(files, own, **asked) for own, files in phases)
+        return replace(first, second=second)
+
+    @classmethod
+    def _opened(
+        cls,
+        given: Sequence[str | Path],
+        survey: Questionnaire | None,
+        *,
+        question: str | Sequence[str] | None,
+        by: str | Sequence[str] | None,
+        public: Public,
+        invalid: str,
+    ) -> Job:
+        _checks.one_of(CHOICES, invalid=invalid)
         asked = [question] if isinstance(question, str) else question
         if survey is not None:
             for name in asked or ():
@@ -194,7 +223,8 @@ class Job:
     def total(self) -> int | None:
         """How many reports there are to count, where the files know it without being read."""
         rows = self.files.rows
-        return None if rows is None else rows * len(self.files.mechanisms)
+        more = 0 if self.second is None else self.second.total
+        return None if rows is None or more is None else rows * len(self.files.mechanisms) + more
 
     def _worded(self, question: str) -> list[Question]:
         """The question as every file and the survey, where there is one, have it."""
@@ -227,8 +257,19 @@ class Job:
         return lambda rows: progress(rows, total)
 
     def run(self, progress: Progress | None = None) -> tuple[Summaries, LeftOuts]:
-        """The counts of each question, and how many rows were left out of it."""
+        """The counts of each question, of both phases if any, and how many rows were left out."""
         advance = self.advance(progress)
+        made, left = self._run(advance)
+        if self.second is None:
+            return made, left
+        assert self.second.survey is not None
+        more, out = self.second._run(advance)
+        for name, kinds in out.items():
+            own = left.setdefault(name, {})
+            own.update({kind: own.get(kind, 0) + n for kind, n in kinds.items()})
+        return combine(self.second.survey, made, more), left
+
+    def _run(self, advance: Advance) -> tuple[Summaries, LeftOuts]:
         made: Mapping[str, Summary] | None = None
         left: LeftOuts = {}
         if sources.countable(self.files, self.by):

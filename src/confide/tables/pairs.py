@@ -184,17 +184,11 @@ class Pair:
 
     Examples
     --------
-    >>> import tempfile
-    >>> import pyarrow.parquet as pq
-    >>> from confide import Survey
-    >>> survey = Survey.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
-    >>> table = {"pay": [1.0, 5.0, 7.0], "rating": [1.0, 2.0, 3.0]}
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = f"{folder}/reports.parquet"
-    ...     pq.write_table(survey.privatize(table, keep=["rating"]), path)
-    ...     found = pair(path, x="pay", y="rating", bounds=(1, 5))
-    >>> isinstance(found, Pair), found.x, found.y
-    (True, 'pay', 'rating')
+    >>> from confide import Laplace
+    >>> reports = Laplace(Lattice(low=0, high=9), epsilon=1.0).simulate([1.0, 5.0, 7.0], seed=1)
+    >>> found = Pair("pay", "rating", Counts.of(reports, response=[1, 2, 3], bounds=(1, 5)))
+    >>> found.bounds, found.many
+    ((1.0, 5.0), '3 reports')
     """
 
     x: str

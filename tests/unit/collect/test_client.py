@@ -55,7 +55,9 @@ def test_one_answer_is_stored_once(tmp_path: Path) -> None:
     assert sent["reports"] in [reports for _, reports in rows]
 
 
-@pytest.mark.parametrize("more", [{"rounds": {"count": 3}}, {"phases": {}}])
+@pytest.mark.parametrize(
+    "more", [{"rounds": {"count": 3}}, {"phases": {"after": 1000, "until": "2099-01-01T00:00:00Z"}}]
+)
 def test_surveys_with_rounds_or_phases_are_answered(more: dict[str, Any], tmp_path: Path) -> None:
     fields = {"epsilon": 1.0, "questions": {"pay": {"low": 0, "high": 9}}, **more}
     survey, path, to = Questionnaire.from_dict(fields), tmp_path / "s.reports", tmp_path / "l.csv"

@@ -291,7 +291,9 @@ def test_the_state_says_how_far_the_survey_has_come(stage: Any, collected: Any) 
                     ],
                 }
             ],
+            "phases": None,
             "ask": None,
+            "pairs": [],
             "questions": [
                 {
                     "name": "pay",

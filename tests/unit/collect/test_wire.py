@@ -12,6 +12,7 @@ from confide.collect import devices, static, wire
 from confide.collect.collector import Collector
 from confide.collect.invitations import Signer
 from confide.errors import InvalidInput, Mismatch
+from confide.mechanisms import PairResponse
 from confide.questions import Questionnaire
 
 SURVEY = Questionnaire.from_dict(
@@ -244,7 +245,7 @@ def test_devices_have_these_mechanisms() -> None:
     source = (static.root() / "device" / "device.js").read_text()
     table = source[source.index("export const KINDS") :].partition("\n};")[0]
     found = re.findall(r"^  \"?([a-z-]+)\"?\(spec\) \{$", table, re.MULTILINE)
-    assert sorted(found) == sorted(devices.MECHANISMS)
+    assert sorted(found) == sorted([*devices.MECHANISMS, PairResponse.name])
 
 
 def test_a_deadline_in_no_year_is_refused() -> None:
@@ -255,7 +256,7 @@ def test_a_deadline_in_no_year_is_refused() -> None:
 
 def test_phases_and_rounds_are_told_to_devices() -> None:
     fields = {"epsilon": 1.0, "questions": {"pay": {"low": 0, "high": 9}}}
-    for more in ({"rounds": {"count": 3}}, {"phases": {}}):
+    for more in ({"rounds": {"count": 3}}, {"phases": {"until": "2099-01-31T18:00:00+01:00"}}):
         survey = Questionnaire.from_dict({**fields, **more})
         wire.check_survey(survey)
         found = wire.survey_of(wire.described(survey))

@@ -54,7 +54,7 @@ def test_of_numbers() -> None:
         assert found.low <= found.value <= found.high
         assert found.certain
         wide = difference(one, two, what, at, level=0.99)
-        assert wide.low < found.low < found.high < wide.high
+        assert wide.low <= found.low < found.high < wide.high
         assert found.to_dict()["what"] == what
     alike = difference(one, density(generator.beta(2, 5, 4000), 3), "mean")
     assert not alike.certain

@@ -36,9 +36,9 @@ def problem(cells: int = 16, many: int = 1) -> Problem:
 
 def slow(given: Problem, order: int, tau: float, theta: np.ndarray) -> float:
     """Logarithm of likelihood times prior, as the formulas say."""
-    directions = basis(given.law.shape[1], order, given.waves).columns.copy()
+    free = theta.size - given.heaps.shape[1]
+    directions = basis(given.law.shape[1], order, given.waves).columns[:, :free].copy()
     directions[:, order - 1 :] *= tau
-    free = directions.shape[1]
     smooth = np.exp(directions @ theta[:free])
     smooth = smooth / smooth.sum()
     odds = [log_density.SHARE * math.exp(log_density.SPREAD * z) for z in theta[free:]]
@@ -76,7 +76,10 @@ def test_slopes_and_bends_are_derivatives(order: int) -> None:
         return np.append(point.shares[0] * point.smooth, point.shares[1:])
 
     slope = posterior.slope(posterior.at(theta))
-    bend = posterior.bend(posterior.at(theta), pull)
+    point = posterior.at(theta)
+    tilt = posterior.tilt(point, pull)
+    bend = posterior.bend(point, tilt)
+    assert posterior.gradient(point, tilt) == pytest.approx(pull @ slope - theta)
     for at, step in enumerate(1e-5 * np.eye(theta.size)):
         change = (masses(theta + step) - masses(theta - step)) / 2e-5
         assert slope[:, at] == pytest.approx(change, abs=1e-8)
@@ -87,17 +90,47 @@ def test_slopes_and_bends_are_derivatives(order: int) -> None:
         assert bend[:, at] == pytest.approx(turned / 2e-5, abs=1e-7)
 
 
-def test_information_that_was_kept_is_that_of_the_whole_table() -> None:
+def test_information_is_kept_where_the_reports_have_settled() -> None:
     given = problem(many=0)
     fitted = given.law.mean(axis=1)
-    given.information.near(fitted)
-    added = given.added(given.law[:, 4]).information
-    columns = np.hstack([given.law, given.law[:, [4]]])
-    exact = given.n * columns.T @ (columns / fitted[:, None])
-    assert added.near(fitted) == pytest.approx(exact)
-    assert added.near(fitted * 1.001) is added.near(fitted)
-    other = fitted[::-1] + np.linspace(0, 0.1, fitted.size)
-    assert added.near(other) == pytest.approx(given.n * columns.T @ (columns / other[:, None]))
+    slope = np.random.default_rng(1).normal(size=(16, 3))
+
+    def exact(at: np.ndarray, columns: np.ndarray = given.law, slope: np.ndarray = slope) -> object:
+        return pytest.approx(given.n * slope.T @ columns.T @ (columns / at[:, None]) @ slope)
+
+    for tables in (0, 1, 1):
+        assert given.information.along(slope, fitted) == exact(fitted)
+        assert bool(given.information.table.size) == tables
+    near, other = fitted * 1.001, fitted[::-1] + np.linspace(0, 0.1, fitted.size)
+    assert given.information.along(slope, near) == exact(fitted)
+    added = given.added(given.law[:, 4])
+    columns, more = np.hstack([given.law, given.law[:, [4]]]), np.eye(17)
+    assert np.array_equal(added.columns, columns)
+    assert added.information.along(more, near) == exact(fitted, columns, more)
+    assert added.information.along(more, other) == exact(other, columns, more)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_directions_that_are_left_out_do_not_matter(
+    order: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = problem()
+    found = mode(given, order, 0.02)
+    monkeypatch.setattr(log_density, "LITTLE", 0.0)
+    every = mode(given, order, 0.02)
+    assert found.theta.size < every.theta.size == basis(16, order, 10).columns.shape[1] + 1
+    assert found.smooth == pytest.approx(every.smooth, abs=1e-4)
+    assert found.evidence == pytest.approx(every.evidence, abs=0.01)
+
+
+@pytest.mark.parametrize(("order", "tau"), [(2, 4.0), (2, 0.5), (1, 2.0), (3, 9.0)])
+def test_a_mode_is_the_same_wherever_the_search_starts(order: int, tau: float) -> None:
+    given = problem(many=2)
+    found = log_density.moved(given, mode(given, 2, 1.5), order, tau)
+    cold = mode(given, order, tau)
+    assert found.smooth == pytest.approx(cold.smooth, abs=1e-3)
+    assert found.shares == pytest.approx(cold.shares, abs=1e-3)
+    assert found.evidence == pytest.approx(cold.evidence, abs=0.01)
 
 
 def test_no_prior_that_matters_is_missed() -> None:
@@ -146,7 +179,7 @@ def test_what_a_heap_promises_is_what_it_gains() -> None:
     counts = 2000 * given.law.mean(axis=1) + 100 * given.law[:, 5]
     given = Problem(counts, given.law, given.heaps, given.waves)
     before = mode(given, 2, 0.5)
-    gain, share = heaps.promise(given, before, given.law)
+    gain, share = heaps.promise(given, before, given.law, given.law**2)
     assert gain.argmax() == 5
     added = Problem(counts, given.law, given.law[:, [5]], given.waves)
     after = mode(added, 2, 0.5)
@@ -311,6 +344,9 @@ def test_a_fit_that_the_noise_does_not_explain_is_not_trusted(
     even, waved = np.full(8, 1 / 8), adaptive.waves(8, 4)
     assert adaptive.misfit(waved, 100 * even, even) < 0
     assert adaptive.misfit(waved, np.array([400.0, *[0] * 7]), even) > 10
+    # Waves that reports cannot tell from others count as directions of their own.
+    alike = np.hstack([waved, waved[:, :1]])
+    assert -2 < adaptive.misfit(alike, 100 * even, even) < 0
 
 
 @pytest.mark.parametrize("n", [1, 2, 7])

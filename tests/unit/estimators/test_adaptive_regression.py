@@ -11,7 +11,16 @@ from confide.curves import CategoryMeans
 from confide.errors import InvalidInput
 from confide.estimators import AdaptiveRegression, RatioRegression
 from confide.estimators.log_density import BROAD, basis
-from confide.estimators.mean_priors import SCALES, Behind, candidates, rougher, weights
+from confide.estimators.mean_priors import (
+    ORDERS,
+    POLYNOMIALS,
+    SCALES,
+    Behind,
+    candidates,
+    moments,
+    rougher,
+    weights,
+)
 from confide.summaries import Counts
 
 UNIT = Lattice(low=0, high=1, size=64)
@@ -69,7 +78,40 @@ def test_candidates_against_dense_normal_laws():
             middle, sd = {2: (np.log(8), 1.0), 3: (np.log(40), 1.3)}[order]
             step = np.log(grid[1] / grid[0])
             expected += np.log(step) + stats.norm(middle, sd).logpdf(np.log(tau))
+            expected += ORDERS[order][0] - POLYNOMIALS[order][1]
             assert this.evidence - other.evidence == pytest.approx(expected, abs=1e-6)
+
+
+def test_lines_of_every_steepness_against_dense_normal_laws():
+    one = Behind.of(*behind())
+    lines = [each for each in candidates(one) if each.name == "line"]
+    x = (2 * np.arange(12) + 1) / 12 - 1
+    rest, noise = one.means - one.mean, np.diag(one.variances / one.n)
+    logs = []
+    for line, slope in zip(lines, POLYNOMIALS[2][2], strict=True):
+        columns = one.deviation * np.stack([np.ones(12), slope * x], axis=1)
+        prior = columns @ columns.T
+        total = one.mixture @ prior @ one.mixture.T + noise
+        expected = one.mean + prior @ one.mixture.T @ np.linalg.solve(total, rest)
+        np.testing.assert_allclose(line.values, expected, rtol=1e-6)
+        logs.append(stats.multivariate_normal(cov=total).logpdf(rest))
+    differences = np.diff([line.evidence for line in lines])
+    np.testing.assert_allclose(differences, np.diff(logs), atol=1e-6)
+
+
+def test_moments_are_those_of_a_mixture():
+    found = candidates(Behind.of(*behind()))
+    chances = weights(found)
+    middle, variance = moments(found, chances)
+    rng = np.random.default_rng(1)
+    draws = np.stack(
+        [
+            found[at].values + found[at].half @ rng.standard_normal(found[at].half.shape[1])
+            for at in rng.choice(chances.size, 20_000, p=chances)
+        ]
+    )
+    np.testing.assert_allclose(draws.mean(axis=0), middle, atol=5 * np.sqrt(variance.max() / 2e4))
+    np.testing.assert_allclose(draws.var(axis=0), variance, rtol=0.1)
 
 
 def test_rougher_keeps_the_total_and_moves_up():
@@ -119,14 +161,22 @@ def test_little_to_see_is_nearly_a_constant():
     assert now < 0.35 * before
 
 
-def test_noise_that_drowns_the_values_leaves_the_curve_to_the_ratio():
-    counts = counted(lambda x: 2 * x, n=2_000, epsilon=0.5, mechanism=Laplace)
+def test_a_curve_whose_values_are_in_doubt_is_mostly_the_ratios():
+    counts = counted(lambda x: 2 * x, n=20_000, sd=0.1, epsilon=0.5, mechanism=Laplace)
     curve = AdaptiveRegression().fit(counts)
     share = curve.facts["weights"]["ratio"]
     doubt = curve.facts["doubt"]
-    assert 0.5 < share <= doubt**2 / (doubt**2 + 0.15**2)
+    assert 0.5 < share <= doubt**4 / (doubt**4 + 0.1**4)
     low, high = curve.interval(GRID)
     assert np.all((low <= curve.predict(GRID)) & (curve.predict(GRID) <= high))
+
+
+def test_a_curve_that_is_hardly_seen_is_not_the_ratios():
+    """However much the spread of the values is in doubt."""
+    counts = counted(lambda x: 0 * x, n=10_000, sd=1.0, epsilon=0.5, mechanism=Laplace)
+    curve = AdaptiveRegression().fit(counts)
+    assert curve.facts["doubt"] > 0.2
+    assert curve.facts["weights"].get("ratio", 0.0) < 0.1
 
 
 @pytest.mark.parametrize(("epsilon", "size"), [(4.0, 64), (4.0, 256)])

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -7,9 +9,10 @@ from confide.errors import InvalidInput
 from confide.estimators import calibration, intervals, profile
 from confide.estimators.intervals import Intervals
 from confide.estimators.profile import Profile, maximize
+from confide.estimators.shares import CategoryShares
 from confide.foreign.noise_laws import Gaussian
 from confide.mechanisms import Joint, RandomizedResponse, TwoSidedGamma
-from confide.summaries import Counts
+from confide.summaries import Counts, Groups
 
 
 def lattice(size=16, **changes):
@@ -140,8 +143,15 @@ def test_fewer_cells_and_a_near_start_change_no_deviance(declining):
 def test_quantile_and_cdf_invert_the_same_test(light):
     answer = Intervals(counted(SquareWave(lattice(32), epsilon=2.0), 3000))
     low, high = answer.quantile(0.5)
-    assert answer.cdf(low)[1] == pytest.approx(0.5, abs=0.01)
-    assert answer.cdf(high)[0] == pytest.approx(0.5, abs=0.01)
+    # Ends are edges of cells: the first that the test of the median rejects, and not the next.
+    assert answer.cdf(low)[1] < 0.5 < answer.cdf(low + 1 / 32)[1]
+    assert answer.cdf(high - 1 / 32)[0] < 0.5 < answer.cdf(high)[0]
+
+
+def test_values_may_lie_anywhere_in_a_cell(light):
+    answer = Intervals(counted(SquareWave(lattice(32), epsilon=2.0), 3000))
+    (low, _), (_, high) = answer.cdf(8 / 32), answer.cdf(9 / 32)
+    assert answer.cdf(8.3 / 32) == pytest.approx((low, high))
 
 
 def test_search_returns_the_outer_end():
@@ -250,7 +260,7 @@ def test_more_respondents_than_doubles_can_tell_apart(light):
     answer = Intervals(Counts(mechanism, np.rint(1e12 * chances).astype(np.int64)))
     low, high = answer.quantile(0.5)
     assert low < np.interp(0.5, below, edges) < high
-    assert high - low < 0.01
+    assert high - low == pytest.approx(1 / 32)
 
 
 def test_mean_is_students_interval_of_the_scores():
@@ -443,3 +453,32 @@ def test_refusals():
     both = Joint({"x": Laplace(lattice(), epsilon=1.0), "y": Laplace(lattice(), epsilon=1.0)})
     with pytest.raises(InvalidInput, match="marginal"):
         Intervals(Counts(both, np.zeros((16, 16), dtype=np.int64)))
+
+
+def test_margins_that_explain_the_answers_narrow_the_intervals_of_all(light):
+    mechanism, word = (
+        SquareWave(lattice(256), epsilon=6.0),
+        RandomizedResponse(["a", "b"], epsilon=6.0),
+    )
+    draw = np.random.default_rng(1)
+    values = {"low": draw.beta(8, 24, 1500), "high": draw.beta(24, 8, 500)}
+    numbers = {key: Counts.of(mechanism.simulate(own, seed=1)) for key, own in values.items()}
+    words = {
+        key: Counts.of(word.simulate(np.where(own < 0.5, "a", "b"), seed=2))
+        for key, own in values.items()
+    }
+    margins = {"level": {"low": 0.5, "high": 0.5}}
+    number, said = (Groups(("level",), each).rake(margins).total() for each in (numbers, words))
+    forgotten, unsaid = (replace(each, raked=None) for each in (number, said))
+    some = Intervals(number), Intervals(forgotten)
+    # Of who is below the lower quartile the margin tells less than of who is below the middle.
+    for ask, ratio in (
+        (lambda a: a.mean(), 0.8),
+        (lambda a: a.cdf(0.5), 0.9),
+        # Ends of quantiles are edges of cells, which may be the same.
+        (lambda a: a.quantile(0.25), 1.0),
+    ):
+        known, unknown = (np.diff(ask(each)) for each in some)
+        assert known <= ratio * unknown
+    one, two = (CategoryShares().fit(each).interval("a") for each in (said, unsaid))
+    assert np.diff(one) < 0.5 * np.diff(two)

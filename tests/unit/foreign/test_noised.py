@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from confide.estimators import (
     LogisticRegression,
     RatioRegression,
     calibration,
+    density,
 )
 from confide.estimators.intervals import Intervals
 from confide.foreign import Noised, Spectrum
@@ -245,3 +247,17 @@ class TestNoiseThatIsNotThere:
         wider = Noised(channel.lattice, channel.noise, margin=1)
         assert wider.moved(np.zeros(6, dtype=np.int64))
         assert not wider.moved(np.array([0, 100, 0, 0, 0, 0]))
+
+
+@pytest.mark.parametrize("law", [noise.Laplace, noise.Gaussian])
+def test_a_scale_that_is_far_too_small_is_refused(law: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(4)
+    true = np.clip(rng.lognormal(10.5, 0.45, 5000), 0, 200_000)
+    added = rng.laplace(size=5000) if law is noise.Laplace else rng.normal(size=5000)
+    numbers = true + 15_000 * added
+    counts = Counts.of_noised(numbers, noise=law(scale=1500.0), low=0, high=200_000)
+    with pytest.raises(InvalidInput, match="that lie too far out"):
+        density(counts)
+    for scale in (13_000, 15_000):
+        counts = Counts.of_noised(numbers, noise=law(scale=float(scale)), low=0, high=200_000)
+        assert density(counts).median() == pytest.approx(np.median(true), rel=0.15)

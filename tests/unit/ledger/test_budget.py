@@ -109,7 +109,7 @@ def test_retry_returns_the_stored_release(path: Path) -> None:
 def test_a_key_is_bound_to_its_spec(path: Path, spec: Any, spend: Spend, group: Any) -> None:
     ledger = Ledger(path, epsilon=1.0, delta=1e-6)
     take(ledger, "a", 0.5)
-    with pytest.raises(Mismatch, match=r"^Expected the spec, spend and group .* key 'a'"):
+    with pytest.raises(Mismatch, match=r"^Expected the settings, group and .* of the release 'a'"):
         ledger.charge("a", spec, spend, never, group=group)
     assert ledger.spent == Spend(0.5)
 

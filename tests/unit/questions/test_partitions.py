@@ -180,7 +180,7 @@ def test_files_with_other_keys_are_refused() -> None:
         ({"partition": {"epsilon": 1.0, "response": "y"}}, "features"),
         (
             {"partition": {**fields["partition"], "features": {"a": {"low": 0}}}},
-            r"low, high and cells, or categories in \[partition.features.a\]",
+            r"low, high and cells of a number, or categories of a word in \[partition.features.a\]",
         ),
     ):
         with pytest.raises(InvalidInput, match=words):

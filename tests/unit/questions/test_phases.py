@@ -87,8 +87,10 @@ def test_both_phases_together(answers: dict[str, Any], tmp_path: Path) -> None:
         second.next_phase(others)
     with pytest.raises(Mismatch, match="first phase"):
         first.next_phase(others)
+    # An owner may have the survey of the first phase only: a collector moves on by itself.
+    assert first.estimate(both).questionnaire == results.questionnaire
     with pytest.raises(Mismatch):
-        first.estimate(both)
+        survey(epsilon=5.0).estimate(both)
 
 
 def test_the_next_survey_can_be_written_and_read(answers: dict[str, Any], tmp_path: Path) -> None:
@@ -210,10 +212,49 @@ def test_phases_go_with_neither_rounds_nor_a_zoom_of_their_own() -> None:
         cf.Survey.from_dict({"epsilon": 1.0, "questions": QUESTIONS}).phase_of([0])
 
 
-def test_a_zoomed_survey_is_not_served() -> None:
-    from confide.collect.devices import light
+def test_devices_draw_on_zoomed_lattices() -> None:
+    from confide.collect.wire import check_survey
 
     zoomed = {"pay": {"low": 0, "high": 9, "scale": "zoom", "zoom": [1, 2]}}
-    made = survey(questions=zoomed, phases={"now": 2})
-    with pytest.raises(InvalidInput, match="zoomed lattices"):
-        light([(name, each.to_dict()) for name, each in made.mechanisms.items()])
+    check_survey(cf.Survey.from_dict({"epsilon": 1.0, "questions": zoomed}))
+    with pytest.raises(InvalidInput, match="the survey of the first phase"):
+        check_survey(survey(questions=zoomed, phases={"now": 2, "after": 5000}))
+    with pytest.raises(InvalidInput, match=r"after or until in \[phases\]"):
+        check_survey(survey())
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"after": 0}, "after as a whole number of at least 1,000 people"),
+        ({"after": 999}, "at least 1,000"),
+        ({"after": 2000.0}, "a whole number"),
+        ({"after": True}, "a whole number"),
+        ({"after": "5000"}, "a whole number"),
+        ({"until": "2099-01-31T18:00:00"}, "until with an offset from universal time"),
+        ({"until": "tomorrow"}, "until as a date and a time"),
+        ({"until": 5}, "until as a date and a time"),
+        ({"until": "2099-02-01T00:00:00Z"}, "before the survey closes"),
+        ({"until": "2099-03-01T00:00:00Z"}, "before the survey closes"),
+    ],
+)
+def test_ends_of_the_first_phase_that_are_refused(keys: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        survey(phases=keys, closes="2099-02-01T00:00:00Z")
+
+
+def test_the_first_phase_ends_by_count_or_by_date() -> None:
+    by_count, early, late = (
+        Phases(after=1000),
+        Phases(until="2001-01-01T00:00:00Z"),  # type: ignore[arg-type]
+        Phases(after=1000, until="2099-01-01T00:00:00+02:00"),  # type: ignore[arg-type]
+    )
+    assert [by_count.over(n) for n in (0, 999, 1000)] == [False, False, True]
+    assert early.over(0)
+    assert [late.over(n) for n in (999, 1000)] == [False, True]
+    assert not Phases().over(10**9)
+    for each in (by_count, early, late, Phases()):
+        assert Phases.read(each.to_dict()) == each
+    made = survey(phases=late.to_dict())
+    assert made.phases == late
+    assert made.worded != survey().worded

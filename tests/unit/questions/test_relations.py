@@ -205,8 +205,10 @@ def test_nobody_is_asked_before_there_are_thresholds() -> None:
 
 def test_what_cannot_take_pairs_says_so(tmp_path: Path) -> None:
     one = survey()
-    with pytest.raises(InvalidInput, match="asks single questions only"):
-        wire.check_survey(one)
+    zoomed = one.to_dict()
+    zoomed["questions"]["pay"] |= {"scale": "zoom", "zoom": [20, 60], "size": 64}
+    with pytest.raises(InvalidInput, match="no zoom for the question 'pay'"):
+        wire.check_survey(type(one).from_dict(zoomed))
     with pytest.raises(InvalidInput, match="to plan its questions"):
         one.plan(n=1000)
     pq.write_table(one.privatize(answers(600)), tmp_path / "r.parquet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import confide as cf
 from confide.errors import InvalidInput
-from confide.summaries import Counts, Groups, Summaries, raking
+from confide.summaries import Counts, Groups, Summaries, raking, read
 
 MECHANISM = cf.SquareWave(cf.Lattice(low=0, high=1, size=16), epsilon=4.0)
 HALVES = {"region": {"north": 0.5, "south": 0.5}, "sex": {"f": 0.5, "m": 0.5}}
@@ -111,3 +112,35 @@ def test_margins_are_read_from_files(tmp_path: Any) -> None:
         raking.read(path)
     with pytest.raises(InvalidInput, match=r"toml or \.json"):
         raking.read(Path(__file__))
+
+
+def test_raked_groups_know_their_columns_in_files_and_sums(tmp_path: Path) -> None:
+    raked = groups(FOUR).rake(HALVES)
+    assert raked.raked == ("region", "sex")
+    raked.save(tmp_path / "raked.json")
+    again = read(tmp_path / "raked.json").groups()
+    scores = MECHANISM.unbiased(1)
+    for same in (again, pickle.loads(pickle.dumps(raked))):
+        assert same.raked == raked.raked
+        one, two = (each.total().residuals.covariance(scores, scores) for each in (raked, same))
+        assert one == pytest.approx(float(two), rel=1e-12)
+    assert (raked + again).raked == raked.raked
+    weighted = Groups(raked.by, dict(raked.summaries))
+    assert (raked + weighted).raked == ()
+    assert raked.coarser(["sex"]).raked == ("sex",)
+    assert raked.others(("north", "f")).raked is None
+    assert (raked.total() + raked.total()).raked is None
+
+
+@pytest.mark.parametrize("raked", [("age",), ["region"], "region"])
+def test_raked_columns_are_among_the_groups(raked: Any) -> None:
+    known = groups(FOUR).rake(HALVES)
+    with pytest.raises(InvalidInput, match="raked columns among those that make the groups"):
+        Groups(known.by, dict(known.summaries), raked)
+    with pytest.raises(InvalidInput, match="names of raked columns"):
+        Groups.from_dict({**known.to_dict(), "raked": "region"})
+
+
+def test_groups_without_weights_are_not_raked() -> None:
+    with pytest.raises(InvalidInput, match="raked groups of counts with weights"):
+        Groups(("region", "sex"), dict(groups(FOUR).summaries), ("sex",))

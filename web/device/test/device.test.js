@@ -25,7 +25,8 @@ test("the vectors", () => {
 
 test("the file is small and has no other source of randomness", () => {
   const text = readFileSync(new URL("../device.js", import.meta.url), "utf8");
-  assert.ok(Buffer.byteLength(text) <= 12_000, `${text.length} characters`);
+  // Five kinds of answers, from zoomed lattices to pairs, that one person can read in an hour.
+  assert.ok(Buffer.byteLength(text) <= 16_000, `${text.length} characters`);
   assert.ok(!/Math\.random|^import |import\(|parseFloat|Date/m.test(text));
 });
 
@@ -75,6 +76,26 @@ test("people may prefer not to say", () => {
   assert.ok(isRefused(() => mechanism({ ...laplace, prefer_not_to_say: true })));
 });
 
+test("a pair of questions", () => {
+  const zero = () => new Tape(new Uint8Array(4));
+  const pair = kit.draws.find((line) => line.spec.mechanism === "pair-response").spec;
+  const made = mechanism(pair);
+  assert.deepEqual([made.inputs, made.outputs], [64 * 61, 2]);
+  const reports = [[0, 0], [0, 5], [1, 4], [1, 60]].map(([pay, days]) => privatize(made, { pay, days }, zero()));
+  assert.deepEqual(reports, [0, 1, 1, 0]);
+  assert.ok(isRefused(() => privatize(made, { pay: 1, days: null }, zero())));
+  const [first, second] = pair.parts;
+  const offered = mechanism({ ...pair, parts: [first, { ...second, prefer_not_to_say: true }] });
+  assert.deepEqual([offered.inputs, offered.outputs], [64 * 62, 3]);
+  assert.equal(privatize(offered, { pay: 1, days: null }, zero()), 2);
+  assert.ok(isRefused(() => privatize(offered, { pay: null, days: 1 }, zero())));
+  for (const none of [{ pay: 1 }, { pay: 1, days: 1.5 }, [1, 2], "12", 3, null, undefined])
+    assert.equal(offered.index(none), -1);
+  const table = mechanism({ ...pair, parts: [{ ...first, cuts: [10, 20] }, second] });
+  assert.equal(privatize(table, { pay: 1, days: 60 }, zero()), 5);
+  assert.ok(isRefused(() => mechanism({ ...pair, epsilon: 0.999 })));
+});
+
 test("whole numbers", () => {
   const cells = { low: 1, high: 10, size: 4, scale: "linear", kind: "integer" };
   const made = mechanism({ ...wave, lattice: cells, reach: 1 });
@@ -93,6 +114,19 @@ test("points", () => {
   assert.deepEqual(found, [0, 0, 0, 1, 1, 1, 2, 39, 40, 40, 40]);
   for (const none of [NaN, Infinity, "3", null]) assert.equal(made.index(none), -1);
   assert.ok(isRefused(() => mechanism({ ...wave, lattice: { ...cells, low: 1, scale: "log" }, reach: 1 })));
+});
+
+test("a zoomed lattice", () => {
+  const cells = { low: 0, high: 100, size: 20, scale: "zoom", zoom: [30, 40] };
+  const made = mechanism({ ...wave, lattice: cells, reach: 1 });
+  const found = [-5, 0, 29.99, 30, 30.5, 30.6, 39.9, 40, 99, 100, 1e300].map((each) => made.index(each));
+  assert.deepEqual(found, [0, 0, 0, 1, 1, 2, 18, 19, 19, 19, 19]);
+  // At an end of the bounds there is nothing on that side.
+  const low = mechanism({ ...wave, lattice: { ...cells, zoom: [0, 10] }, reach: 1 });
+  assert.deepEqual([0, 9.99, 10, 100].map((each) => low.index(each)), [0, 17, 18, 19]);
+  const high = mechanism({ ...wave, lattice: { ...cells, zoom: [90, 100] }, reach: 1 });
+  assert.deepEqual([0, 89.9, 90, 100].map((each) => high.index(each)), [0, 1, 2, 19]);
+  for (const none of [NaN, Infinity, "3", null]) assert.equal(made.index(none), -1);
 });
 
 test("the system's bytes", () => {

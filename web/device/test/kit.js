@@ -25,16 +25,15 @@ export function* faults(device, kit) {
   for (const { why, spec } of kit.refused) {
     if (!isRefused(() => device.mechanism(spec))) yield `not refused: ${why}`;
   }
-  for (const { lattice, values, indices, refused = [] } of kit.indices) {
-    const mechanism = device.mechanism(numeric(lattice));
+  for (const { lattice, spec = numeric(lattice), values, indices, refused = [] } of kit.indices) {
+    const mechanism = device.mechanism(spec);
+    const told = (/** @type {any} */ value) => `${JSON.stringify(lattice ?? spec)}: ${JSON.stringify(value)}`;
     for (const [at, value] of values.entries()) {
       const found = mechanism.index(value);
-      if (found !== indices[at]) {
-        yield `${JSON.stringify(lattice)}: ${value} is in cell ${found}, not ${indices[at]}`;
-      }
+      if (found !== indices[at]) yield `${told(value)} has the index ${found}, not ${indices[at]}`;
     }
     for (const value of refused) {
-      if (mechanism.index(value) !== -1) yield `${JSON.stringify(lattice)}: ${value} is taken`;
+      if (mechanism.index(value) !== -1) yield `${told(value)} is taken`;
     }
   }
   for (const { why, bits, spec, draws } of kit.draws) {

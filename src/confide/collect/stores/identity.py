@@ -27,9 +27,10 @@ class Identity:
     Parameters
     ----------
     document
-        The survey as JSON.
+        The survey as JSON; that of its second phase once it has begun.
     fingerprint, worded
-        Short names of its mechanisms, and of everything that respondents are shown.
+        Short names of its mechanisms, and of everything that respondents are shown, in its first
+        phase where it has phases.
     cap
         How many it takes if it takes anybody; None where invitations are needed, or where whoever
         opens a store does not know.
@@ -48,8 +49,7 @@ class Identity:
                 raise InvalidInput(
                     "names of questions that a store can hold", f"{name!r}", "Name it otherwise."
                 )
-        document = json.dumps(survey.to_dict(), separators=(",", ":"))
-        return cls(document, survey.fingerprint, survey.worded, cap)
+        return cls(document_of(survey), survey.fingerprint, survey.worded, cap)
 
     def check(self, stored: Identity, name: str) -> None:
         """Refuse to use the store of another survey.
@@ -87,9 +87,17 @@ class Identity:
 
     def _differs(self, stored: Identity) -> str:
         """The first few differences, as the end of a sentence."""
-        found = list(_changes(json.loads(stored.document), json.loads(self.document)))
+        before = json.loads(stored.document)
+        if before.get("phases"):
+            before = Questionnaire.from_dict(before).pilot.to_dict()
+        found = list(_changes(before, json.loads(self.document)))
         more = f"; and {len(found) - LISTED} more" if found[LISTED:] else ""
         return f": {'; '.join(found[:LISTED])}{more}" if found else ""
+
+
+def document_of(survey: Questionnaire) -> str:
+    """A survey as the text that a store keeps."""
+    return json.dumps(survey.to_dict(), separators=(",", ":"))
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

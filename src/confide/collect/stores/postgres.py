@@ -176,6 +176,14 @@ class PostgresStore(Store):
         """How many a survey takes that takes anybody; None where invitations are needed."""
         return self._cap
 
+    def document(self) -> str:
+        """The survey as JSON, as it is asked now: that of the second phase once it has begun."""
+        return self._run(self._document)
+
+    def advance(self, before: str, now: str) -> None:
+        """Begin the second phase, unless another process was faster or the survey has ended."""
+        self._run(lambda: self._advance(before, now))
+
     def invite(self, hashes: Sequence[bytes], cells: Mapping[str, int]) -> None:
         """Admit one report for each hash of an invitation; ``cells`` says how many in each cell."""
         if self._cap is not None:
@@ -246,6 +254,15 @@ class PostgresStore(Store):
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _document(self) -> str:
+        with self._reading(self._open()) as run:
+            ((document,),) = run("SELECT document FROM survey").fetchall()
+        return str(document)
+
+    def _advance(self, before: str, now: str) -> None:
+        with self._writing() as run:
+            run("UPDATE survey SET document = %s WHERE document = %s AND NOT closed", [now, before])
 
     def _put(self, entries: Sequence[Entry]) -> list[Outcome]:
         receipts = [entry.receipt for entry in entries]
@@ -496,7 +513,8 @@ def _read(psycopg: Any, address: str) -> tuple[dict[str, Any], str, str]:
     plain, _, name = address.partition("#")
     if name and not NAME.fullmatch(name):
         raise InvalidInput(
-            "a name of small letters, digits and underscores after the # of the database", "another"
+            "lowercase letters, digits and underscores after the # of the database",
+            "other characters",
         )
     try:
         given = psycopg.conninfo.conninfo_to_dict(plain)

@@ -160,6 +160,20 @@ class SqliteStore(Store):
         """How many a survey takes that takes anybody; None where invitations are needed."""
         return self._cap
 
+    def document(self) -> str:
+        """The survey as JSON, as it is asked now: that of the second phase once it has begun."""
+        with self._reading() as run:
+            ((document,),) = run("SELECT document FROM survey")
+        return str(document)
+
+    def advance(self, before: str, now: str) -> None:
+        """Begin the second phase, unless another process was faster or the survey has ended."""
+        with self._writing() as run:
+            run(
+                f"UPDATE survey SET document = ? WHERE document = ? AND state = {OPEN}",
+                (now, before),
+            )
+
     def invite(self, hashes: Sequence[bytes], cells: Mapping[str, int]) -> None:
         """Admit one report for each hash of an invitation; ``cells`` says how many in each cell."""
         with self._writing() as run:

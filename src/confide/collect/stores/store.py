@@ -109,6 +109,25 @@ class Store(ABC):
         """How many a survey takes that takes anybody; None where invitations are needed."""
 
     @abstractmethod
+    def document(self) -> str:
+        """The survey as JSON, as it is asked now: that of the second phase once it has begun."""
+
+    @abstractmethod
+    def advance(self, before: str, now: str) -> None:
+        """Begin the second phase, unless another process was faster or the survey has ended.
+
+        This is one transaction: a store is in the one phase or in the other, and whoever asks
+        for its `document` afterwards gets the same one.
+
+        Parameters
+        ----------
+        before
+            The document of the first phase, as the store has it.
+        now
+            That of the second.
+        """
+
+    @abstractmethod
     def invite(self, hashes: Sequence[bytes], cells: Mapping[str, int]) -> None:
         """Admit one upload for each hash of an invitation; ``cells`` says how many in each cell.
 
