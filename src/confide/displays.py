@@ -586,8 +586,8 @@ class CorrelationsDisplay(Display):
     Examples
     --------
     >>> ends = np.array([0.2]), np.array([0.4])
-    >>> CorrelationsDisplay(("pay & age",), np.array([0.3]), ends, 0.95).plot().ax_.get_xlim()
-    (-1.0, 1.0)
+    >>> CorrelationsDisplay(("pay & age",), np.array([0.3]), ends, 0.95).plot().ax_.get_xlabel()
+    'correlation, 95 % interval'
     """
 
     names: Sequence[str]

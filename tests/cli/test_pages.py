@@ -56,6 +56,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         table = generator.normal(5, 1, (300, numbers.count(",") + 1)).round(3)
         lines = [numbers, *(",".join(map(str, row)) for row in table.tolist())]
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    loans = np.column_stack(
+        [
+            generator.normal(690, 30, N) + generator.laplace(0, 10, N),
+            generator.normal(60_000, 9_000, N) + generator.normal(0, 2_000, N),
+            columns[-1],
+            columns[5],
+        ]
+    )
+    lines = [",".join(map(str, row)) for row in loans.round(2).tolist()]
+    (folder / "loans.csv").write_text("\n".join(["score,income,age,rate", *lines]) + "\n")
     for name in ("staff", "census"):
         people = zip(columns[1], columns[-1], strict=True)
         lines = [f"{'male' if smokes == 'yes' else 'female'},{age}" for smokes, age in people]

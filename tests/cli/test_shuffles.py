@@ -644,10 +644,10 @@ def test_the_help_says_what_order_and_second_reports_cost(
     assert run(["privatize", "--help"]) == 0
     said = " ".join(capsys.readouterr().out.replace("│", " ").split())
     for words in (
-        "tells people apart",
+        "identifies people",
         "undoes the shuffling",
-        "Order gives answers away",
-        "80 % within 10,000",
+        "The order can reveal answers",
+        "finds 80 % of their pay to within 10,000",
         "A second report of the same people costs epsilon again",
     ):
         assert words in said

@@ -406,6 +406,6 @@ def test_the_page_tells_of_the_last_run() -> None:
         assert bombs.fault({"name": name, **row["after"]}) == ""
     assert sum(bool(bombs.fault({"name": name, **row["before"]}))
                for name, row in result["rows"].items()) > 15  # fmt: skip
-    assert "1 GiB and 200 S" in page
+    assert "1 GiB plus 200 S" in page
     for number in (_limits.VALUES, _limits.HELD, _limits.MAX_COLUMNS):
         assert f"{number:,}" in page

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import bdtrc
 
 from confide import _checks
 from confide._types import Floats
@@ -234,12 +233,14 @@ class Noised(Channel):
         if not margin or not n:
             return 0
         step = (self.lattice.high - self.lattice.low) / self.lattice.size
+        from scipy import special  # here, since most summaries do without it
+
         distances = np.maximum(np.arange(margin) - 1, 0) * step
         chances = np.minimum(2 * self.noise.mean_cdf(-distances), 1.0)
         found = 0
         for side in (counts[:margin][::-1], counts[-margin:]):
             beyond = side[::-1].cumsum()[::-1]
-            luck = np.where(beyond > 0, bdtrc(np.maximum(beyond - 1, 0), n, chances), 1.0)
+            luck = np.where(beyond > 0, special.bdtrc(np.maximum(beyond - 1, 0), n, chances), 1.0)
             found += int(beyond[luck < IMPOSSIBLE].max(initial=0))
         return found
 

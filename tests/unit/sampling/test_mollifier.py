@@ -114,7 +114,7 @@ def test_the_bandwidth_has_the_largest_likelihood_without_the_point_itself():
 
     def likelihood(h):
         own = [
-            Kernels(chosen.centre, chosen.transform * h, np.delete(chosen.points * h, i, axis=0))
+            Kernels(chosen.center, chosen.transform * h, np.delete(chosen.points * h, i, axis=0))
             .log_pdf(points[i : i + 1])[0]
             for i in range(200)
         ]  # fmt: skip
