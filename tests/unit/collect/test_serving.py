@@ -185,7 +185,7 @@ def test_when_it_is_crowded_slow_clients_have_less_time(monkeypatch: pytest.Monk
     monkeypatch.setattr(serving, "CONNECTIONS", 10)
     monkeypatch.setattr(serving, "CROWDED", 0.2)
     with running(hello) as (port,):
-        lines = [socket.create_connection((HOST, port), timeout=8) for _ in range(12)]
+        lines = [socket.create_connection((HOST, port), timeout=30) for _ in range(12)]
         assert all(line.recv(1) == b"" for line in map(quiet, lines))
         assert get(port)[0] == 200
 
