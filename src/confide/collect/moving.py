@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import final
 
-from confide.collect.aside import aside
+from confide.collect.aside import aside, end
 from confide.collect.invitations import phase_of
 from confide.collect.stores.identity import document_of
 from confide.collect.stores.store import Status, Store
@@ -50,7 +51,7 @@ class Moving:
     def __init__(self, store: Store, survey: Questionnaire) -> None:
         self._store, self._survey = store, survey
         self._second = None if survey.phases is None else second_in(store.document())
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool: tuple[ProcessPoolExecutor, Future[int]] | None = None
         self._work: Future[str] | None = None
         self._due, self._before = 0.0, ""
 
@@ -83,7 +84,7 @@ class Moving:
     def end(self) -> None:
         """Work out nothing any more."""
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            end(*self._pool)
             self._pool = None
 
     def _begin(self, status: Status) -> None:
@@ -91,8 +92,9 @@ class Moving:
         first = summarized(self._survey, self._store.tallies(), cells)
         # A process that has died is not used again.
         self.end()
-        self._pool = aside()
-        self._work = self._pool.submit(_next, self._survey, first)
+        pool = aside()
+        self._pool = pool, pool.submit(os.getpid)
+        self._work = pool.submit(_next, self._survey, first)
 
 
 def _next(survey: Questionnaire, first: Summaries) -> str:

@@ -299,6 +299,22 @@ def test_killed_while_it_moves(address: str) -> None:
     store.shut()
 
 
+def test_nobody_waits_for_the_process_when_a_server_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python ends when all work of its pools has, and cells of many questions take minutes."""
+    survey = made()
+    store = opened(tmp_path / "s.reports", survey, create=True)
+    filled(store, survey)
+    moving = Moving(store, survey)
+    monkeypatch.setattr(module, "_next", _slow)
+    moving.look(store.status())
+    assert moving._work is not None
+    moving.end()
+    assert isinstance(moving._work.exception(timeout=60), BrokenProcessPool)
+    store.shut()
+
+
 def _broken(*_: Any) -> str:
     os._exit(1)
 
