@@ -1066,6 +1066,9 @@ def test_people_of_two_phases(serve: Any, visit: Callable[..., Visit]) -> None:
         page.click("summary")
         finer = page.get_by_text("The scale is finer from 31,250\u00a0EUR to 62,500\u00a0EUR")
         expect(finer).to_have_count(int(asked is not survey))
+        # A third of the cells is about 1 percent of this zoomed scale.
+        part = "the third" if asked is survey else "the 34 percent of the steps"
+        expect(page.locator("details")).to_contain_text(f"from {part} of the scale around it")
         page.click("form button.main")
         page.click("dl ~ div button.main")
         state(page, "received")

@@ -241,6 +241,33 @@ def test_a_device_that_refuses(paired: Service, visit: Callable[..., Visit]) -> 
         assert visited.page.locator("input").count() == 0
 
 
+def test_no_answer_makes_the_device_fall_silent(
+    paired: Service,
+    visit: Callable[..., Visit],  # noqa: F811
+) -> None:
+    """A survey of which some answers could not be drawn: that nothing comes would tell them."""
+    described = wire.described(paired.survey)
+    pair, question = ("pairs", 1, "mechanism", "parts"), ("questions", 2)
+    for asked, path, change in (
+        (TABLE, (*pair, 1), {"categories": ["no", "sometimes", "never"]}),
+        (TABLE, (*pair, 0), {"lattice": {"low": 0, "high": 61, "size": 62, "scale": "linear"}}),
+        (TABLE, (*pair, 0), {"prefer_not_to_say": False}),
+        ((2,), question, {"missing": "never"}),
+        (TABLE, question, {"missing": "never"}),
+        ((1,), ("questions", 1), {"missing": 0}),
+    ):
+        visited = visit()
+        survey = json.loads(json.dumps(described))
+        part = survey
+        for key in path:
+            part = part[key]
+        part |= change
+        visited.page.route("**/survey.json", partial(Route.fulfill, json=survey))
+        visited.page.goto(paired.link(asked=asked))
+        stopped(visited, "This survey cannot be answered safely")
+        assert visited.page.locator("input").count() == 0
+
+
 def test_odds_of_every_pair_are_those_of_its_law(
     paired: Service,
     visit: Callable[..., Visit],  # noqa: F811
@@ -251,7 +278,10 @@ def test_odds_of_every_pair_are_those_of_its_law(
     found = page.evaluate(
         """async (specs) => {
             const { Pair } = await import("/pairs.js");
-            return specs.map((mechanism) => new Pair({ name: "x", mechanism }, [null, null]).odds);
+            return specs.map((mechanism) => {
+                const questions = mechanism.parts.map((part) => ({ fields: { mechanism: part } }));
+                return new Pair({ name: "x", mechanism }, questions).odds;
+            });
         }""",
         [pair.to_dict() for pair in PAIRS],
     )

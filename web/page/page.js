@@ -26,13 +26,9 @@ async function fetchSurvey(seconds) {
  * @param {T.Facts | null} facts */
 const inPhase = (served, facts) => (facts?.p === 2 ? served.next && { ...served, ...served.next } : served);
 
-/** Whether a phase asks the same questions as the survey, at the same epsilon. @param {any} served
- * @param {any} survey */
-const alike = (served, survey) =>
-  [served, survey].map(({ questions }) => questions.map(cost).join()).every((one, _, all) => one === all[0]);
-
-/** @param {T.Fields} fields */
-const cost = ({ name, mechanism }) => JSON.stringify([name, mechanism.epsilon]);
+/** What each question costs. @param {any} survey */
+const costs = ({ questions }) =>
+  JSON.stringify(questions.map((/** @type {T.Fields} */ { name, mechanism }) => [name, mechanism.epsilon]));
 
 /** Show a view. Its heading gets the focus, unless the person has not moved on.
  * @type {T.Show} */
@@ -204,7 +200,7 @@ async function open() {
   else if (!own) page.stopped = ["early"];
   else
     try {
-      if (!alike(served, survey)) throw new Error("The second phase asks something else than the first.");
+      if (costs(served) !== costs(survey)) throw new Error("The second phase asks something else.");
       const names = pair?.mechanism.parts.map(({ name }) => name);
       const shown = names ? names.flatMap((name) => every.filter((each) => each.name === name)) : asked;
       scene.questions = shown.map((each, at) => new Question(each, survey.language, at));

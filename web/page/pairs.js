@@ -14,12 +14,18 @@ function edge({ low, high, size, scale, kind }, cut) {
   return Number(found.toPrecision(6));
 }
 
+/** What a pair has of its questions. */
+const SAME = "lattice low high size scale kind zoom categories prefer_not_to_say".split(" ");
+
 export class Pair {
   /** @param {T.Both} fields @param {T.Questions} questions those of the pair, in its order */
   constructor({ name, mechanism: spec }, questions) {
-    if (questions.length !== 2) throw new Error("A pair must have two questions of the survey.");
     this.name = name;
     this.mechanism = mechanism(spec);
+    // If some answers could not be drawn, sending nothing would tell them.
+    const own = questions.map(({ fields }) => fields.mechanism);
+    if (JSON.stringify(own, SAME) !== JSON.stringify(spec.parts, SAME))
+      throw new Error("A pair must take what its questions take.");
     this.epsilon = spec.epsilon;
     this.questions = questions;
     this.parts = spec.parts;

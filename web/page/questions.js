@@ -35,7 +35,11 @@ export class Question {
     this.whole = this.bounds?.kind === "integer";
     // What stands for no answer: null is an answer of its own.
     this.missing = fields.missing;
-    this.offer = fields.mechanism.prefer_not_to_say ? "decline" : fields.missing !== null && "skip";
+    const declines = fields.mechanism.prefer_not_to_say;
+    this.offer = declines ? "decline" : this.missing !== null && "skip";
+    // If it could not be drawn, sending nothing would tell it.
+    if (this.offer && (declines ? this.missing !== null : this.mechanism.index(this.missing) < 0))
+      throw new Error("A missing answer must be one.");
   }
 
   /** @param {string} key */

@@ -82,12 +82,12 @@ function people(some, key) {
 
 /** Odds of a question, from its law. @type {T.Odds} */
 function protection(question) {
-  const { odds: [same, other, n], categories, epsilon, offer } = question;
-  const part = say(n === 33 || n === 34 ? "part_third" : "part_percent", { n });
+  const { odds: [same, other, n], categories, epsilon, offer, zoom } = question;
+  const part = say(zoom ? "part_steps" : n === 33 || n === 34 ? "part_third" : "part_percent", { n });
   return h("details",
     p("protection", {}, "summary"),
     p(categories ? "odds_words" : "odds_number", { same, other, part }),
-    question.zoom && p("finer", question.zoom),
+    zoom && p("finer", zoom),
     offer === "decline" && p("odds_decline", { same, other }),
     h("div.people", people(same, "people_same"), people(other, "people_other")),
     same < 95 && p("odds_so"),

@@ -58,7 +58,7 @@ def export(
                 "--close ends it first. --before-closing exports all the same: the difference of "
                 "two exports is then the reports of those who answered in between.",
             )
-        second = None if asked.phases is None else second_in(found.document())
+        second = None if asked.phases is None else second_in(found.document(), asked)
         tables = [exported(found, each) for each in (asked, second) if each is not None]
     finally:
         found.shut()

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing.process import BaseProcess
 
 from confide.errors import ConfideWarning
@@ -20,6 +20,28 @@ def aside() -> ProcessPoolExecutor:
     """One such process, which ends with its parent however that ends."""
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(1, mp_context=context, initializer=_settle)
+
+
+def end(pool: Executor, number: Future[int]) -> None:
+    """Let go of such a process, and stop it: nobody waits for what it works on.
+
+    Parameters
+    ----------
+    pool
+        The process.
+    number
+        Its number, from ``pool.submit(os.getpid)``.
+    """
+    pool.shutdown(wait=False, cancel_futures=True)
+    number.add_done_callback(_terminate)
+
+
+def _terminate(number: Future[int]) -> None:
+    if not number.cancelled() and number.exception() is None:
+        # Of a process that has ended already, the number may be another's by now.
+        for child in multiprocessing.active_children():
+            if child.pid == number.result():
+                child.terminate()
 
 
 def _settle() -> None:

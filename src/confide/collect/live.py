@@ -123,7 +123,7 @@ class Live:
 
     def _look(self) -> Status:
         if self.survey.phases is not None and self.second is None:
-            self.second = second_in(self._store.document())
+            self.second = second_in(self._store.document(), self.survey)
         return self._store.status()
 
     async def latest(self) -> Latest:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import final
 
-from confide.collect.aside import aside
+from confide.collect.aside import aside, end
 from confide.collect.invitations import phase_of
 from confide.collect.stores.identity import document_of
 from confide.collect.stores.store import Status, Store
 from confide.collect.summing import summarized
+from confide.errors import Mismatch
 from confide.estimators.next_phase import next_phase
 from confide.questions import Questionnaire
 from confide.summaries import Summaries
@@ -20,10 +22,28 @@ PAUSE = 10.0
 """Seconds after which the cells of the second phase are worked out again, if that has failed."""
 
 
-def second_in(document: str) -> Questionnaire | None:
-    """The survey of the second phase, if the document of a store is that; else None."""
+def second_in(document: str, first: Questionnaire) -> Questionnaire | None:
+    """The survey of the second phase, if the document of a store is that; else None.
+
+    Parameters
+    ----------
+    document
+        As the store has it. Nothing but the zooms of questions may differ from the first phase:
+        people were invited to that, and what they are asked must not be decided in a database.
+    first
+        The survey of the first phase.
+    """
     survey = Questionnaire.from_dict(json.loads(document))
-    return survey if survey.phases is not None and survey.phases.now == 2 else None
+    if survey.phases is None or survey.phases.now == 1:
+        return None
+    if survey.pilot.worded != first.worded:
+        raise Mismatch(
+            "a second phase in the store that differs from the first in the cells of its "
+            "questions only",
+            "another survey",
+            "Something else wrote to the store.",
+        )
+    return survey
 
 
 def first_answered(status: Status) -> int:
@@ -49,8 +69,8 @@ class Moving:
 
     def __init__(self, store: Store, survey: Questionnaire) -> None:
         self._store, self._survey = store, survey
-        self._second = None if survey.phases is None else second_in(store.document())
-        self._pool: ProcessPoolExecutor | None = None
+        self._second = None if survey.phases is None else second_in(store.document(), survey)
+        self._pool: tuple[ProcessPoolExecutor, Future[int]] | None = None
         self._work: Future[str] | None = None
         self._due, self._before = 0.0, ""
 
@@ -69,7 +89,7 @@ class Moving:
             # In place of what was there when the work began: another process may have moved on.
             self._store.advance(self._before, done.result())
         document = self._store.document()
-        self._second = second_in(document)
+        self._second = second_in(document, self._survey)
         if self._second is not None:
             self.end()
         elif (
@@ -83,7 +103,7 @@ class Moving:
     def end(self) -> None:
         """Work out nothing any more."""
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            end(*self._pool)
             self._pool = None
 
     def _begin(self, status: Status) -> None:
@@ -91,8 +111,9 @@ class Moving:
         first = summarized(self._survey, self._store.tallies(), cells)
         # A process that has died is not used again.
         self.end()
-        self._pool = aside()
-        self._work = self._pool.submit(_next, self._survey, first)
+        pool = aside()
+        self._pool = pool, pool.submit(os.getpid)
+        self._work = pool.submit(_next, self._survey, first)
 
 
 def _next(survey: Questionnaire, first: Summaries) -> str:

@@ -14,11 +14,14 @@ from confide import _checks
 from confide.errors import InvalidInput
 from confide.lattice import INTEGER, Categories, Lattice
 from confide.mechanisms import PairResponse, Side
+from confide.mechanisms.pair_response import MOST
 from confide.questions.question import Question
 
 TABLE = "relations"
 """The table of a survey file that asks for pairs."""
 KEYS = ("pairs", "share", "at")
+THRESHOLDS = MOST // 2 - 1
+"""Thresholds of a question, at most: the other one of a pair has two classes or more."""
 ALL = "all"
 """In place of a list of pairs: every two questions."""
 JOINT = " & "
@@ -209,4 +212,6 @@ def _numbers(name: Any, given: Any) -> tuple[float, ...]:
     several = given if isinstance(given, list | tuple) else (given,)
     if not several:
         raise InvalidInput(f"at least one threshold of {name!r}", "none")
+    if len(several) > THRESHOLDS:
+        raise InvalidInput(f"at most {THRESHOLDS} thresholds of {name!r}", f"{len(several):,}")
     return tuple(_checks.finite(threshold=each) for each in several)

@@ -127,7 +127,7 @@ def test_it_moves_on_once_and_by_count(address: str) -> None:
     moving.look(store.status())
     assert moving._work is None
     before = store.document()
-    assert second_in(before) is None
+    assert second_in(before, survey) is None
     # People of the second phase who answered would not count.
     assert first_answered(store.status()) == 999
     filled(store, survey, n=101)
@@ -143,7 +143,7 @@ def test_it_moves_on_once_and_by_count(address: str) -> None:
     assert moved(store, survey) == second
     other = json.dumps({**json.loads(before), "title": "another"})
     store.advance(before, other)
-    assert second_in(store.document()) == second
+    assert second_in(store.document(), survey) == second
     status = store.status()
     both = summarized(survey, store.tallies(), status.invited, second=second)
     assert both["pay"].n == 1150
@@ -220,7 +220,7 @@ def test_two_processes_agree(address: str) -> None:
         assert one.exitcode == 0
     found = store.document()
     assert found in several
-    assert second_in(found) is not None
+    assert second_in(found, survey) is not None
     store.shut()
 
 
@@ -238,7 +238,7 @@ def test_the_first_of_two_servers_counts(tmp_path: Path, monkeypatch: pytest.Mon
         time.sleep(0.05)
     for one in several:
         one.look(stores[0].status())
-    kept = second_in(stores[0].document())
+    kept = second_in(stores[0].document(), survey)
     assert kept is not None
     assert kept.questions["pay"].axis.zoom == (100.0, 200.0)  # type: ignore[union-attr]
     assert [one.second() for one in several] == [kept, kept]
@@ -260,6 +260,22 @@ def _first(survey: Questionnaire, *_: Any) -> str:
 
 def _other(survey: Questionnaire, *_: Any) -> str:
     return _zoomed(survey, 200)
+
+
+def test_the_store_does_not_decide_what_is_asked(tmp_path: Path) -> None:
+    survey, path = made(), tmp_path / "s.reports"
+    store = opened(path, survey, create=True)
+    other = {**survey.to_dict(), "title": "Another", "epsilon": 16.0}
+    other["questions"] = FIELDS["questions"]
+    other["phases"] = {**other["phases"], "now": 2}
+    moving = Moving(store, survey)
+    store.advance(store.document(), json.dumps(Questionnaire.from_dict(other).to_dict()))
+    with pytest.raises(Mismatch, match=r"got another survey\. Something else wrote to the store"):
+        moving.look(store.status())
+    assert moving.second() is None
+    with pytest.raises(Mismatch, match="another survey"):
+        Moving(store, survey)
+    store.shut()
 
 
 def _slow(*_: Any) -> str:
@@ -295,7 +311,23 @@ def test_killed_while_it_moves(address: str) -> None:
     # The old phase, as a whole; whoever comes next moves on.
     assert store.document() == before
     second = moved(store, survey)
-    assert second_in(store.document()) == second
+    assert second_in(store.document(), survey) == second
+    store.shut()
+
+
+def test_nobody_waits_for_the_process_when_a_server_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python ends when all work of its pools has, and cells of many questions take minutes."""
+    survey = made()
+    store = opened(tmp_path / "s.reports", survey, create=True)
+    filled(store, survey)
+    moving = Moving(store, survey)
+    monkeypatch.setattr(module, "_next", _slow)
+    moving.look(store.status())
+    assert moving._work is not None
+    moving.end()
+    assert isinstance(moving._work.exception(timeout=60), BrokenProcessPool)
     store.shut()
 
 
@@ -316,7 +348,7 @@ def test_a_process_that_fails_is_followed_by_another(
     assert moving._work.exception(timeout=120) is not None
     with pytest.raises(BrokenProcessPool):
         moving.look(store.status())
-    assert second_in(store.document()) is None
+    assert second_in(store.document(), survey) is None
     monkeypatch.undo()
     monkeypatch.setattr(moving, "_due", 0.0)
     until = time.monotonic() + 120

@@ -194,6 +194,14 @@ def test_a_pair_costs_the_epsilon_of_the_survey() -> None:
         Survey.from_dict({**given, "relations": TABLE})
 
 
+def test_thresholds_of_a_hostile_survey_are_counted_before_they_are_placed() -> None:
+    # A device looks for the cell of each: 340 kB of them kept it busy for half a minute.
+    many = [at / 1000 for at in range(40_000)]
+    table = {**TABLE, "at": {"pay": many, "ill": 5}}
+    with pytest.raises(InvalidInput, match=r"at most 511 thresholds of 'pay', got 40,000\."):
+        survey(relations=table)
+
+
 def test_nobody_is_asked_before_there_are_thresholds() -> None:
     one = survey(relations={"pairs": "all"})
     with pytest.raises(InvalidInput, match="none for 'pay', 'ill'"):
