@@ -271,6 +271,13 @@ def figure_table(result: dict[str, Any], gan: dict[str, Any], target: str) -> st
     return "\n".join(lines)
 
 
+RING = """
+What was learned of the ring, first seed: figure 1 of the paper, with more panels. *(box)* has Q0
+uniform on the square that is shown, which DPB and DPGAN know too; MBDE is by Adam there. Every
+panel has a color scale of its own.
+"""
+
+
 def page(result: dict[str, Any], gan: dict[str, Any]) -> str:
     """The whole page."""
     chains, costs, draws, fleet = (result[key] for key in ("chains", "costs", "draws", "fleet"))
@@ -286,6 +293,7 @@ def page(result: dict[str, Any], gan: dict[str, Any]) -> str:
         table(result, "ring", "kl"),
         "Three Gaussians on a line, 1/3 (N(.3, .01) + N(.5, .1) + N(.7, .1)), variances.",
         table(result, "mix1d", "kl"),
+        prose(RING),
         "![Ring](../images/sampling_ring.png)",
         "![Three Gaussians](../images/sampling_mix1d.png)",
         "![NLL and mode coverage](../images/sampling_metrics.png)",
