@@ -38,9 +38,10 @@ same, and else the mean under P of log P/Q. Compared are
 - MBDE, mollified boosted density estimation, the paper's algorithm: it starts from Q0 and lets one
   classifier after another tell its draws from the records, within the band;
 - DPB, the paper's contender, a density by Bernstein polynomials with noise (Alda and Rubinstein
-  2017). *Cross-validated* is the paper's: noise by a loose bound (sup), the density shifted until
-  nothing is negative, and a kernel's bandwidth by ten-fold cross-validation on the records, which
-  is not private, since nobody pays for it. *Tight, clip* is `confide.releases.Bernstein`;
+  2017), the private KDE of its figure 1. *Cross-validated* is the paper's: noise by a loose bound
+  (sup), the density shifted until nothing is negative, and a kernel's bandwidth by ten-fold
+  cross-validation on the records, which is not private, since nobody pays for it. *Tight, clip* is
+  `confide.releases.Bernstein`;
 - DPGAN, its other contender, a neural network that generates samples and is trained with noise,
   for a weaker promise: [see below](#dpgan).
 """
