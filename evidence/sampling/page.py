@@ -38,9 +38,10 @@ same, and else the mean under P of log P/Q. Compared are
 - MBDE, mollified boosted density estimation, the paper's algorithm: it starts from Q0 and lets one
   classifier after another tell its draws from the records, within the band;
 - DPB, the paper's contender, a density by Bernstein polynomials with noise (Alda and Rubinstein
-  2017). *Cross-validated* is the paper's: noise by a loose bound (sup), the density shifted until
-  nothing is negative, and a kernel's bandwidth by ten-fold cross-validation on the records, which
-  is not private, since nobody pays for it. *Tight, clip* is `confide.releases.Bernstein`;
+  2017), the private KDE of its figure 1. *Cross-validated* is the paper's: noise by a loose bound
+  (sup), the density shifted until nothing is negative, and a kernel's bandwidth by ten-fold
+  cross-validation on the records, which is not private, since nobody pays for it. *Tight, clip* is
+  `confide.releases.Bernstein`;
 - DPGAN, its other contender, a neural network that generates samples and is trained with noise,
   for a weaker promise: [see below](#dpgan).
 """
@@ -271,6 +272,13 @@ def figure_table(result: dict[str, Any], gan: dict[str, Any], target: str) -> st
     return "\n".join(lines)
 
 
+RING = """
+What was learned of the ring, first seed: figure 1 of the paper, with more panels. *(box)* has Q0
+uniform on the square that is shown, which DPB and DPGAN know too; MBDE is by Adam there. Every
+panel has a color scale of its own.
+"""
+
+
 def page(result: dict[str, Any], gan: dict[str, Any]) -> str:
     """The whole page."""
     chains, costs, draws, fleet = (result[key] for key in ("chains", "costs", "draws", "fleet"))
@@ -286,6 +294,7 @@ def page(result: dict[str, Any], gan: dict[str, Any]) -> str:
         table(result, "ring", "kl"),
         "Three Gaussians on a line, 1/3 (N(.3, .01) + N(.5, .1) + N(.7, .1)), variances.",
         table(result, "mix1d", "kl"),
+        prose(RING),
         "![Ring](../images/sampling_ring.png)",
         "![Three Gaussians](../images/sampling_mix1d.png)",
         "![NLL and mode coverage](../images/sampling_metrics.png)",

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from evidence.sampling.baselines import bernstein, bernsteins, released
+from evidence.sampling.baselines import bernsteins, released
 from evidence.sampling.targets import (
     EPSILONS,
     LABELS,
     Mixture,
+    adam_network,
+    inside,
+    known_to,
     mix1d,
     paper_network,
     ratios,
@@ -41,15 +44,20 @@ def _save(figure: Any, path: Path) -> None:
     figure.savefig(path, dpi=DPI, bbox_inches="tight")
 
 
-def _learned(target: Mixture, epsilon: float) -> dict[str, Any]:
-    """Log densities of MBDE as printed and of the default sampler."""
-    fitted = boost(target.sample(2000, 0), target.reference, epsilon, 3, paper_network())
-    mbde = MBDE(reference=target.reference, epsilon=epsilon)
-    sampler = Mollifier(reference=target.reference, epsilon=epsilon)
+def _learned(target: Mixture, epsilon: float, *, boxed: bool = False) -> dict[str, Any]:
+    """Log densities of MBDE (as printed; around the box by Adam) and of the default sampler."""
+    reference, _ = known_to(target, boxed=boxed)
+    records = inside(target, 2000, 0) if boxed else target.sample(2000, 0)
+    learner = adam_network() if boxed else paper_network()
+    fitted = boost(records, reference, epsilon, 3, learner)
+    mbde = MBDE(reference=reference, epsilon=epsilon)
+    sampler = Mollifier(reference=reference, epsilon=epsilon)
+    n = 2000 if boxed else 10_000
+    where = " (box)" * boxed
     return {
-        f"MBDE, epsilon = {epsilon:g}": BoostedLaw(mbde, mbde.scaled(fitted)).log_pdf,
-        f"default, epsilon = {epsilon:g}": SampleLaw(
-            sampler, ratios(target, 10_000, 0, boxed=False)
+        f"MBDE{where}, epsilon = {epsilon:g}": BoostedLaw(mbde, mbde.scaled(fitted)).log_pdf,
+        f"default{where}, epsilon = {epsilon:g}": SampleLaw(
+            sampler, ratios(target, n, 0, boxed=boxed)
         ).log_pdf,
     }
 
@@ -68,15 +76,24 @@ def ring_maps(gan: dict[str, Any]) -> Any:
     target = ring()
     judge = target.boxed
     shape = (judge.points, judge.points)
-    laws = {"target": target.log_pdf, "reference": target.reference.log_density}
-    for epsilon in (2.0, 10.0):
-        laws |= _learned(target, epsilon)
-    heights = {name: np.exp(law(judge.table)).reshape(shape) for name, law in laws.items()}
-    for kind, label in (("dpb cv", "DPB, cross-validated"), ("dpb tight", "DPB, tight")):
-        best = int(bernstein(target, 10.0, 10_000, 0, kind=kind)["degree"])
-        logs = released(target, 10.0, 10_000, 0, kind=kind, degree=best)
-        heights[f"{label}, epsilon = 10"] = np.exp(logs).reshape(shape)
-    heights["DPGAN, epsilon = 10"] = generated(gan, target)
+    laws = [_learned(target, 2.0), _learned(target, 10.0), _learned(target, 10.0, boxed=True)]
+    lines: list[dict[str, Any]] = [
+        {"target": target.log_pdf, "reference N(0, I)": target.reference.log_density},
+        *(dict(list(each.items())[at] for each in laws) for at in (0, 1)),
+    ]
+    shown = [{name: np.exp(law(judge.table)) for name, law in line.items()} for line in lines]
+    shown[0]["DPGAN, epsilon = 10"] = generated(gan, target)
+    shown.append({})
+    for kind, label, epsilon in (
+        ("dpb cv", "DPB, cross-validated", 1.0),
+        ("dpb cv", "DPB, cross-validated", 10.0),
+        ("dpb tight", "DPB, tight", 10.0),
+    ):
+        releases = bernsteins(target, epsilon, 10_000, 0, kind=kind)
+        best = int(min(releases, key=lambda one: one["kl"])["degree"])
+        logs = released(target, epsilon, 10_000, 0, kind=kind, degree=best)
+        shown[-1][f"{label}, epsilon = {epsilon:g}"] = np.exp(logs)
+    heights = {name: each.reshape(shape) for line in shown for name, each in line.items()}
     display = LearnedDisplay(tuple(judge.edges), heights).plot()
     return display.ax_.figure
 
@@ -120,11 +137,17 @@ def metrics(result: dict[str, Any], gan: dict[str, Any]) -> Any:
     figure.clf()
     axes = figure.subplots(2, 2)
     names = ["mbde", "mbde full", "default", "limit", "dpb cv", "dpb tight"]
+    boxed = {"mbde box adam": "C5", "default box": "C2"}
     for line, target in enumerate(("ring", "mix1d")):
-        both = (*result["rows"], *result["boxed"])
-        rows = [row for row in both if row["target"] == target]
+        parts = (*result["rows"], *result["boxed"], *result["adam"])
+        rows = [row for row in parts if row["target"] == target]
         for ax, what in zip(axes[line], ("nll", "coverage"), strict=True):
             _metric(rows, names, what, ax)
+            for name, color in boxed.items():
+                own = [row for row in rows if row["method"] == name]
+                points = ([r[key] for r in own] for key in ("epsilon", what, f"{what}_sd"))
+                style = {"fmt": "o:", "color": color, "ms": 3, "capsize": 2}
+                ax.errorbar(*points, **style, label=LABELS[name])
             own = [r for r in gan["rows"] if (r["target"], r["method"]) == (target, "dpgan")]
             points = ([r[key] for r in own] for key in ("epsilon", what, f"{what}_sd"))
             ax.errorbar(*points, fmt="s--", color="k", ms=3, capsize=2, label="DPGAN, best steps")

@@ -216,8 +216,8 @@ def point_mass(sizes: tuple[int, ...] = (10**3, 10**5, 10**7)) -> list[dict[str,
 SYNTHETIC = (300, 600, 1200, 3000, 6000)
 """Records behind synthetic data sets: more take long to draw exactly."""
 SMOOTH = stats.beta(2, 5)
-EXPONENTS = (1 / 2, 2 / 3, 5 / 6)
-"""Sizes of the synthetic data set that are compared: half of n to these powers."""
+POINTS = ((1 / 2, 0.5), (1 / 2, 2.0), (2 / 3, 0.5), (5 / 6, 0.5), (5 / 6, 0.125))
+"""Sizes of the synthetic data set that are compared: a power of n, and what it is multiplied by."""
 
 
 def synthetic(seeds: int, sizes: tuple[int, ...] = SYNTHETIC) -> list[dict[str, Any]]:
@@ -225,29 +225,35 @@ def synthetic(seeds: int, sizes: tuple[int, ...] = SYNTHETIC) -> list[dict[str, 
     grid = np.linspace(0, 1, 2049)
     truth = SMOOTH.cdf(grid)
     rows = []
-    for exponent in EXPONENTS:
+    for exponent, factor in POINTS:
         for n in sizes:
+            size = max(2, round(factor * n**exponent))
             found = []
             for seed in range(seeds):
                 values = SMOOTH.rvs(n, random_state=np.random.default_rng([seed, n, 6]))
-                recipe = KolmogorovSmirnov(UNIT, epsilon=1.0, size=max(2, round(n**exponent / 2)))
+                recipe = KolmogorovSmirnov(UNIT, epsilon=1.0, size=size)
                 curve = recipe.simulate(values, seed=seed).curve
                 found.append(float(np.abs(curve.cdf(grid) - truth).max()))
             error = float(np.std(found, ddof=1) / math.sqrt(seeds))
-            place = {"exponent": exponent, "n": n, "size": round(n**exponent / 2)}
+            place = {"exponent": exponent, "factor": factor, "n": n, "size": size}
             rows.append({**place, "distance": float(np.mean(found)), "se": error})
     return rows
 
 
 def synthetic_slopes(rows: list[dict[str, Any]]) -> dict[str, tuple[float, float]]:
-    """Slope of log distance against log n and its standard error, for each exponent."""
+    """Slope of log distance against log n and its standard error, for each rule."""
     found = {}
-    for exponent in dict.fromkeys(row["exponent"] for row in rows):
-        own = [row for row in rows if row["exponent"] == exponent]
-        found[f"{exponent:.2f}"] = _slope(
+    for rule in dict.fromkeys(rule_of(row) for row in rows):
+        own = [row for row in rows if rule_of(row) == rule]
+        found[rule] = _slope(
             *(np.array([row[key] for row in own]) for key in ("n", "distance", "se"))
         )
     return found
+
+
+def rule_of(row: dict[str, Any]) -> str:
+    """How the size of a synthetic data set follows n."""
+    return f"{row['factor']:g} n^{row['exponent']:.2f}"
 
 
 def _slope(n: np.ndarray, error: np.ndarray, se: np.ndarray) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import confide as cf
 from confide.cli.app import run
 from confide.estimators import PartitionRegression, partition_curve
+from confide.mechanisms import Partition
 from confide.questions import PartitionSurvey
 from confide.streams import batches
 
@@ -126,6 +128,43 @@ def test_from_a_file_to_a_curve(capsys: pytest.CaptureFixture[str]) -> None:
     assert machine("regress --partition survey.toml twice.json", capsys)["n"] == 2 * N
 
 
+@pytest.mark.parametrize(
+    ("survey", "response"), [("survey.toml", "pay"), ("words.toml", "mode"), ("two.toml", "mode")]
+)
+def test_the_audit_of_a_partition(
+    survey: str, response: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("two.toml").write_text(WORDS.replace(', "foot"', ""))
+    found = machine(f"audit {survey} --n 4000", capsys)
+    row = found["questions"][response]
+    law = PartitionSurvey.read(survey).mechanism.law
+    assert found["holds"]
+    # The attack proves most of what the exact law allows, and no more.
+    assert 1 < row["lower_bound"] < row["certified"] <= row["claimed"] == 4.0
+    assert row["certified"] == pytest.approx(math.log(law.ratio()), rel=1e-12)
+    assert {each["layer"] for each in found["findings"]} == {
+        "exact", "grid", "index", "goodness", "sampled", "joint",
+    }  # fmt: skip
+
+
+def test_the_audit_finds_a_partition_without_noise(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Partition.draw
+
+    def broken(self: Partition, indices: Any, entropy: Any) -> Any:
+        reports = right(self, indices, entropy)
+        # Whoever is outside of the first cell has nothing but zeros there.
+        reports[indices[:, 0] != 0, :, 0] = 0
+        return reports
+
+    monkeypatch.setattr(Partition, "draw", broken)
+    assert run(["audit", "survey.toml", "--n", "4000"]) == 1
+    said = capsys.readouterr().out
+    for layer in ("grid", "sampled", "joint"):
+        assert f": {layer}: " in said
+
+
 def test_words_and_several_labels(capsys: pytest.CaptureFixture[str]) -> None:
     machine("privatize words.toml values.csv -o reports.parquet", capsys)
     found = machine("classify --partition words.toml reports.parquet", capsys)
@@ -146,8 +185,8 @@ def test_words_and_several_labels(capsys: pytest.CaptureFixture[str]) -> None:
         ("regress --partition survey.toml values.csv --x age", "--x with --partition"),
         ("regress --partition words.toml sums.json", "confide classify"),
         ("classify --partition survey.toml sums.json", "confide regress"),
-        ("density survey.toml values.csv", "privatize, summarize, regress and classify"),
-        ("serve survey.toml", "privatize, summarize, regress and classify"),
+        ("density survey.toml values.csv", "privatize, summarize, regress, classify, audit"),
+        ("serve survey.toml", "privatize, summarize, regress, classify, audit"),
     ],
 )
 def test_what_does_not_fit_is_refused(

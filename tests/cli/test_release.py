@@ -443,6 +443,9 @@ def test_tables_models_and_functions(capsys: pytest.CaptureFixture[str]) -> None
     )  # fmt: skip
     assert share["answer"]["value"] == pytest.approx(0.9, abs=0.1)
     assert "proves nothing" in share["words"]
+    statistic = f"statistic values.csv {BOUNDS} --function mine.py:low_share {own} --answer-high 1"
+    assert run(["release", *statistic.split(), "--divided-by-n"]) == 0
+    assert "not the chance by which" in " ".join(capsys.readouterr().out.split())
     chosen = machine(
         f"release selection values.csv {BOUNDS} --function mine.py:people {own} "
         "--answer-high 1000 --outcome lower --outcome upper", capsys,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from evidence.sampling.page import bare
 from evidence.sampling.targets import mix1d, ring
+from evidence.utility.rates import rule_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "evidence" / "papers.md").read_text()
@@ -126,8 +127,14 @@ def test_figures_of_the_notes() -> None:
     found = results("utility")
     rows = [one for one in found["synthetic"] if f"{one['exponent']:.2f}" == "0.67"]
     assert short(one["distance"] for one in rows) in row("section 6.1, the distance")
-    largest = [one["distance"] for one in found["synthetic"] if one["n"] == 6000]
-    assert short(largest) in row("section 6.1, k ~ n^(2/3) is optimal")
+    largest = {rule_of(one): one["distance"] for one in found["synthetic"] if one["n"] == 6000}
+    halves = [f"0.5 n^{power}" for power in ("0.50", "0.67", "0.83")]
+    optimal = row("section 6.1, k ~ n^(2/3) is optimal")
+    assert short(largest[rule] for rule in halves) in optimal
+    assert short((largest["2 n^0.50"], largest["0.125 n^0.83"]), 3, " and ") in optimal
+    slopes = found["synthetic_slopes"]
+    assert f"slopes {short((slopes[rule][0] for rule in halves), 2)} (.02)" in optimal
+    assert all(round(error, 2) == 0.02 for _, error in slopes.values())
     for name in ("open", "released"):
         slope, error = found["process_slopes"][name]
         assert f"{short([slope], 2)} ({short([error], 2)})" in row("section 6.4, the same rate")

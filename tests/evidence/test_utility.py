@@ -151,13 +151,21 @@ def test_the_score_itself():
 
 def test_synthetic_data_sets_are_nearer_at_the_rate_of_the_notes():
     rows = utility_rates.synthetic(6, (300, 1200, 6000))
-    slopes = utility_rates.synthetic_slopes(rows)
-    slope, error = slopes["0.67"]
+    slope, error = utility_rates.synthetic_slopes(rows)["0.5 n^0.67"]
     assert slope + 3 * error < -1 / 3
-    # n^(2/3) is better than a smaller or a larger power, on the whole.
-    powers = list(dict.fromkeys(row["exponent"] for row in rows))
-    logs = [[np.log(row["distance"]) for row in rows if row["exponent"] == p] for p in powers]
-    assert powers[int(np.mean(logs, axis=1).argmin())] == 2 / 3
+
+
+def test_other_powers_are_as_good_as_that_of_the_notes():
+    rows = utility_rates.synthetic(12, (300, 1200, 6000))
+    # All fall like n^(-1/2), so that no power is better in the long run.
+    for slope, error in utility_rates.synthetic_slopes(rows).values():
+        assert slope == pytest.approx(-1 / 2, abs=0.05 + 3 * error)
+    last = {utility_rates.rule_of(row): row for row in rows if row["n"] == 6000}
+    own = last["0.5 n^0.67"]
+    for rule in ("2 n^0.50", "0.125 n^0.83"):
+        assert last[rule]["distance"] < own["distance"] + 3 * np.hypot(last[rule]["se"], own["se"])
+    # With the same factor in front the middle power is the least of three.
+    assert own["distance"] == min(last[f"0.5 n^{p}"]["distance"] for p in ("0.50", "0.67", "0.83"))
 
 
 def test_a_gaussian_process_costs_nothing_of_the_rate():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from evidence.sampling.targets import ring
 from sklearn.linear_model import LogisticRegression
 
 from confide import Lattice
@@ -100,6 +101,15 @@ def test_theorem_7_holds() -> None:
     assert tried > 3000
     # Without the divergence on the region it would be another matter.
     assert without > 1000
+
+
+def test_theorem_7_promises_nothing_on_the_ring() -> None:
+    """What it subtracts, in shares of a mode's mass, if Q0 is a standard normal."""
+    target = ring()
+    draws = target.sample(200_000, 1)
+    gain = target.log_pdf(draws) - target.reference.log_density(draws)
+    # Modes are alike, so that each has an eighth of the divergence and an eighth of the mass.
+    assert gain.mean() == pytest.approx(6.2, abs=0.03)
 
 
 def test_normalisers_of_the_high_regime_are_at_most_one() -> None:

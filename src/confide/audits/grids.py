@@ -35,6 +35,8 @@ from confide.sampling.sampler import Sampler
 
 DRAWS = 4096
 """Draws that are put together again of their parts, and must be the same."""
+WORDS, LEAST_WORDS = 2**17, 2**10
+"""Words of the grids of all cells of a partition together, and at least so many for each cell."""
 CERTAIN, RARE = 6, 22
 """Beyond x = 2**6 no word gives an event of probability e**-x; below x = 2**-21 nearly all do."""
 
@@ -404,6 +406,8 @@ def _opinions(size: int) -> list[Floats]:
 
 
 def _partition(subject: Partition, n: int) -> Iterator[tuple[str, float]]:
+    # Every cell sees a grid of its own, which takes long where there are many.
+    n = min(n, max(LEAST_WORDS, WORDS // subject.cells.size))
     for cell in (-1, 0, subject.cells.size - 1):
         for level in (0, subject.levels, 2 * subject.levels):
             yield f"cell {cell}, level {level}", vector_deviation(subject, cell, level, n)

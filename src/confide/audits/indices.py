@@ -13,7 +13,7 @@ from confide.audits.neighbors import across
 from confide.audits.subjects import below, inside, same
 from confide.errors import ConfideError, InvalidInput
 from confide.exact.entropy import SystemEntropy
-from confide.lattice import INTEGER, Axis, Categories, Lattice
+from confide.lattice import INTEGER, Axis, Categories, Cells, Lattice
 from confide.mechanisms import Mechanism, PairResponse, Partition
 from confide.mechanisms.protocol import Private
 from confide.releases.release import Recipe
@@ -25,14 +25,19 @@ UNSEEN = (
 )
 Map = Callable[[Any], Any]
 Size = Callable[[Any], int]
+Cases = Iterator[tuple[str, Any, Any]]
+"""Name, values, and what must come of them: a refusal, a cell, or any cell."""
 
 
 class Entry(NamedTuple):
-    """A map, what it maps to and how many cells that has, and whether each value has one cell."""
+    """A map, what it maps to and how many cells that has, and whether each value has one cell.
+
+    What is no axis are cases of its own.
+    """
 
     name: str
     run: Map
-    axis: Axis
+    axis: Axis | Cases
     size: Size
     settled: bool = True
     declines: bool = False
@@ -55,9 +60,7 @@ def index(subject: Any) -> Finding:
     maps = list(_maps(subject))
     tried, faults = 0, []
     for entry in maps:
-        axis = entry.axis
-        cases = _words(axis) if isinstance(axis, Categories) else _numbers(axis, entry.settled)
-        for case, value, expected in _declining(cases, axis) if entry.declines else cases:
+        for case, value, expected in _cases(entry):
             tried += 1
             # Only None may come to the index of those who declined.
             spare = entry.declines and expected is not ANY
@@ -75,8 +78,12 @@ REFUSED = "refused"
 ANY = "any"
 
 
-Cases = Iterator[tuple[str, Any, Any]]
-"""Name, values, and what must come of them: a refusal, a cell, or any cell."""
+def _cases(entry: Entry) -> Cases:
+    axis = entry.axis
+    if not isinstance(axis, Categories | Lattice):
+        return axis
+    cases = _words(axis) if isinstance(axis, Categories) else _numbers(axis, entry.settled)
+    return _declining(cases, axis) if entry.declines else cases
 
 
 def _declining(cases: Cases, axis: Axis) -> Cases:
@@ -269,8 +276,15 @@ def _length(values: Any) -> int:
 
 
 def _partition(subject: Partition) -> Iterator[Entry]:
-    """Responses alone: points beyond the cells are in none, which is no fault."""
+    """Points, which may be in no cell, and responses or labels."""
     inside = np.array([subject.cells.low])
+
+    def place(points: Any) -> Any:
+        labels = np.ones(max(1, len(points)))
+        found = subject.index(points if subject.counting else (points, labels))
+        return found[:, 0] + 1
+
+    yield Entry("point", place, _points(subject.cells), lambda _: subject.cells.size + 1)
 
     def level(values: Any) -> Any:
         points = np.repeat(inside, _length(values), axis=0)
@@ -280,3 +294,39 @@ def _partition(subject: Partition) -> Iterator[Entry]:
         axis = Lattice(low=-subject.limit, high=subject.limit, size=2 * subject.levels + 1)
         # Between two levels a response goes to either, at random.
         yield Entry("response", level, axis, _fixed(axis), settled=False)
+    elif subject.classify:
+        yield Entry("label", level, _labels(), lambda _: 2 * subject.levels + 1)
+
+
+ODD = {
+    "NaN": np.nan,
+    "infinity": np.inf,
+    "minus infinity": -np.inf,
+    "None": None,
+    "a word": "secret",
+    "a complex number": 1 + 2j,
+    "a huge whole number": 10**5000,
+}
+"""What is no number that could be anywhere."""
+
+
+def _points(cells: Cells) -> Cases:
+    """Points of a partition; no cell is 0, and the first one 1."""
+    low, high = np.array(cells.low), np.array(cells.high)
+    first = low.tolist()
+    for name, odd in ODD.items():
+        yield f"{name} among others", [first, [odd, *first[1:]]], REFUSED
+    yield "a number too many", [[*first, 0.0]], REFUSED
+    yield "nothing", [], REFUSED
+    for name, point in (("below", low - (high - low)), ("above", high + (high - low))):
+        yield f"far {name}", [point.tolist()], 0
+    yield "the largest float", [[1.7e308, *first[1:]]], 0
+    for at in {0, cells.size // 2, cells.size - 1}:
+        yield f"a point of cell {at}", [cells.centers[at].tolist()], at + 1
+
+
+def _labels() -> Cases:
+    for name, odd in {**ODD, "zero": 0, "a fraction": 0.5, "another label": 2}.items():
+        yield name, [odd], REFUSED
+    for label in (-1, 1):
+        yield f"label {label}", [label], label + 1

@@ -17,7 +17,7 @@ from confide.audits.subjects import Outputs, Pairs, Runs, column, joined, pairs_
 from confide.errors import InvalidInput
 from confide.files import arrow
 from confide.mechanisms import Mechanism
-from confide.questions import Questionnaire
+from confide.questions import Feature, PartitionSurvey, Questionnaire
 from confide.reports.rows import NOT_ASKED
 
 GROUPS = 8
@@ -72,6 +72,8 @@ def seen_together(
     several: _Mechanism
     if isinstance(subject, Questionnaire):
         several = _Questions(subject)
+    elif isinstance(subject, PartitionSurvey):
+        several = _Vector(subject)
     elif isinstance(subject, Mechanism) and subject.axes:
         several = _Mechanism(subject)
     elif callable(subject):
@@ -205,6 +207,54 @@ class _Questions(_Mechanism):
         return {
             name: value_at(part, [part.axes[""].size // 2]) for name, part in self._asked.items()
         }
+
+
+class _Vector(_Mechanism):
+    """The one report of a partition survey, by the survey's own code.
+
+    That its numbers do not go together is for the check of the mechanism to see.
+    """
+
+    def __init__(self, survey: PartitionSurvey) -> None:
+        self.survey = survey
+
+    @property
+    def claimed(self) -> float:
+        return self.survey.spend.epsilon
+
+    def pairs(self) -> Pairs:
+        """Everything about a respondent changes, or the response alone."""
+        features, labels = self.survey.features, self.survey.labels
+        ends = labels or (self.survey.low, self.survey.high)
+        first = {name: _cell(each, 0) for name, each in features.items()}
+        last = {name: _cell(each, each.size - 1) for name, each in features.items()}
+        response = self.survey.response
+        one, *others = (
+            {**each, response: end} for each in (first, last) for end in (ends[0], ends[-1])
+        )
+        return [(one, other) for other in others]
+
+    def rows(self, value: Any, n: int, seed: int | None = None) -> Outputs:
+        pyarrow = arrow.arrow()
+        table = pyarrow.table({name: pyarrow.array([each] * n) for name, each in value.items()})
+        if seed is None:
+            reports = self.survey.privatize(table, keep_order=True)
+        else:
+            reports = self.survey.simulate(table, seed=seed)
+        parts = (column.combine_chunks().flatten().to_numpy() for column in reports.columns)
+        return np.concatenate([part.reshape(n, -1) for part in parts], axis=1)
+
+    def together(self, n: int, seed: int | None) -> tuple[float, int]:
+        """Nothing: there is one report."""
+        return 1.0, 0
+
+
+def _cell(feature: Feature, at: int) -> float | str:
+    """An answer in a cell of a feature."""
+    if feature.categories is not None:
+        return feature.categories[at]
+    low, high = feature.ends
+    return low + (at + 0.5) * (high - low) / feature.size
 
 
 def _middle(mechanism: Mechanism) -> int:

@@ -15,10 +15,14 @@ from confide.audits.findings import ClaimDisplay, Finding, checked_alpha, figure
 from confide.audits.joints import seen_together
 from confide.audits.layers import JOINT, LAYERS, OUTSIDE
 from confide.errors import InvalidInput
-from confide.questions import Questionnaire
+from confide.mechanisms import Mechanism
+from confide.questions import PartitionSurvey, Questionnaire
 
 EPSILONS = ("claimed", "certified", "lower_bound")
 """What a row of an audit says about epsilon."""
+
+NUMBERS = 2**23
+"""So many numbers of vector reports are drawn for each value at most."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,7 +195,7 @@ def _sentence(name: str, finding: Finding) -> str:
 
 
 def survey(
-    questions: Questionnaire,
+    questions: Questionnaire | PartitionSurvey,
     *,
     n: int = 100_000,
     alpha: float = ALPHA,
@@ -203,9 +207,10 @@ def survey(
     Parameters
     ----------
     questions
-        The survey.
+        The survey; of a partition survey the one report goes by the name of its response.
     n
-        Reports drawn for each value that the sampled check tries.
+        Reports drawn for each value that the sampled check tries; fewer where they are long
+        vectors.
     alpha
         Probability of a false alarm, of the whole audit.
     seed
@@ -221,10 +226,15 @@ def survey(
     >>> found.holds
     True
     """
-    if not isinstance(questions, Questionnaire):
+    mechanisms: Mapping[str, Mechanism]
+    if isinstance(questions, PartitionSurvey):
+        mechanisms = {questions.response: questions.mechanism}
+        n = min(n, max(1000, NUMBERS // questions.width))
+    elif isinstance(questions, Questionnaire):
+        mechanisms = questions.mechanisms
+    else:
         raise InvalidInput("a Survey", _checks.shown(questions))
     alpha = checked_alpha(alpha)
-    mechanisms = questions.mechanisms
     # Every check that may raise a false alarm has its part of alpha, and so has that of all.
     own = alpha / (sum(layer.chance for layer in LAYERS) * len(mechanisms) + 1)
     steps, done = len(LAYERS) * len(mechanisms) + 1, 0

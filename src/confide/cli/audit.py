@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from confide.accounting.spend import odds, rounded_up
-from confide.cli import output
+from confide.cli import output, partitions
 from confide.cli.options import JsonOption, PlotOption, plottable
 from confide.cli.parsing import harmless
 from confide.files.paths import counted
@@ -31,7 +31,8 @@ def audit(
     # Imported here, since every other verb would wait for it.
     from confide import audits
 
-    questions = Survey.read(survey)
+    partition = partitions.survey_of([survey])
+    questions = Survey.read(survey) if partition is None else partition[0]
     plottable(plot, [survey])
     with output.shares("Auditing") as tell:
         found = audits.survey(questions, n=n, tell=tell)

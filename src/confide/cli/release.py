@@ -110,6 +110,11 @@ class Published:
         else:
             self._table(f"{n}, {self.kind}, {self._cost()}")
             output.say(*self._cells())
+        if self.kind == "statistic":
+            output.say(
+                "The interval is for the answer on these records: it knows the noise, and not the "
+                "chance by which these people are in the data."
+            )
         if self.ledger is not None:
             again = "was in the ledger already, and cost nothing" if self.stored else "was charged"
             output.say(

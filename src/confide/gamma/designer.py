@@ -482,6 +482,8 @@ class Search:
 
     def pair(self, shape: float) -> Pair:
         """The shape with its scale and error."""
+        # A search passes floats of numpy, which are no floats to those who read the design.
+        shape = float(shape)
         if shape not in self._known:
             nearest = min(self._known, key=lambda other: abs(other - shape), default=None)
             start = None if nearest is None else self._known[nearest].scale

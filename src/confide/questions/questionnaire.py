@@ -577,7 +577,7 @@ class Questionnaire:
             raise InvalidInput(
                 "a survey with [questions.NAME]",
                 "a partition survey, with [partition]",
-                "privatize, summarize, regress and classify take it; Python: cf.PartitionSurvey.",
+                "privatize, summarize, regress, classify, audit take it. Python: PartitionSurvey.",
             )
         worded = [key for key in fields if isinstance(key, str) and base(key)[0] in TEXTS]
         texts = {key: fields[key] for key in worded}

@@ -94,6 +94,7 @@ class TestKnownPopulations:
         np.testing.assert_allclose(by_hand, known, atol=1e-9)
 
     def test_normal_values_with_normal_noise(self):
+        assert normal_protection(2.0, 1.0) == pytest.approx(0.7356, abs=5e-5)
         for noise_sd in (0.5, 3.0):
             mu = protection(stats.norm(scale=2), Gaussian(scale=noise_sd), certainty=0.8)
             exact = normal_protection(2.0, noise_sd, certainty=0.8)
@@ -307,6 +308,14 @@ class TestDesigner:
         assert "No pure epsilon" in " ".join(other.words())
         deltas = np.array(other.delta_at)[:, 1]
         assert (np.diff(deltas) < 0).all()
+
+    def test_a_shape_found_by_the_search_is_a_plain_float(self):
+        # The best shape of these values lies between two of the grid.
+        design = optimal_gamma(np.random.default_rng(1).exponential(size=400), replicates=0)
+        assert (type(design.shape), type(design.scale)) == (float, float)
+        assert 0.8 < design.shape < 0.85
+        assert "shape 0.80" in " ".join(design.words())
+        assert json.loads(json.dumps(design.to_dict()))["shape"] == design.shape
 
     def test_words_say_what_it_is_not(self):
         text = " ".join(optimal_gamma(NORMAL).words())
