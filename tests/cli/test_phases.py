@@ -75,8 +75,19 @@ def test_two_phases(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["results", "survey.toml", *reports, "--simulated", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["questions"][0]["n"] == 12_000
     assert run(["results", "second.toml", "both.json", "-o", "results.html", "--simulated"]) == 0
+    capsys.readouterr()
     assert run(["phase", "survey.toml", "-o", "x.toml"]) == 2
+    assert "at least one .json" in capsys.readouterr().err
     assert run(["phase", "second.toml", "first.json", "-o", "x.json"]) == 2
+    assert "got 1 file." in capsys.readouterr().err
+    Path("copy.json").write_text(Path("first.json").read_text())
+    Path("twice.toml").write_text(PHASES.replace("[phases]", "[phases]\nnow = 2"))
+    # A question that keeps its lattice cannot tell the phases apart.
+    assert run(["phase", "twice.toml", "first.json", "copy.json", "-o", "x.json"]) == 2
+    assert "the same summary twice" in capsys.readouterr().err
+    Path("values.csv").write_text("pay\n300\n")
+    assert run(["privatize", "survey.toml", "values.csv", "-o", "x.parquet"]) == 2
+    assert "Draw it beforehand: confide schedule" in capsys.readouterr().err
     Path("plain.toml").write_text(PHASES.replace("[phases]", ""))
     assert run(["phase", "plain.toml", "first.json", "-o", "x.toml"]) == 2
 
@@ -100,9 +111,34 @@ def test_a_trend(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*args, "--category", "yes"]) == 0
     assert "Change a round" in capsys.readouterr().out
     assert run(args) == 2
+    assert "a category whose share is wanted" in capsys.readouterr().err
     assert run(["results", "survey.toml", "reports.parquet", "--simulated", "--json"]) == 0
     groups = json.loads(capsys.readouterr().out)["questions"][0]["groups"]
     assert [one["by"] for one in groups] == ["round"]
+
+
+def test_rounds_from_a_schedule_to_a_trend(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("survey.toml").write_text(ROUNDS)
+    Path("people.csv").write_text("person\n" + "".join(f"p{at}\n" for at in range(900)))
+    assert run(["schedule", "survey.toml", "people.csv", "-o", "schedule.csv"]) == 0
+    assert "in 1 of 3 rounds" in capsys.readouterr().out
+    drawn = [line.split(",") for line in Path("schedule.csv").read_text().splitlines()[1:]]
+    for number in "123":
+        rows = [f"{person},{own},5,no" for person, own in drawn if own == number]
+        Path(f"{number}.csv").write_text("\n".join(["person,round,pay,smokes", *rows]) + "\n")
+        args = ["privatize", "survey.toml", f"{number}.csv", "-o", f"reports/{number}.parquet"]
+        Path("reports").mkdir(exist_ok=True)
+        assert run(args) == 0
+    assert "Each person answers in 1 of 3 rounds" in capsys.readouterr().out
+    assert run(["summarize", "survey.toml", "reports/", "-o", "counts.json", "--by", "round"]) == 0
+    capsys.readouterr()
+    assert run(["trend", "counts.json", "--question", "pay", "--json"]) == 0
+    assert [one["round"] for one in json.loads(capsys.readouterr().out)["rounds"]] == [1, 2, 3]
+    # Files of one run are looked at together.
+    Path("more.csv").write_text(Path("1.csv").read_text())
+    assert run(["privatize", "survey.toml", "1.csv", "more.csv", "-o", "x.parquet"]) == 2
+    assert "a second answer to round 1 in row 1" in capsys.readouterr().err
+    assert not Path("x.parquet").exists()
 
 
 def test_schedules_are_drawn_once_and_invitations_keep_them(

@@ -62,6 +62,9 @@ def test_from_thresholds_to_synthetic_rows(capsys: pytest.CaptureFixture[str]) -
     assert run(["privatize", "pilot.toml", "pilot.csv", "-o", "pilot.parquet"]) == 0
     made = told(capsys, "relate", "survey.toml", "pilot.parquet", "--thresholds", "-o", "new.toml")
     assert set(made["at"]) == {"pay", "sick days"}
+    again = ["relate", "survey.toml", "pilot.parquet", "--thresholds", "-o", "again.toml"]
+    assert run(again) == 0
+    assert "A report about two numbers is one bit" in " ".join(capsys.readouterr().out.split())
     survey = Survey.read("new.toml")
     assert survey.relations is not None
     assert survey.relations.share == 0.5
@@ -91,8 +94,11 @@ def test_from_thresholds_to_synthetic_rows(capsys: pytest.CaptureFixture[str]) -
 
 def test_what_to_expect(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["relate", "survey.toml", "-n", "40000"]) == 0
-    assert "Best:" in capsys.readouterr().out
+    # A table tells a little more here, but not clearly more: the survey gets the bit.
+    assert "--thresholds takes, one bit" in " ".join(capsys.readouterr().out.split())
     found = told(capsys, "relate", "survey.toml", "-n", "40000")
+    assert found["chosen"] == "one bit"
+    assert found["designs"][0]["name"] == "table of 3 x 3"
     assert found["n_pair"] == 6666
     assert min(one["error"] for one in found["designs"]) == pytest.approx(0.016, abs=0.002)
 
@@ -104,6 +110,8 @@ def test_what_to_expect(capsys: pytest.CaptureFixture[str]) -> None:
         ("relate pilot.toml values.csv", "asks for pairs"),
         ("relate survey.toml values.csv -o new.toml", "--thresholds and -o"),
         ("relate survey.toml -n 0", "n"),
+        ("relate survey.toml values.csv -n 500", "-n and the survey alone, got reports too"),
+        ("relate survey.toml --thresholds -o new.toml -n 500", "alone, got --thresholds too"),
         ("synthesize values.csv -n 0 -o rows.csv", "n"),
         ("synthesize survey.toml -n 5 -o rows.csv", "none"),
     ],

@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -256,6 +257,36 @@ def test_a_survey_is_audited_whole() -> None:
     assert not broken.rows()["said"]["holds"]
     shared = replace(found, together=replace(found.together, holds=False))
     assert not any(row["holds"] for row in shared.rows().values())
+
+
+@pytest.mark.parametrize(
+    "keys", [{"phases": {}}, {"rounds": {"count": 3}}, {"rounds": {"count": 6, "per_person": 6}}]
+)
+def test_surveys_with_phases_and_rounds_are_audited(keys: dict[str, Any]) -> None:
+    questions = {"pay": {"low": 0, "high": 9, "size": 16}, "said": {"categories": ["no", "yes"]}}
+    survey = Survey.from_dict({"epsilon": 3.0, "questions": questions, **keys})
+    found = audits.survey(survey, n=4000, seed=1)
+    assert found.holds
+    assert found.together.claimed == 3.0
+    assert audits.joint(survey, n=2000).holds
+
+
+def test_noise_that_is_remembered_from_round_to_round_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = {"categories": ["no", "yes"]}
+    fields = {"epsilon": 3.0, "rounds": {"count": 2, "per_person": 2}, "questions": {"said": said}}
+    survey, simulate = Survey.from_dict(fields), Survey.simulate
+    assert audits.joint(survey, n=4000, seed=1).holds
+
+    def remembered(self: Survey, table: Any, *, seed: int) -> Any:
+        made = simulate(self, table, seed=seed)
+        assert made["round"].to_pylist()[:4] == [1, 2, 1, 2]
+        first = made["said"].to_numpy()[::2].repeat(2)
+        return made.set_column(0, "said", [first])
+
+    monkeypatch.setattr(Survey, "simulate", remembered)
+    assert not audits.joint(survey, n=4000, seed=1).holds
 
 
 def test_findings_are_values() -> None:

@@ -18,10 +18,15 @@ from confide.errors import InvalidInput
 from confide.files import arrow
 from confide.mechanisms import Mechanism
 from confide.questions import Feature, PartitionSurvey, Questionnaire
+from confide.questions.persons import PERSON
+from confide.questions.phases import PHASE
+from confide.questions.rounds import ROUND
 from confide.reports.rows import NOT_ASKED
 
 GROUPS = 8
 """Reports are put into so many groups to see whether two of them go together."""
+ROUNDS = 4
+"""Of a survey that comes back so many rounds of one respondent are looked at, at most."""
 UNSEEN = (
     "It sees reports that go together where their values do not. What a device sends besides its "
     "reports, or on another day, it cannot see."
@@ -192,16 +197,23 @@ class _Questions(_Mechanism):
 
     def rows(self, value: Any, n: int, seed: int | None = None) -> Outputs:
         pyarrow = arrow.arrow()
-        table = pyarrow.table(
-            {name: pyarrow.array(column(one, value[name], n)) for name, one in self._asked.items()}
-        )
+        # A person answers in one phase, and in some of the rounds: the same in each.
+        times = min(self.survey.times, ROUNDS)
+        table: dict[str, Any] = {
+            name: pyarrow.array(column(one, value[name], n * times))
+            for name, one in self._asked.items()
+        }
+        if self.survey.phases is not None:
+            table[PHASE] = np.full(n, self.survey.phases.now)
+        if self.survey.rounds is not None:
+            table |= {PERSON: np.arange(n).repeat(times), ROUND: np.tile(np.arange(times) + 1, n)}
         if seed is None:
-            reports = self.survey.privatize(table, keep_order=True)
+            reports = self.survey.privatize(pyarrow.table(table), keep_order=True)
         else:
-            reports = self.survey.simulate(table, seed=seed)
+            reports = self.survey.simulate(pyarrow.table(table), seed=seed)
         # Which questions a person was asked is seen as well.
         columns = (reports[name].fill_null(NOT_ASKED).to_numpy() for name in self.parts)
-        return np.stack(list(columns), axis=1)
+        return np.stack(list(columns), axis=1).reshape(n, -1)
 
     def middle(self) -> Any:
         return {

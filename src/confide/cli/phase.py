@@ -10,7 +10,7 @@ import typer
 from confide.cli import inputs, output
 from confide.cli.options import JsonOption
 from confide.errors import InvalidInput
-from confide.files.paths import expand, writable, write_bytes
+from confide.files.paths import counted, expand, writable, write_bytes
 from confide.files.settings import toml_of
 from confide.lattice import Lattice
 from confide.summaries import Summaries
@@ -50,14 +50,16 @@ def phase(
     if survey.phases.now == 1:
         if len(parts) != 1:
             raise InvalidInput(
-                "one summary of the first phase", f"{len(parts)} files", "Merge them first."
+                "one summary of the first phase",
+                counted(len(parts), "file"),
+                "confide merge makes one of several.",
             )
         writable(to, (".toml",), known)
         _next(survey, parts[0], to, as_json)
         return
     if len(parts) != 2:
         raise InvalidInput(
-            "the summary of the first phase and that of the second", f"{len(parts)} files"
+            "the summary of the first phase and that of the second", counted(len(parts), "file")
         )
     writable(to, SUFFIXES[:1], known)
     both = survey.combine(*parts)

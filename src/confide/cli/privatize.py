@@ -128,4 +128,6 @@ def privatize(
     if survey.relations is not None:
         share = f"{100 * survey.relations.share:.4g} %"
         output.say(f"{share} of the people are asked about a pair of questions instead.")
-    output.say(spend.words(answers=survey.asks))
+    if survey.rounds is not None:
+        output.say(survey.rounds.words())
+    output.say(spend.words(answers=survey.asks * survey.times))

@@ -16,7 +16,7 @@ from confide.cli.options import InvalidOption, JsonOption, LevelOption
 from confide.curves import Copula
 from confide.errors import InvalidInput
 from confide.files.paths import expand, named, writable, write_bytes
-from confide.planning.pair_designs import pair_designs
+from confide.planning.pair_designs import WORTH, chosen, pair_designs
 from confide.summaries import Summaries, read
 from confide.summaries.forms import SUFFIXES
 from confide.survey import Survey
@@ -69,6 +69,12 @@ def relate(
     if (to is not None) != thresholds:
         raise InvalidInput("--thresholds and -o NEW.toml together", "one of them")
     if n is not None:
+        if rest or thresholds:
+            raise InvalidInput(
+                "-n and the survey alone",
+                "reports too" if rest else "--thresholds too",
+                "-n shows the expected errors before anybody is asked.",
+            )
         _expected(survey, n, as_json=as_json)
     elif thresholds:
         assert to is not None
@@ -152,6 +158,7 @@ def _expected(survey: Survey, n: int, *, as_json: bool) -> None:
         survey.questions[name].mechanism.prefer_not_to_say for name in relations.questions
     )
     designs = pair_designs(epsilon, n=max(each, 1), declined=0.1 if offered else 0.0)
+    taken = chosen(designs)
     if as_json:
         output.machine(
             {
@@ -162,17 +169,23 @@ def _expected(survey: Survey, n: int, *, as_json: bool) -> None:
                     {"name": one.name, "classes": one.classes, "error": one.error}
                     for one in designs
                 ],
+                "chosen": taken.name,
             }
         )
         return
     output.table(
         f"{each:,} people for each pair, epsilon {epsilon:g}",
         ("report", "standard error of a correlation of 0.4"),
-        [(one.name, f"{one.error:.3f}") for one in designs],
+        [(one.name + " *" * (one == taken), f"{one.error:.3f}") for one in designs],
     )
     output.say(
-        f"Best: {designs[0].name}. Thresholds at the medians (one bit) or at more quantiles "
-        "(tables) are assumed" + (", and that one in ten declines." if offered else ".")
+        f"*: what confide relate --thresholds takes, {taken.name}. A table is taken if its error "
+        f"is below {WORTH:.0%} of that of the bit, since it depends more on how well the "
+        "distribution of each question is known."
+    )
+    output.say(
+        "Assumed: two numbers, with thresholds at the medians (one bit) or at more quantiles "
+        "(tables)" + (", and that one in ten declines." if offered else ".")
     )
 
 
@@ -205,6 +218,13 @@ def _with_thresholds(
         "They come from the private reports of people who were asked earlier, and cost these "
         "nothing more. Ask other people for pairs."
     )
+    if at:
+        most = max(len(each) for each in made.relations.at.values()) + 1
+        report = "one bit" if most == 2 else f"a cell of a table of {most} x {most} classes"
+        output.say(
+            f"A report about two numbers is {report}. The exact information of the reports at "
+            f"epsilon {made.epsilon:g} chose this."
+        )
 
 
 def inserted(text: str, at: dict[str, object]) -> str:

@@ -69,6 +69,9 @@ def schedule(
         output.machine({"people": len(people), "rows": rows, "column": column, "output": str(to)})
         return
     output.say(f"{counted(len(people), 'respondent')}, {counted(rows, 'row')}: {to}")
+    if survey.rounds is not None:
+        output.say(survey.rounds.words())
+        output.say(survey.spend.words(answers=survey.asks * survey.times))
 
 
 def _drawn(

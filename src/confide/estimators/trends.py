@@ -178,6 +178,12 @@ def trend(groups: Groups[Counts], *, category: str | None = None, level: float =
         raise InvalidInput("reports of at least two rounds", str(len(counts)))
     axis = next(iter(counts.values())).mechanism.axes[""]
     if isinstance(axis, Categories):
+        if category is None:
+            raise InvalidInput(
+                "a category whose share is wanted, for a question of words",
+                "none",
+                f"Known: {', '.join(axis.labels)}.",
+            )
         what = _checks.one_of(axis.labels, category=category)
     elif category is not None:
         raise InvalidInput("a category for a question of words", "a question that is a number")

@@ -251,6 +251,9 @@ class PartitionSurvey:
         """None: it is asked once."""
         return None
 
+    def check_columns(self, names: Sequence[str], where: str) -> None:
+        """Nothing: it has no phases and no rounds."""
+
     def stamp(self, *, simulated: bool = False) -> Stamp:
         """What a table of reports says about itself."""
         return Stamp({"": self.mechanism}, simulated)

@@ -143,7 +143,7 @@ class Phases:
             Number of its first row.
         """
         if PHASE not in table.schema.names:
-            raise missing(where)
+            raise no_phase(where)
         column = arrow.column_of(table, PHASE, where)
         compute = arrow.arrow("pyarrow.compute")
         told = compute.utf8_trim_whitespace(column.cast(arrow.plain(column.type)).cast("string"))
@@ -211,7 +211,7 @@ class Phases:
         return phases
 
 
-def missing(where: str) -> InvalidInput:
+def no_phase(where: str) -> InvalidInput:
     """The error that a table does not say who is in which phase."""
     return InvalidInput(
         f"a column {PHASE!r} in {where}: the survey has phases",

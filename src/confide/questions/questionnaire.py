@@ -33,7 +33,7 @@ from confide.mechanisms.stacked import Stacked, phases_of
 from confide.questions.assignment import assigned
 from confide.questions.moments import moment
 from confide.questions.persons import PERSON
-from confide.questions.phases import PHASE, Phases
+from confide.questions.phases import PHASE, Phases, no_phase
 from confide.questions.question import Question
 from confide.questions.relations import Relations
 from confide.questions.rounds import ROUND, Rounds
@@ -155,6 +155,8 @@ class Questionnaire:
             raise InvalidInput(
                 "one of [relations], [phases] and [rounds] in a survey",
                 " and ".join(f"[{name}]" for name in given),
+                "Make a survey for each, and ask other people in each of them: answers to two "
+                "surveys cost the sum of both.",
             )
         # The phase may be a group; a group that names people would be in every link and report.
         if self.rounds is not None and PERSON in (*self.questions, *self.groups):
@@ -457,14 +459,9 @@ class Questionnaire:
         """The columns to keep: where there are rounds, theirs too, once the table is checked."""
         if self.rounds is None:
             return list(keep)
-        if PERSON in keep:
-            raise InvalidInput(
-                f"no column {PERSON!r} beside reports",
-                "one to keep",
-                "It would undo the shuffling.",
-            )
+        kept = self.rounds.kept(keep)
         self.rounds.check(table, "the table")
-        return list(dict.fromkeys([*keep, ROUND]))
+        return kept
 
     def stamp(self, *, simulated: bool = False) -> Stamp:
         """The metadata of a table of reports."""
@@ -510,6 +507,13 @@ class Questionnaire:
             columns[name] = column.cast(arrow.plain(column.type))
         stamp = self.stamp(simulated=seed is not None)
         return arrow.arrow().table(columns).replace_schema_metadata(stamp.metadata())
+
+    def check_columns(self, names: Sequence[str], where: str) -> None:
+        """Refuse a table of answers without the public columns that phases and rounds need."""
+        if self.phases is not None and PHASE not in names:
+            raise no_phase(where)
+        if self.rounds is not None:
+            self.rounds.check_columns(names, where)
 
     @property
     def columns(self) -> list[str]:

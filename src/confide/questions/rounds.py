@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +73,44 @@ class Rounds:
         """Plain values, with the keys of a survey file."""
         return {"count": self.count, "per_person": self.per_person}
 
+    def words(self) -> str:
+        """How often each person answers, in a sentence.
+
+        Examples
+        --------
+        >>> Rounds(count=12).words()
+        'Each person answers in 1 of 12 rounds.'
+        """
+        return f"Each person answers in {self.per_person:,} of {self.count:,} rounds."
+
+    def kept(self, keep: Sequence[str]) -> list[str]:
+        """The public columns to carry along with reports: the round too, and never the person."""
+        if PERSON in keep:
+            raise InvalidInput(
+                f"no column {PERSON!r} beside reports",
+                "one to keep",
+                "It would undo the shuffling.",
+            )
+        return list(dict.fromkeys([*keep, ROUND]))
+
+    def check_columns(self, names: Sequence[str], where: str) -> None:
+        """Refuse a table of answers without the columns "person" and "round".
+
+        Parameters
+        ----------
+        names
+            Its columns.
+        where
+            Its name, for messages.
+        """
+        for name in (PERSON, ROUND):
+            if name not in names:
+                raise InvalidInput(
+                    f"a column {name!r} in {where}: the survey has rounds",
+                    "none",
+                    "Each row is one person in one round; the column 'person' is not kept.",
+                )
+
     def check(self, table: Any, where: str) -> None:
         """Refuse a table in which somebody answers a round twice, or more rounds than they may.
 
@@ -85,17 +123,9 @@ class Rounds:
         where
             Its name, for messages.
         """
-        for name in (PERSON, ROUND):
-            if name not in table.schema.names:
-                raise InvalidInput(
-                    f"a column {name!r} in {where}: the survey has rounds",
-                    "none",
-                    "Each row is one person in one round; the column 'person' is not kept.",
-                )
-        rounds = arrow.column_of(table, ROUND, where).to_pylist()
-        self.check_rows(arrow.column_of(table, PERSON, where).to_pylist(), rounds, where)
+        Turns(self).add_table(table, where)
 
-    def check_rows(self, people: Sequence[Any], rounds: Sequence[Any], where: str) -> None:
+    def check_rows(self, people: Iterable[Any], rounds: Iterable[Any], where: str) -> None:
         """Refuse rows, each a person and a round, in which somebody is asked too often.
 
         Parameters
@@ -105,16 +135,73 @@ class Rounds:
         where
             Where they are, for messages.
         """
-        seen: dict[str, set[int]] = {}
-        for at, (person, number) in enumerate(zip(people, rounds, strict=True)):
+        Turns(self).add(people, rounds, where)
+
+
+class Turns:
+    """In which rounds each person was seen so far, in the parts of one or more tables.
+
+    Parameters
+    ----------
+    rounds
+        The rounds of the survey.
+
+    Examples
+    --------
+    >>> turns = Turns(Rounds(count=3, per_person=2))
+    >>> turns.add(["Ada", "Ben"], [1, 1], "first.csv")
+    >>> turns.add(["ada"], [2], "second.csv")
+    """
+
+    def __init__(self, rounds: Rounds) -> None:
+        self._rounds = rounds
+        self._seen: dict[str, tuple[int, ...]] = {}
+
+    def add_table(self, table: Any, where: str, *, first: int = 0, plain: bool = False) -> None:
+        """Add an Arrow table or batch, or refuse it.
+
+        Parameters
+        ----------
+        table
+            With the columns "person" and "round".
+        where
+            Its name, for messages.
+        first
+            Number of its first row.
+        plain
+            Whether its cells are text from a CSV file.
+        """
+        self._rounds.check_columns(table.schema.names, where)
+        people, numbers = (
+            arrow.column_of(table, name, where).to_pylist() for name in (PERSON, ROUND)
+        )
+        self.add(people, map(_whole, numbers) if plain else numbers, where, first=first)
+
+    def add(
+        self, people: Iterable[Any], rounds: Iterable[Any], where: str, *, first: int = 0
+    ) -> None:
+        """Add rows, each a person and a round, or refuse them.
+
+        Parameters
+        ----------
+        people, rounds
+            A person and a number for each row.
+        where
+            Where they are, for messages.
+        first
+            Number of the first row.
+        """
+        count, most = self._rounds.count, self._rounds.per_person
+        for at, (person, number) in enumerate(zip(people, rounds, strict=True), start=first):
             whole = isinstance(number, int) and not isinstance(number, bool)
-            if not whole or not 1 <= number <= self.count:
+            if not whole or not 1 <= number <= count:
                 raise BadRows(
-                    f"rounds from 1 to {self.count} in {where}",
+                    f"rounds from 1 to {count} in {where}",
                     f"another in row {at + 1}",
                     column=ROUND,
                 )
-            own = seen.setdefault(person_of(person, at, where), set())
+            name = person_of(person, at, where)
+            own = self._seen.get(name, ())
             if number in own:
                 raise BadRows(
                     f"each person once in a round in {where}",
@@ -122,11 +209,17 @@ class Rounds:
                     "Noise that is drawn twice for one answer costs twice.",
                     column=PERSON,
                 )
-            own.add(number)
-            if len(own) > self.per_person:
+            if len(own) == most:
                 raise BadRows(
-                    f"each person in at most {self.per_person} of the rounds in {where}",
+                    f"each person in at most {most} of the rounds in {where}",
                     f"one more in row {at + 1}",
                     "Ask the people whom the schedule names: survey.schedule.",
                     column=PERSON,
                 )
+            self._seen[name] = (*own, number)
+
+
+def _whole(cell: Any) -> Any:
+    """A whole number as it is written in CSV; any other cell as it is."""
+    written = isinstance(cell, str) and cell.isascii() and cell.isdecimal()
+    return int(cell) if written and str(int(cell)) == cell else cell

@@ -13,7 +13,7 @@ from confide import _checks, _limits
 from confide._types import Floats
 from confide.errors import BadRows, BadType, InvalidInput, Mismatch, extra
 from confide.files import arrow, formats, parse
-from confide.files.paths import expand, named, writable
+from confide.files.paths import counted, expand, named, writable
 from confide.files.source import Source
 from confide.mechanisms import Joint, Mechanism, Partition, Reports
 from confide.reports import rows as marks
@@ -518,11 +518,11 @@ def agreed(stamp: Stamp | None, asking: marks.Asking | None, where: str) -> None
         words = [
             "all questions"
             if one is None
-            else f"{one.ask} of them" + " or for a pair" * bool(one.pairs)
+            else counted(one.ask, "question") + " or a pair" * bool(one.pairs)
             for one in (asking, found)
         ]
         raise Mismatch(
-            f"reports in {where} of people who were each asked {words[0]}",
+            f"reports in {where} of people who were each asked {words[0]}, as in the survey",
             f"reports of people who were each asked {words[1]}",
             "The reports belong to another survey, or the survey was changed since.",
         )

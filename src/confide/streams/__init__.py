@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from confide import _checks
-from confide.errors import InvalidInput, Mismatch, Unsupported
+from confide.errors import InvalidInput, Mismatch
 from confide.files import formats
 from confide.reports.files import not_replaced
 from confide.streams.batches import Job, gathered, tables
@@ -76,11 +76,6 @@ def privatize(
     ...     (folder / "reports.parquet").is_file()
     True
     """
-    if job.survey.rounds is not None:
-        raise Unsupported(
-            "A file of a survey with [rounds] is not privatized in pieces, in which a person who "
-            "answers a round twice would not be noticed: take survey.privatize in Python."
-        )
     wanted = _checks.integer(0, processes=processes) or cores()
     processes = 1 if job.small else wanted
     if processes > 1:
@@ -99,6 +94,7 @@ def privatize(
             not_replaced(to, replace)
         if found is None:
             try:
+                job.check_rounds()
                 rows, drawn = _drawn(job, parts, processes, told)
                 _unchanged(job, manifest)
                 _written(job, parts, rows, to, processes=processes, advance=told)

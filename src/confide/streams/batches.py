@@ -19,7 +19,9 @@ from confide.files import arrow, formats, parse
 from confide.files.csv import BLOCK
 from confide.files.source import Source
 from confide.questions import PartitionSurvey, Questionnaire
+from confide.questions.persons import PERSON
 from confide.questions.questionnaire import already
+from confide.questions.rounds import ROUND, Turns
 from confide.reports.stamps import Stamp
 from confide.streams.parts import Parts
 
@@ -109,10 +111,13 @@ class Job:
 
     def __post_init__(self) -> None:
         self.survey.check_keep(self.keep)
+        if self.survey.rounds is not None:
+            object.__setattr__(self, "keep", self.survey.rounds.kept(self.keep))
         sources = self.sources
         for source in sources:
             if Stamp.read(source.metadata, source.where) is not None:
                 raise already(source.where)
+            self.survey.check_columns([*source.names, *source.folders], source.where)
             source.require(self.survey.columns, public=self.keep)
             source.apart(self.keep)
         for source in sources:
@@ -196,6 +201,20 @@ class Job:
                 for path, state in zip(self.paths, states, strict=True)
             ],
         }
+
+    def check_rounds(self) -> None:
+        """Refuse values in which somebody answers a round twice, or too many rounds.
+
+        Batches are drawn one by one, so all files are read for this first.
+        """
+        if self.survey.rounds is None:
+            return
+        turns = Turns(self.survey.rounds)
+        for source in self.sources:
+            first = 0
+            for batch in source.batches((), public=(PERSON, ROUND)):
+                turns.add_table(batch, source.where, first=first, plain=source.text)
+                first += batch.num_rows
 
     def batches(self) -> Iterator[Batch]:
         """All batches in order, the same in every run of the same files."""

@@ -158,6 +158,10 @@ def read(path: str | Path) -> Margins:
     """
     fields = settings_of(path, "a file of margins")
     if not isinstance(fields, dict) or not all(isinstance(one, dict) for one in fields.values()):
-        raise InvalidInput(f"a table of numbers for each column in {named(Path(path))}", "others")
+        raise InvalidInput(
+            f"a table of numbers for each column in {named(Path(path))}",
+            "others",
+            "Write a line [region], and below it north = 0.3 and south = 0.7.",
+        )
     margins: Margins = fields
     return margins

@@ -31,6 +31,13 @@ def combine(survey: Questionnaire, first: Summaries, second: Summaries) -> Summa
     if set(first) != set(second):
         one, other = (", ".join(map(repr, each)) for each in (first, second))
         raise Mismatch("summaries of the same questions in both phases", f"{one} and {other}")
+    # Questions that keep their lattice have the same mechanism in both phases.
+    if all(first.questions[name].to_dict() == second.questions[name].to_dict() for name in first):
+        raise Mismatch(
+            "the summary of the first phase and that of the second",
+            "the same summary twice",
+            "Its people would count twice.",
+        )
     return Summaries(
         {name: _stacked(first.questions[name], second.questions[name]) for name in first}
     )

@@ -29,9 +29,24 @@ def test_phases_pay_where_bounds_are_wide_and_people_are_many() -> None:
     assert any("Two phases pay" in line for line in made.words())
     again = SurveyPlan.from_dict(made.to_dict())
     assert again.zooms == made.zooms
+    # Where people are in two thirds of the bounds a zoom is tried, and gains nothing for sure.
+    assert not planned(10_000, np.random.default_rng(1).normal(500, 100, 4000)).zooms
     # Too few for a pilot, and bounds that are right.
     assert not planned(2_000, narrow).zooms
     assert not planned(10_000, np.random.default_rng(1).random(4000) * 1000).zooms
+
+
+def test_a_survey_with_phases_is_told_where_they_gain_nothing() -> None:
+    narrow = np.random.default_rng(1).normal(300, 10, 4000)
+    for keys, n, said in (
+        ({"phases": {}}, 2_000, True),
+        ({"phases": {}}, 10_000, False),
+        ({}, 2_000, False),
+    ):
+        made = survey(**keys).plan(n=n, guesses={"pay": narrow})
+        assert made.phases == bool(keys)
+        assert any("hardly gain" in line for line in made.words()) == said
+        assert SurveyPlan.from_dict(made.to_dict()).words() == made.words()
 
 
 def test_a_survey_with_rounds_is_planned_a_round_at_a_time() -> None:

@@ -8,10 +8,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import confide as cf
-from confide.errors import InvalidInput, Unsupported
+from confide.errors import InvalidInput
 from confide.estimators.trends import trend
 from confide.summaries import Counts, Groups
 
@@ -138,16 +139,41 @@ def test_rounds_that_are_refused(rounds: Any) -> None:
         survey(rounds=rounds)
 
 
-def test_a_file_is_not_privatized_in_pieces(tmp_path: Any) -> None:
-    from confide.cli.app import run
+def test_files_are_privatized_and_read_together_for_people_asked_too_often(tmp_path: Any) -> None:
+    from confide import streams
 
-    (tmp_path / "survey.toml").write_text(
-        "epsilon = 1.0\n[rounds]\ncount = 3\n[questions.pay]\nlow = 0\nhigh = 1\n"
+    made = cf.Survey.from_dict(
+        {"epsilon": 1.0, "rounds": {"count": 3}, "questions": {"pay": {"low": 0, "high": 1}}}
     )
-    (tmp_path / "values.csv").write_text("person,round,pay\na,1,0.5\n")
-    given = [f"{tmp_path}/survey.toml", f"{tmp_path}/values.csv", "-o", f"{tmp_path}/out.parquet"]
-    assert run(["privatize", *given]) == 2
-    assert issubclass(Unsupported, Exception)
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text("person,round,pay,region\na,1,0.5,north\nb,1,0.5,south\n")
+    second.write_text("person,round,pay,region\nc,2,0.5,north\nd,3,0.5,south\n")
+    out = tmp_path / "out.parquet"
+    job = streams.Job(made, [first, second], ["region"])
+    assert streams.privatize(job, out) == (4, 0)
+    table = pq.read_table(out)
+    assert sorted(table.column_names) == ["pay", "region", "round"]
+    assert sorted(table.column("round").to_pylist()) == [1, 1, 2, 3]
+    for line, said in (
+        ("B ,1,0.5,south", "a second answer to round 1 in row 3"),
+        ("b,2,0.5,south", "at most 1 of the rounds"),
+        ("e,4,0.5,south", "got another in row 3"),
+        ("e,01,0.5,south", "rounds from 1 to 3"),
+        ("e,,0.5,south", "rounds from 1 to 3"),
+        (",2,0.5,south", "a person in every row"),
+    ):
+        more = second.read_text() + line + "\n"
+        other = tmp_path / "other" / "second.csv"
+        other.parent.mkdir(exist_ok=True)
+        other.write_text(more)
+        with pytest.raises(InvalidInput, match=said):
+            streams.privatize(streams.Job(made, [first, other]), tmp_path / "x.parquet")
+        assert not (tmp_path / "x.parquet").exists()
+    with pytest.raises(InvalidInput, match="undo the shuffling"):
+        streams.Job(made, [first], ["person"])
+    first.write_text("round,pay\n1,0.5\n")
+    with pytest.raises(InvalidInput, match="a column 'person' in"):
+        streams.Job(made, [first])
 
 
 def rounds_of(values: dict[int, float], n: int = 4000) -> Groups[Counts]:
