@@ -54,6 +54,7 @@ TENTHS = tuple(round(0.1 * k, 1) for k in range(1, 10))
 HARDER = (
     Population("normal at the edge", truncated(stats.norm(0.9, 0.08))),
     Population("30 % zeros", stats.beta(2, 4).cdf, {0.0: 0.3}),
+    Population("10 % zeros", truncated(stats.lognorm(0.55, scale=0.2)), {0.0: 0.1}),
     Population("a third at tenths", stats.beta(2, 3).cdf, dict.fromkeys(TENTHS, 1 / 27)),
     Population("empty tails", truncated(stats.norm(0.5, 0.04))),
 )
@@ -119,7 +120,8 @@ def study(case: Case, surveys: int) -> dict[str, Any]:
 
     line = np.append(0.0, masses.cumsum())
     last = int(np.searchsorted(line, 0.98 * line[-1]))
-    at = sorted({*(round(x * case.size) for x in PLACES), min(last, case.size - 1)})
+    first = [1] if 0.0 in population.heaps else []
+    at = sorted({*first, *(round(x * case.size) for x in PLACES), min(last, case.size - 1)})
     quantiles = np.array([quantile(population, q) for q in SHARES])
     truths = np.append(quantiles, line[at])
     found = [ends(Counts(mechanism, row, simulated=True), lattice.edges[at]) for row in counts]
@@ -350,15 +352,19 @@ numbers that the reports may hide. With `smooth=True` there are none at round nu
 refused where the reports speak for some.
 
 Populations are the half of those of [the study of accuracy](sharper.md) that was set aside before
-any tuning, and four more: a normal at the edge (mean .9, deviation .08), 30 % zeros with Beta(2,4),
-Beta(2,3) with a third of the people at tenths, and a normal with empty tails (mean .5, deviation
-.04). Of the 18 combinations of n, epsilon and lattice four were fixed before the first run, because
+any tuning, and five more: a normal at the edge (mean .9, deviation .08), 30 % zeros with Beta(2,4),
+10 % zeros with a lognormal (deviation .55, median .2), Beta(2,3) with a third of the people at
+tenths, and a normal with empty tails (mean .5, deviation .04). Of the 18 combinations of n, epsilon and lattice four were fixed before the first run, because
 all of them take too long. Each cell is coverage; in brackets the mean width over that of the
 oracle, twice the 95 % point of the estimate's own absolute error. F is tested at the edges nearest
-to .1 and .5 and at the first behind the .98 quantile, at the share that is told. Differences are
+to .1 and .5, at the first behind the .98 quantile, and with zeros behind the first cell, at the
+share that is told. Differences are
 those of two groups of one population. Widths are averaged over populations without atoms and empty
 tails. The prior of heaps at bounds was changed once after a look at one cell of this half (15 %
-capped at 1, 500 people: F covered in .815 of 200 surveys), and chosen on populations for tuning."""
+capped at 1, 500 people: F covered in .815 of 200 surveys), and chosen on populations for tuning.
+Later a reader found the share of 10 % zeros held in .73 to .82 of surveys of a skewed population,
+and what an interval allows for at a bound was widened until such surveys held it; the 10 % zeros
+below are of that kind, so they were tuned on."""
 
 
 TRIED = """## What was tried and did not pay
@@ -380,6 +386,15 @@ Figures are from the half of the populations that is for tuning (60 surveys a ce
   Beta(3,5) at multiples of .05 the search finds no heap at epsilon 1 with 20,000 reports. Models
   with heaps at all multiples of a step bring that to .93 and more (n 2,000, epsilon 4, 30 surveys),
   and make intervals of smooth populations a few percent wider.
+- Priors that are rougher by three or four steps in place of two, after the misses at a hidden step
+  had been seen here: at the end of a block from .2 to .45 they held .92 and .96 in place of .86 (n
+  20,000, epsilon 1, 50 surveys), and made all intervals 11 and 24 % wider there, and 25 % and more
+  with 500 people.
+- All intervals beside those of the roughest order alone, as wide as both: intervals of a smooth
+  population 50 to 70 % wider.
+- Intervals as wide as those of all models, and those of the models with a heap at a bound, at every
+  place: intervals of a smooth population 25 % wider with 500 people. Only what such a heap itself
+  may hold is allowed for now.
 - Their effect to second order around a density without heaps, which is three times as fast: .67 to
   1.00 there."""
 

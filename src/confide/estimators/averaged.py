@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,11 +20,11 @@ from confide.estimators.em import coarse_edges, one_thread
 from confide.estimators.log_density import FAR, SCALES, SPREAD, Ladder, Mode, Problem, mode
 from confide.lattice import Lattice
 
-Lines = tuple[Floats, Floats, Floats, Floats]
-
 ROUGHER = 2
 """Steps of tau by which each prior is made rougher, so that what smoothing shifts is less than what
-the reports leave open."""
+the reports leave open. With 60 % of the people in a block from .2 to .45 (n 20,000, epsilon 1, 50
+surveys) the share below its end was held in 86 % with 2, 92 % with 3 and 96 % with 4, which make
+intervals 11 and 24 % wider there, and 25 % and more with 500 people."""
 WIDER, SMOOTH_WIDER = 1.1, 1.05
 """Factors of the posterior's standard deviation, and where no heaps at round numbers are assumed.
 Chosen with `ROUGHER` on populations for tuning, 30 to 60 surveys each, on 64 and 256 cells."""
@@ -32,8 +32,13 @@ COMB, BOUND = 0.3, 3.0
 """Prior odds of heaps at all multiples of one round step, and of one at a bound, where clipping
 makes them. With odds of 1 and small shares more probable than large ones, the share below the first
 edge of 30 % zeros was covered in 75 % of tuning surveys with 500 people, and with these in 95 %."""
-RARE = 0.03
-"""Part of the chance of the likeliest prior below which unseen heaps are not looked at."""
+RARE, RARER = 0.03, 0.003
+"""Part of the chance of the likeliest prior below which unseen heaps are not looked at, and of
+heaps at a bound."""
+HALF = 0.5
+"""Part of what an interval cuts off that models with a heap at a bound cut off by themselves.
+With 10 % zeros beside a skewed curve the average alone held the share at zero in 70 % of 80 surveys
+with 20,000 people at epsilon 1, and in 95 % with this; with all of it in 91 %."""
 NODES, RANGE = 15, (0.002, 0.9)
 """How many shares of an unseen heap are averaged over, and the least and the largest of them."""
 SUSPECT = math.log(3)
@@ -79,6 +84,8 @@ class Models:
         Share below a node, and the share up to it: with a heap in the place that begins there.
     below_spread, upto_spread : array (models, nodes)
         Their standard deviations.
+    bounds : array (models, 2)
+        Whether a model has a heap at the low bound, and at the high one.
     """
 
     chances: Floats
@@ -86,6 +93,12 @@ class Models:
     upto: Floats
     below_spread: Floats
     upto_spread: Floats
+    bounds: npt.NDArray[np.bool_]
+
+    def only(self, some: npt.NDArray[np.bool_]) -> Models:
+        """Some of the models, whose chances add up to one."""
+        parts = [getattr(self, each.name)[some] for each in fields(self)]
+        return Models(parts[0] / parts[0].sum(), *parts[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,6 +159,11 @@ class AveragedIntervals:
     average that is best for the estimate smooths more than an interval can afford. Reports say
     nothing about where in its place a heap lies, so a heap counts as far down as it can for one
     end, and as far up for the other.
+
+    A heap at a bound and a curve that rises there look alike through the noise, so the average
+    hangs on how probable such a heap was beforehand. Nobody knows that, and zeros are common. So
+    the share at a bound may be as large as the models with a heap there say by themselves, and
+    intervals of other shares and of quantiles allow for that.
     """
 
     sets: tuple[Heaps, ...]
@@ -204,17 +222,30 @@ class AveragedIntervals:
     def _averaged(self) -> Models:
         top = max(one.score for one in self.sets)
         found = [models for one in self.sets for models in self._with(one, top)]
-        chances, below, upto, *spreads = (
-            np.concatenate(parts) for parts in zip(*found, strict=True)
+        chances, below, upto, under, over, bounds = (
+            np.concatenate([getattr(one, each.name) for one in found]) for each in fields(Models)
         )
         wider = WIDER if self.combs else SMOOTH_WIDER
-        wide = (np.maximum(wider * spread, LEAST) for spread in spreads)
-        return Models(np.asarray(chances / chances.sum()), below, upto, *wide)
+        under, over = (np.maximum(wider * spread, LEAST) for spread in (under, over))
+        return Models(chances / chances.sum(), below, upto, under, over, bounds)
 
-    def _with(self, one: Heaps, top: float) -> Iterator[tuple[Floats, *Lines]]:
-        """The models of a set of heaps: it alone, and each of the unseen ones beside it."""
+    def _heaped_most(self, tail: float) -> tuple[float, float]:
+        """The largest shares of people that may be at the low bound, and at the high one."""
+        models = self._models
+        low, high = (models.only(some) if some.any() else None for some in models.bounds.T)
+        return (
+            _largest(low, low.upto[:, 0], low.upto_spread[:, 0], tail) if low else 0.0,
+            _largest(high, 1 - high.below[:, -2], high.below_spread[:, -2], tail) if high else 0.0,
+        )
+
+    def _with(self, one: Heaps, top: float) -> Iterator[Models]:
+        """The models of a set of heaps: it alone, and each of the unseen ones beside it.
+
+        Their chances are relative to that of the best set.
+        """
         nodes, ladder = self._nodes, one.ladder
         at = np.array(one.places, dtype=np.float64)
+        bounds = np.isin([[0, self._places - 1]], at)
         below, upto = (np.where(nodes[:, None] > at + half, 1.0, 0.0) for half in (0.5, -0.5))
         rougher = _rougher(one, top)
         for prior, chance in rougher.items():
@@ -222,7 +253,8 @@ class AveragedIntervals:
                 self._line(ladder.mode(*prior), below),
                 self._line(ladder.mode(*prior), upto),
             )
-            yield np.array([chance]), low.shares[None], high.shares[None], low.all, high.all
+            shares = low.shares[None], high.shares[None]
+            yield Models(np.array([chance]), *shares, low.all, high.all, bounds)
         rare = RARE * max(rougher.values(), default=0.0)
         for unseen in self._unseen:
             if unseen.masses[list(one.places)].max(initial=0.0) == 1:
@@ -234,20 +266,22 @@ class AveragedIntervals:
             # Up to a node: with the heap in the place that begins there.
             after = np.interp(nodes + 1, np.arange(line.size), line)
             reached = np.where(nodes == nodes.round(), after, own)
+            least = rare * RARER / RARE if unseen.even else rare
             for (order, rung), chance in rougher.items():
-                if min(chance, chance * odds) > rare:
+                if chance > rare and chance * odds > least:
                     start = np.append(ladder.mode(order, rung).theta, first.theta[-1])
                     tau = float(SCALES[order][rung])
                     found = mode(self._added(one, unseen), order, tau, start)
                     low = self._line(found, np.column_stack([below, own]))
                     high = self._line(found, np.column_stack([upto, reached]))
                     moves, weights = _shares(found, even=unseen.even)
-                    yield (
+                    yield Models(
                         chance * odds * weights,
                         low.shares + moves[:, None] * low.last,
                         high.shares + moves[:, None] * high.last,
                         np.repeat(low.others, moves.size, axis=0),
                         np.repeat(high.others, moves.size, axis=0),
+                        np.repeat(bounds | (unseen.masses[[0, -1]] == 1), moves.size, axis=0),
                     )
 
     def _added(self, one: Heaps, unseen: Unseen) -> Problem:
@@ -283,6 +317,8 @@ class AveragedIntervals:
         under, over = ((1 - part) * one[:, at] for one in (models.below_spread, models.upto_spread))
         low = _point(models.chances, least, under + after, tail)
         high = _point(models.chances, least + heap, over + after, 1 - tail)
+        at_low, at_high = self._heaped_most(tail)
+        low, high = np.minimum(low, 1 - at_high), np.maximum(high, at_low)
         # Nobody is below the low bound, and nobody above the high one.
         all_, none = np.ravel(x) >= self._edges[-1], np.ravel(x) < self._edges[0]
         ends = (np.where(all_, 1.0, np.where(none, 0.0, end.clip(0, 1))) for end in (low, high))
@@ -301,6 +337,7 @@ class AveragedIntervals:
         least = _woven(models.below, models.below[:, 1:] - heap)
         least_spread = _woven(models.below_spread, models.below_spread[:, 1:])
         at = np.repeat(nodes, 2)[1:]
+        at_low, at_high = self._heaped_most(tail)
         ends = []
         for share in np.ravel(q).astype(np.float64):
             reached = models.chances @ ndtr((most - share) / most_spread)
@@ -308,9 +345,17 @@ class AveragedIntervals:
             low = _first(np.maximum.accumulate(reached), tail, at)
             high = -_first(np.maximum.accumulate(missing[::-1]), tail, -at[::-1])
             # Those who are clipped lie on a bound, not somewhere in its place.
-            ends.append((low if low >= 1 else 0.0, high if high <= nodes[-1] - 1 else nodes[-1]))
+            low = low if low >= 1 and share > at_low else 0.0
+            high = high if high <= nodes[-1] - 1 and share < 1 - at_high else nodes[-1]
+            ends.append((low, high))
         found = np.interp(np.array(ends).reshape(-1, 2), np.arange(self._edges.size), self._edges)
         return found[:, 0].reshape(np.shape(q)), found[:, 1].reshape(np.shape(q))
+
+
+def _largest(models: Models, shares: Floats, spreads: Floats, tail: float) -> float:
+    """A share that is exceeded with part of a chance only."""
+    found = _point(models.chances, shares[:, None], spreads[:, None], 1 - tail * HALF)
+    return float(found[0])
 
 
 def _spreads(slopes: Floats) -> Floats:
