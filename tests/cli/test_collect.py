@@ -291,6 +291,13 @@ def test_what_comes_next_is_what_the_links_need(
     local = [*INVITE[:-1], "http://127.0.0.1:8450"]
     assert run([*local, "-o", "more.csv"]) == 0
     assert "confide serve survey.toml --port 8450" in " ".join(capsys.readouterr().out.split())
+    # The how-to page serves a survey on its own machine without a word about ports.
+    usual = [*INVITE[:-1], "http://127.0.0.1:8300"]
+    assert run([*usual, "-o", "usual.csv"]) == 0
+    told = capsys.readouterr().out
+    assert "Next: confide serve survey.toml" in told
+    assert "--port" not in told
+    assert "--url" not in told
     assert run(["export", "survey.toml", "-o", "reports.parquet", "--close"]) == 0
     assert "-o results.html --by region" in " ".join(capsys.readouterr().out.split())
 
