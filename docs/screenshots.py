@@ -1,4 +1,7 @@
-"""Takes the pictures of the pages: ``make screenshots`` runs the demo and photographs it."""
+"""Takes the pictures of the pages: ``make screenshots`` runs the demo and photographs it.
+
+The results page is that of the reports which the demo has collected.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from confide.collect import demo
+from confide.collect import demo, stores
 from confide.collect.collector import Addresses
+from confide.collect.exports import export, parquet
+from confide.survey import Survey
 
 HERE = Path(__file__).parent / "images"
 WIDE, NARROW, TALL = 1280, 760, 960
@@ -36,6 +41,19 @@ def photographed(browser: Browser, found: Addresses, show: demo.Show) -> None:
     context.close()
 
 
+def finished(browser: Browser, folder: Path, invited: int) -> None:
+    """A picture of the results page of those who answered."""
+    survey = Survey.from_dict(demo.SURVEY)
+    store = stores.opened(folder / "demo.reports", survey, create=False)
+    (folder / "reports.parquet").write_bytes(parquet(export(store, survey)))
+    store.shut()
+    counts = survey.summarize(folder / "reports.parquet", by="region")
+    survey.estimate(counts, invited=invited).save(folder / "results.html")
+    page = browser.new_page(viewport={"width": WIDE, "height": 1500})
+    page.goto((folder / "results.html").as_uri())
+    page.screenshot(path=HERE / "results.png")
+
+
 def main() -> None:
     """Run the demo in a folder of its own, and photograph it."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -53,9 +71,10 @@ def main() -> None:
         show.answer(places[0].page, stop, rate=1e4)
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         photographed(browser, places[0], show)
-        browser.close()
         stop.set()
         serving.join()
+        finished(browser, Path(folder), len(show.invited) + 1)
+        browser.close()
 
 
 if __name__ == "__main__":

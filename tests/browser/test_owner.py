@@ -27,6 +27,8 @@ from confide.collect.invitations import cell, question_cell
 from confide.collect.live import Live
 from confide.collect.wire import Entry
 from confide.questions import Questionnaire
+from confide.results import needed
+from confide.results.telling import ROUGH
 
 SHOTS = os.environ.get("CONFIDE_SCREENSHOTS")
 """A folder for pictures."""
@@ -193,20 +195,30 @@ def test_numbers_move_while_reports_arrive(dashboard: Dashboard, visit: Visit) -
     expect(page.locator("#answered")).to_have_text("20", timeout=WAIT)
     expect(page.locator("#of")).to_have_text("of 1,020 invited have answered")
     expect(page.locator("#bar")).to_have_attribute("aria-valuenow", "2")
+    # Of 1,020 people 1.96 %: rounded down wherever it is told.
+    expect(page.locator("#bar")).to_have_attribute("aria-valuetext", "1.9%")
+    expect(page.locator("#deadline")).to_contain_text("1.9% response rate")
     expect(page.locator("#deadline")).to_contain_text("1,000 have not answered yet")
     expect(page.locator("#deadline")).to_contain_text("closes in ")
     expect(cards(page).first).to_contain_text("Not enough reports yet: 20 of", timeout=WAIT)
-    dashboard.add(400, seed=2)
+    dashboard.add(300, seed=2)
     expect(cards(page).first.locator("svg.picture path.curve")).to_have_count(1, timeout=WAIT)
     before = cards(page).first.locator("path.curve").get_attribute("d")
     told = cards(page).first.locator("svg.picture").get_attribute("aria-label")
     assert told is not None
     assert re.match(r"Estimated distribution\. Median [\d,]+ EUR, 95% interval [\d,]+ to", told)
     assert 30_000 < median(page) < 90_000
+    # Enough reports to say anything, and hardly any to see the shape of a curve.
+    least = needed(dashboard.survey.mechanisms["pay"])
+    assert least < 320 < ROUGH * least < 2320
+    rough = cards(page).first.get_by_text("do not read peaks or dips from it")
+    expect(rough).to_be_visible()
+    expect(cards(page).nth(1).get_by_text("do not read peaks")).to_be_hidden()
     dashboard.add(2000, seed=3)
-    expect(page.locator("#answered")).to_have_text("2,420", timeout=WAIT)
-    expect(page.locator("#pulse")).to_have_text("Estimated from all 2,420 reports", timeout=WAIT)
+    expect(page.locator("#answered")).to_have_text("2,320", timeout=WAIT)
+    expect(page.locator("#pulse")).to_have_text("Estimated from all 2,320 reports", timeout=WAIT)
     assert cards(page).first.locator("path.curve").get_attribute("d") != before
+    expect(rough).to_be_hidden(timeout=WAIT)
     share = cards(page).nth(1).locator("tr:has-text('Yes') td").first.inner_text()
     assert 24 < float(share.removesuffix("%")) < 36
 

@@ -138,6 +138,29 @@ def test_an_answer_is_sent_once_and_shown_as_it_was_sent(
     assert visited.said == []
 
 
+def test_who_can_see_whose_report_it_is_and_what_a_bound_does(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    visited = visit()
+    page = visited.page
+    page.goto(service.link())
+    owner = page.get_by_role("row").nth(1).get_by_role("cell")
+    expect(page.get_by_role("rowheader").nth(1)).to_have_text("Those who run the survey")
+    expect(owner).to_contain_text("While it arrives, they can see whose report it is, by your")
+    expect(page.locator("#q1-bounds")).to_have_text(
+        "From 0\u00a0EUR to 300,000\u00a0EUR. A smaller number counts as 0\u00a0EUR, "
+        "a larger one as 300,000\u00a0EUR."
+    )
+    if SHOTS:
+        page.set_viewport_size({"width": 760, "height": 1000})
+        page.screenshot(path=Path(SHOTS) / "who-sees-what.png", full_page=True)
+    page.get_by_role("button", name="Deutsch").click()
+    expect(owner).to_contain_text("an Ihrer Einladung oder Internetadresse sehen, von wem sie")
+    expect(page.locator("#q2-bounds")).to_contain_text(
+        "Eine kleinere Zahl zählt als 0\u00a0Tage, eine größere als 60\u00a0Tage oder mehr."
+    )
+
+
 def test_answers_are_echoed_before_anything_is_drawn(
     service: Service, visit: Callable[..., Visit]
 ) -> None:
@@ -149,7 +172,7 @@ def test_answers_are_echoed_before_anything_is_drawn(
     page.click("form button.main")
     first = page.locator("dd").first
     expect(first.locator("strong")).to_have_text("412,345.5\u00a0EUR")
-    expect(first).to_contain_text("beyond the bounds and counts as 300,000\u00a0EUR")
+    expect(first).to_contain_text("outside the range and counts as 300,000\u00a0EUR")
     assert kept(page) == []
     assert not visited.uploads
 

@@ -98,6 +98,37 @@ def test_from_an_invitation_to_a_density(
     assert said(capsys)["n"] == 2
 
 
+def test_a_report_is_not_taken_for_an_answer(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A number among noisy reports is no number of days, and a second answer changes nothing."""
+    survey.write_text(page_survey().replace('groups = ["region"]', ""))
+    with served("survey.toml", "--no-owner", "--anybody", "5") as found:
+        answers = ["--set", "pay=52000", "--set", "smokes=no"]
+        assert run(["answer", found["page"], *answers]) == 0
+        first = capsys.readouterr()
+        told = " ".join(first.out.split())
+        assert "noisy reports, not your answers" in told
+        assert re.search(r"number of the noisy report \S+ pay [\d,]+ smokes [01] ", told)
+        assert "It is not your answer and has no unit." in told
+        assert "sent again" not in first.out + first.err
+        again = ["--set", "pay=61234", "--set", "smokes=yes"]
+        assert run(["answer", found["page"], *again]) == 0
+        second = capsys.readouterr()
+        assert "The earlier report was sent again" in second.err
+        assert "the answers given now were not used" in second.err
+        assert second.err.count("\n") == 1
+        assert "61" not in second.err
+        assert "61234" not in second.out.replace(",", "")
+        receipts = [one.out.split("Receipt:")[1].strip() for one in (first, second)]
+        assert receipts[0] == receipts[1]
+        # Without answers nobody is told that answers were not used.
+        assert run(["answer", found["page"]]) == 0
+        third = capsys.readouterr()
+        assert third.err == ""
+        assert "It was drawn by an earlier run, and was sent again" in " ".join(third.out.split())
+
+
 def test_a_lost_key_is_not_replaced_in_silence(
     survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -260,6 +291,13 @@ def test_what_comes_next_is_what_the_links_need(
     local = [*INVITE[:-1], "http://127.0.0.1:8450"]
     assert run([*local, "-o", "more.csv"]) == 0
     assert "confide serve survey.toml --port 8450" in " ".join(capsys.readouterr().out.split())
+    # The how-to page serves a survey on its own machine without a word about ports.
+    usual = [*INVITE[:-1], "http://127.0.0.1:8300"]
+    assert run([*usual, "-o", "usual.csv"]) == 0
+    told = capsys.readouterr().out
+    assert "Next: confide serve survey.toml" in told
+    assert "--port" not in told
+    assert "--url" not in told
     assert run(["export", "survey.toml", "-o", "reports.parquet", "--close"]) == 0
     assert "-o results.html --by region" in " ".join(capsys.readouterr().out.split())
 

@@ -15,6 +15,10 @@ import { BarPicture, DensityPicture } from "./pictures.js";
 /** Groups that are drawn: more colors nobody can tell apart. */
 const DRAWN = 6;
 
+/** A curve of fewer reports than so many times those that are needed has a shape that is mostly
+ * assumed; see `confide.results.telling.ROUGH`. */
+const ROUGH = 10;
+
 /** An element with text or others inside. @type {<T extends keyof HTMLElementTagNameMap>(tag: T, keys: Record<string, string>, ...inner: (Node | string)[]) => HTMLElementTagNameMap[T]} */
 export function el(tag, keys, ...inner) {
   const made = document.createElement(tag);
@@ -82,9 +86,10 @@ export class Card {
     this.alarm = el("p", { class: "alarm", hidden: "" });
     this.legend = el("ul", { class: "legend", hidden: "" });
     this.figure = el("div", { class: "figure" });
+    this.rough = el("p", { class: "quiet", hidden: "" });
     this.empty = el("div", { class: "empty", hidden: "" });
     this.table = el("div", { class: "table", role: "group", "aria-label": `Table: ${asked.text}` });
-    this.body = el("div", { class: "body" }, el("div", { class: "left" }, this.legend, this.figure), this.table);
+    this.body = el("div", { class: "body" }, el("div", { class: "left" }, this.legend, this.figure, this.rough), this.table);
     this.element = el("section", { class: "card question" }, this.title, this.facts, this.declined, this.alarm, this.empty, this.body);
     const { low, high, scale, unit, kind } = asked;
     // Bars of whole numbers reach half a step beyond the bounds.
@@ -115,6 +120,15 @@ export class Card {
     if (by) this.compare(groups, known, by, level);
     else if (this.picture instanceof DensityPicture) this.number(result, this.picture, level);
     else this.shares(result, this.picture, level);
+  }
+
+  /** Say where too few reports stand behind a curve to show its shape. @param {Result[]} results */
+  shape(results) {
+    const rough = results.filter(({ n, needed }) => n < ROUGH * needed);
+    this.rough.hidden = rough.length === 0;
+    this.rough.textContent = (results.length > 1 ? "Some of these curves have" : "This curve has")
+      + " so few reports behind it that its shape comes mostly from the assumption that distributions are smooth:"
+      + " do not read peaks or dips from it.";
   }
 
   /** Say how many preferred not to. @param {Quantity | undefined} share @param {number} level */
@@ -154,6 +168,7 @@ export class Card {
     const curve = /** @type {{ edges: number[][], masses: number[] }} */ (result.curve);
     const told = `Estimated distribution. ${marks.map((mark) => `${mark.text}${unit}, ${percentage(level)} interval ${range(mark, format(mark.name))}`).join("; ")}.`;
     this.legend.hidden = true;
+    this.shape([result]);
     picture.update([{ name: "all", look: "all", edges: curve.edges[0], masses: curve.masses }], marks, told);
     const rows = result.quantities.map((one) => [capital(one.name), format(one.name)(one.estimate ?? 0), range(one, format(one.name))]);
     this.tabled(asked.text, ["Quantity", "Estimate", `${percentage(level)} interval`], rows);
@@ -202,6 +217,7 @@ export class Card {
         return { ...median, name: String(one.group), estimate: median.estimate ?? 0, shape: /** @type {"diamond"} */ ("diamond"), look: looks.get(one.group) ?? "", text: `${one.group}: ${format("median")(median.estimate ?? 0)}` };
       });
       const told = `Estimated distributions by ${by}, with medians. ${marks.map((mark) => `${mark.text}, ${percentage(level)} interval ${range(mark, format("median"))}`).join("; ")}.`;
+      this.shape(drawn);
       this.picture.update(series, marks, told);
       const rows = groups.map((one) => [
         String(one.group), whole(one.n),

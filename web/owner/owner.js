@@ -115,6 +115,10 @@ function reach(state) {
   }
 }
 
+/** A share of people who answered, in print: rounded down, so that all have answered when all have.
+ * @type {(share: number) => string} */
+const rated = (share) => percent(Math.floor(1000 * share + 1e-9) / 1000);
+
 /** A bar that is filled so far. @param {HTMLElement} host @param {number} share @param {string} name */
 function meter(host, share, name) {
   host.setAttribute("role", "progressbar");
@@ -122,7 +126,7 @@ function meter(host, share, name) {
   host.setAttribute("aria-valuemin", "0");
   host.setAttribute("aria-valuemax", "100");
   host.setAttribute("aria-valuenow", String(Math.round(100 * share)));
-  host.setAttribute("aria-valuetext", percent(share));
+  host.setAttribute("aria-valuetext", rated(share));
   const svg = "http://www.w3.org/2000/svg";
   let box = host.querySelector("svg");
   if (!box) {
@@ -140,8 +144,7 @@ function meter(host, share, name) {
 
 /** How long the survey still runs, and who has not answered. @type {(state: State) => string} */
 function deadline({ closed, closes, now, phases, rate, waiting }) {
-  // Rounded down: all have answered when all have.
-  const parts = rate === null ? [] : [`${percent(Math.floor(1000 * rate + 1e-9) / 1000)} response rate`];
+  const parts = rate === null ? [] : [`${rated(rate)} response rate`];
   if (waiting) parts.push(`${whole(waiting)} ${waiting === 1 ? "has" : "have"} not answered${closed ? "" : " yet"}`);
   if (phases) parts.push(phase(phases, now));
   if (closed) parts.push("the survey has ended");

@@ -141,7 +141,7 @@ function numberEntry(question) {
   show();
   const values = { low: question.limit("low"), high: question.limit("high") };
   return [
-    h("p.quiet", { id: `${id}-bounds` }, `${say(whole ? "whole" : "range", values)} ${say("nearer")}`),
+    h("p.quiet", { id: `${id}-bounds` }, `${say(whole ? "whole" : "range", values)} ${say("nearer", values)}`),
     h("p.error", { id: `${id}-error` }),
     h("div.entry", field, spoken("span", question.text("unit"), { id: `${id}-unit` })),
     echo,

@@ -65,16 +65,26 @@ def answer(
             _review(answers, asked)
     receipt = client.answer(answers)
     sent = json.loads(client.drawn() or b"{}")
+    if before and given:
+        print(
+            "Warning: this machine has answered this link before. The earlier report was sent "
+            "again, and the answers given now were not used.",
+            file=sys.stderr,
+        )
     if as_json:
         output.machine({"receipt": receipt, "drawn_before": before, "sent": sent["reports"]})
         return
     output.table(
-        "What left this machine",
-        ("question", "report"),
+        "What left this machine: noisy reports, not your answers",
+        ("question", "number of the noisy report"),
         [(name, f"{report:,}") for name, report in sent["reports"].items()],
     )
+    output.say(
+        "The number is a position in the list of all reports that can be sent, drawn by chance. It "
+        "is not your answer and has no unit."
+    )
     if before:
-        output.say("It was drawn by an earlier run; nothing was drawn anew.")
+        output.say("It was drawn by an earlier run, and was sent again; nothing was drawn anew.")
     output.say(f"The collector has it. Receipt: {receipt}")
 
 

@@ -24,6 +24,8 @@ from confide.survey import Survey
 
 STORE = "CONFIDE_STORE"
 """Environment variable with the address of a store."""
+PORT = 8300
+"""The port of the respondents' page, unless `confide serve` is told another."""
 SurveyArgument = Annotated[
     Path, typer.Argument(metavar="SURVEY", help="The survey, .toml or .json.")
 ]
@@ -133,7 +135,10 @@ def invite(
             f"{before + made:,} in all. People who are in both files can answer twice."
         )
     parts = urlsplit(url)
-    where = f" --url {url}" if parts.scheme == "https" else f" --port {parts.port or 80}"
+    where = f" --url {url}"
+    if parts.scheme != "https":
+        port = parts.port or 80
+        where = "" if port == PORT else f" --port {port}"
     # An address of a database may have a password in it.
     where += "" if store is None else " --store ..."
     output.say(

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from confide.cli import output
-from confide.cli.invite import KeyOption, StoreOption, asked_of, key_of, store_of
+from confide.cli.invite import PORT, KeyOption, StoreOption, asked_of, key_of, store_of
 from confide.cli.options import JsonOption
 from confide.collect import Addresses, Collector, demo, key_file
 from confide.errors import InvalidInput, extra
@@ -28,7 +28,7 @@ def serve(
     key: KeyOption = None,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port of the respondents' page.")
-    ] = 8300,
+    ] = PORT,
     owner_port: Annotated[
         int, typer.Option(min=1, max=65535, help="Port of your dashboard, on this machine only.")
     ] = 8301,

@@ -178,7 +178,8 @@ class Client:
         answers
             A number or a word for each question that the link asks (`asked`). A question that is
             left out, or None, is declined where the survey offers that; else it gets the public
-            value that the survey names for missing answers, where it names one.
+            value that the survey names for missing answers, where it names one. Where this machine
+            has answered the link before (`drawn`), they are not used: the same report is sent.
 
         Returns
         -------

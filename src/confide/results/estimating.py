@@ -9,7 +9,7 @@ from typing import Any
 
 from confide import _checks
 from confide._types import Floats
-from confide.curves import CellDensity, Relation
+from confide.curves import CellDensity, Relation, SimultaneousBand
 from confide.curves.density import QUARTILES
 from confide.errors import InvalidInput, Mismatch
 from confide.estimators.enough import needed
@@ -32,6 +32,8 @@ from confide.summaries.plausibility import possible
 
 QUANTITIES = ("mean", *QUARTILES)
 """What is told about a number."""
+BAND = "band"
+"""The simultaneous band around the density of a number, which its picture shows."""
 
 
 def estimate(
@@ -39,7 +41,7 @@ def estimate(
     summaries: Summaries,
     *,
     level: float = 0.95,
-    intervals: Sequence[str] = QUANTITIES,
+    intervals: Sequence[str] = (*QUANTITIES, BAND),
     group_intervals: Sequence[str] | None = None,
     quick: bool = False,
     least: int | None = None,
@@ -59,13 +61,15 @@ def estimate(
         Confidence level of each interval by itself; several intervals together miss more often.
     intervals
         Which quantities of a number get an interval: ``"mean"``, ``"lower quartile"``,
-        ``"median"``, ``"upper quartile"``. The mean costs nothing; quantiles take about a
-        quarter of a second together. Shares always have theirs.
+        ``"median"``, ``"upper quartile"``, and ``"band"`` for the simultaneous band of the whole
+        density. The mean costs nothing; quantiles take about a quarter of a second together, and
+        the band half a second. Shares always have theirs.
     group_intervals
-        The same for the groups, of which there may be many; by default as for all respondents.
+        The same for the groups, of which there may be many; by default as for all respondents, but
+        without the band.
     quick
         Take the estimator's quick intervals, for a view that is made again and again. They cover
-        as the others do, and are wider where there are very many reports.
+        as the others do, and are wider where there are very many reports. No band is made.
     least
         Fewest reports for an estimate; by default what `needed` says for each question.
     invited
@@ -94,9 +98,10 @@ def estimate(
     if not isinstance(summaries, Summaries):
         raise InvalidInput("Summaries", _checks.shown(type(summaries)))
     level = _checks.level(level)
-    group_intervals = intervals if group_intervals is None else group_intervals
+    if group_intervals is None:
+        group_intervals = [name for name in intervals if name != BAND]
     for name in (*intervals, *group_intervals):
-        _checks.one_of(QUANTITIES, intervals=name)
+        _checks.one_of((*QUANTITIES, BAND), intervals=name)
     fewest = None if least is None else _checks.integer(1, least=least)
     recipe = _Recipe(level, frozenset(intervals), quick, fewest)
     of_groups = _Recipe(level, frozenset(group_intervals), quick, fewest)
@@ -236,9 +241,12 @@ class _Recipe:
             )
         curve: Any
         cumulative: tuple[Quantity, ...] = ()
+        band: SimultaneousBand | None = None
         if words is None:
             curve = DENSITIES[DEFAULT].make().fit(counts).cells
             quantities = self._of_number(curve)
+            if BAND in self.intervals and not self.quick:
+                band = curve.band(level=self.level)
         else:
             curve = CategoryShares().fit(counts)
             quantities = _shares(words, curve.shares, curve.intervals.shares(self.level))
@@ -259,6 +267,7 @@ class _Recipe:
             plausible=plausible,
             declined=declined,
             cumulative=cumulative,
+            band=band,
         )
 
     def _of_number(self, curve: CellDensity) -> tuple[Quantity, ...]:

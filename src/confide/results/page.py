@@ -102,7 +102,12 @@ def _question(results: Estimates, name: str, result: Result, number: int) -> Htm
         draw = _bars if result.kind == CATEGORIES else _shape
         table = _table(tables.question(results, name))
         parts.append(el("div", draw(results, result, about), table, class_="body"))
-        for text in (telling.shared(result), telling.middle(result, about), about.capped):
+        for text in (
+            telling.banded(result),
+            telling.shared(result),
+            telling.middle(result, about),
+            about.capped,
+        ):
             if text:
                 parts.append(el("p", text, class_="quiet"))
     for by in result.groups:
@@ -130,6 +135,7 @@ def _shape(results: Estimates, result: Result, about: About) -> Html:
         scale,
         told=f"Estimated distribution. {'; '.join(told)}.",
         bars=result.kind == INTEGER,
+        band=result.band,
     )
     names = pictures.labels(scale)
     foot = _row(about.unit, pictures.axis(scale, _open(names, about)), look="foot")

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide._markup import Html, el, join
-from confide.curves import CellDensity
+from confide._types import Floats
+from confide.curves import CellDensity, SimultaneousBand
+from confide.estimators.intervals import EACH
 from confide.results.digits import Format, ticks
 from confide.results.values import Quantity
 
@@ -24,6 +26,10 @@ TALL = 240
 """Units of height of a density."""
 LETTERS = 36
 """Letters below a picture, at most; with more, every second number is left out."""
+ROOM = 6
+"""Units of height above a density."""
+HIGHEST = 2.0
+"""The height of the picture at most, as a multiple of the density: a band may be far higher."""
 STRIP = 20
 """Units of height of an interval."""
 
@@ -50,7 +56,14 @@ class Scale:
         return ticks(self.low, self.high, log=self.log, most=6)
 
 
-def density(curve: CellDensity, scale: Scale, *, told: str, bars: bool = False) -> Html:
+def density(
+    curve: CellDensity,
+    scale: Scale,
+    *,
+    told: str,
+    bars: bool = False,
+    band: SimultaneousBand | None = None,
+) -> Html:
     """The shape of a distribution: areas are shares, on a log scale too.
 
     Parameters
@@ -63,6 +76,8 @@ def density(curve: CellDensity, scale: Scale, *, told: str, bars: bool = False) 
         What it shows, for those who cannot see it.
     bars
         Whether cells are whole numbers, which stand apart.
+    band
+        A band around the density; it is cut where it is higher than the picture.
     """
     edges = [WIDE * scale.place(edge) for edge in curve.edges[0].tolist()]
     widths = np.maximum(np.diff(edges), 1e-9)
@@ -72,7 +87,10 @@ def density(curve: CellDensity, scale: Scale, *, told: str, bars: bool = False) 
     for atom in curve.facts.get("atoms", ()):
         flat[np.searchsorted(curve.edges[0], atom, side="right").clip(1, flat.size) - 1] = bars
     top = max(float(heights[flat].max() if flat.any() else heights.max()), 1e-300)
-    levels = [TALL - (TALL - 6) * min(height / top, 1.0) for height in heights.tolist()]
+    ends = None if band is None else _ends(band, scale)
+    if ends is not None:
+        top = min(max(top, float(ends.max())), HIGHEST * top)
+    levels = [TALL - (TALL - ROOM) * min(height / top, 1.0) for height in heights.tolist()]
     parts = [_grid(scale, TALL)]
     if bars and len(levels) <= 120:
         for left, right, level in zip(edges, edges[1:], levels, strict=False):
@@ -84,7 +102,32 @@ def density(curve: CellDensity, scale: Scale, *, told: str, bars: bool = False) 
             f"V{level:.1f}H{right:.1f}" for level, right in zip(levels, edges[1:], strict=True)
         )
         parts.append(el("path", class_="area", d=f"M{edges[0]:.1f},{TALL}{steps}V{TALL}Z"))
+    if ends is not None:
+        parts.append(el("path", class_="band", d=_around(ends / top)))
     return _box("shape", TALL, told, parts)
+
+
+def _ends(band: SimultaneousBand, scale: Scale) -> Floats:
+    """Lower and upper ends of a band at the places of `_along`, as shares for each unit across."""
+    places = [scale.place(value) for value in band.x.tolist()]
+    across = np.full(band.x.size, scale.high - scale.low)
+    if scale.log:
+        # A window has the same part of the scale everywhere; so wide is it around its middle.
+        across = band.x * (2 * EACH * math.sinh(math.log(scale.high / scale.low) / (2 * EACH)))
+    ends = (np.interp(_along(), places, end * across / WIDE) for end in (band.low, band.high))
+    return np.array([*ends])
+
+
+def _along() -> Floats:
+    return np.linspace(0.0, 1.0, 8 * EACH + 1)
+
+
+def _around(ends: Floats) -> str:
+    """The path around a band, whose ends are given as parts of the picture's highest place."""
+    levels = np.maximum(TALL - (TALL - ROOM) * ends, 0.0).tolist()
+    across = (WIDE * _along()).tolist()
+    low, high = (list(zip(across, own, strict=True)) for own in levels)
+    return f"M{'L'.join(f'{x:.1f},{y:.1f}' for x, y in [*low, *reversed(high)])}Z"
 
 
 def strip(

@@ -14,11 +14,14 @@ from confide.results.about import About
 from confide.results.comparing import each_level
 from confide.results.digits import Percent
 from confide.results.readers import DELTA, of_person
-from confide.results.values import CATEGORIES, Estimates, Result
+from confide.results.values import CATEGORIES, INTEGER, Estimates, Result
 from confide.summaries.groups import label
 
 HALF = 0.5 - 1e-9
 """The share at which a median is reached, but for rounding."""
+ROUGH = 10
+"""The shape of a density from fewer reports than so many times those that an estimate needs is
+mostly assumed: the simultaneous band would hold a flat curve as well. The dashboard has it too."""
 
 
 def title(results: Estimates) -> str:
@@ -32,13 +35,26 @@ def many(n: int, noun: str = "person", nouns: str = "people") -> str:
     return f"{n:,} {noun if n == 1 else nouns}"
 
 
+def rate(answered: int, invited: int) -> str:
+    """The share of the invited who answered, in tenths of a percent as on the dashboard.
+
+    It is rounded down: 100 % says that all have answered.
+
+    Examples
+    --------
+    >>> rate(100, 150), rate(9_999, 10_000)
+    ('66.6 %', '99.9 %')
+    """
+    return f"{1000 * answered // max(invited, 1) / 10:.1f} %"
+
+
 def opening(results: Estimates) -> list[str]:
     """Who answered, and how to read the numbers."""
     survey = results.questionnaire
     level = percent(results.level)
     who = f"{many(results.n)} answered"
     if results.invited is not None:
-        who += f" of {results.invited:,} invited ({percent(results.n / max(results.invited, 1))})"
+        who += f" of {results.invited:,} invited ({rate(results.n, results.invited)})"
     if survey is not None:
         each, of = survey.asks, len(survey.questions)
         if each < of:
@@ -47,12 +63,19 @@ def opening(results: Estimates) -> list[str]:
             who += f"; each of them was asked {asked} of {of}{pair}, drawn before anybody answered"
     found = [f"{who}."]
     if survey is not None and survey.closes is not None:
-        found.append(f"The survey was to close on {survey.closes:%-d %B %Y, %H:%M} UTC.")
+        # Reports do not say when the survey was closed, which may have been by hand.
+        closes = f"{survey.closes:%-d %B %Y, %H:%M} UTC"
+        found.append(f"The survey was set to close by {closes}; it may have been closed earlier.")
     found.append(
         "Nobody's answers are known here: noise was added to each before anything was counted. "
         "All numbers are estimates of the whole from noisy reports. Each is given with an "
         f"interval, which holds the truth in {level} of such surveys."
     )
+    if not results.simulated and results.n != results.invited:
+        found.append(
+            "These numbers are about the people who answered. People who did not answer may be "
+            "different, and no interval accounts for that."
+        )
     if results.simulated:
         found.append(
             "These reports were simulated. No person gave them, and nothing here is about anybody."
@@ -70,11 +93,11 @@ def opening(results: Estimates) -> list[str]:
 
 def answered(result: Result, about: About) -> str:
     """How many answered a question."""
-    text = f"{many(result.n)} answered."
+    text = f"{many(result.n)} answered this question."
     if result.declined is not None:
         share = Percent()
-        text = (
-            f"{many(result.n)} were asked. An estimated {share(result.declined.estimate)} of them "
+        text += (
+            f" An estimated {share(result.declined.estimate)} of them "
             f"({share.range(result.declined)}) preferred not to say; all else is about the others."
         )
     if about.missing is not None:
@@ -111,6 +134,25 @@ def shared(result: Result) -> str:
     return f"Some values are shared by many people: {listed}. Their spikes are cut in the picture."
 
 
+def banded(result: Result) -> str:
+    """How the picture of a density is to be read, with the band around it; empty for categories."""
+    if result.kind == CATEGORIES or result.curve is None:
+        return ""
+    told = []
+    if result.band is not None:
+        mean = "" if result.kind == INTEGER else ", averaged over sixteenths of the scale,"
+        told.append(
+            f"The light band holds the true curve{mean} in {percent(result.band.level)} of such "
+            "surveys, whatever its shape. Where the band is higher than the picture, it is cut."
+        )
+    if result.n < ROUGH * result.needed:
+        told.append(
+            "With so few reports, the shape of the curve comes mostly from the assumption that "
+            "distributions are smooth: do not read peaks or dips from it."
+        )
+    return " ".join(told)
+
+
 def alarm(result: Result) -> str:
     """A warning where reports cannot be what they seem; empty otherwise."""
     if result.plausible:
@@ -121,6 +163,9 @@ def alarm(result: Result) -> str:
     )
 
 
+MARKS = "▲ and ▼ mark groups that lie above or below everybody else by that measure."
+
+
 def compared(results: Estimates) -> str:
     """How differences between groups are to be read; empty where there are none."""
     n = results.comparisons
@@ -128,12 +173,15 @@ def compared(results: Estimates) -> str:
         return ""
     level = percent(results.level)
     if n == 1:
-        return f"The difference of the group from everybody else has an interval of {level}."
+        return (
+            "Only one group could be compared with everybody else; otherwise there are too few "
+            "reports. The interval of this difference holds the truth in "
+            f"{level} of such surveys. {MARKS}"
+        )
     return (
-        f"Each group is compared with everybody else. The intervals of all {n:,} differences hold "
-        f"together in {level} of such surveys: each has the level "
-        f"{100 * each_level(results.level, n):.4g} % (Bonferroni; Dunn 1961). "
-        "▲ and ▼ mark groups that lie above or below everybody else by that measure."
+        "Each group that has enough reports is compared with everybody else. The intervals of all "
+        f"{n:,} differences hold together in {level} of such surveys: each has the level "
+        f"{100 * each_level(results.level, n):.4g} % (Bonferroni; Dunn 1961). {MARKS}"
     )
 
 

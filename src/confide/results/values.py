@@ -14,7 +14,7 @@ from confide._cards import LEVEL, bars, card, estimates, table, whisker
 from confide._figures import number, percent
 from confide._markup import Html, join
 from confide.accounting.spend import Spend, rounded_up
-from confide.curves import CellDensity, Proportions, Relation, forms
+from confide.curves import CellDensity, Proportions, Relation, SimultaneousBand, forms
 from confide.curves.forms import frame
 from confide.errors import InvalidInput
 from confide.questions import Questionnaire
@@ -31,9 +31,11 @@ KINDS: dict[str, type[CellDensity] | type[Proportions]] = {
 """Kinds of questions, and the curve of each."""
 RESULT = ("question", "kind", "n", "needed", "reason", "plausible", "quantities", "curve", "groups")
 RESULTS = ("confide", "version", "survey", "level", "quick", "questions")
-OF_RESULT = ("declined", "cumulative", "differences", "reader")
+OF_RESULT = ("declined", "cumulative", "differences", "reader", "band")
 OF_RESULTS = ("questionnaire", "invited", "paired", "simulated", "weighted", "relations")
 """Keys of results that are there only where they say something."""
+BAND = ("x", "low", "high")
+"""Arrays of a band."""
 
 
 @final
@@ -98,7 +100,8 @@ class Result:
     kind
         ``"number"``, ``"points"``, ``"integer"`` or ``"categories"``.
     n
-        How many reports there are: as many people were asked, and sent one.
+        How many reports there are: one of each person who was asked and answered. How many were
+        asked and did not answer is not known here.
     needed
         How many an estimate needs.
     quantities
@@ -124,6 +127,8 @@ class Result:
     reader
         What one of these people spends, by answering this question, towards a reader of nothing
         but the results; None where that is not known.
+    band
+        A simultaneous band of a density; None where none was asked for.
 
     Examples
     --------
@@ -147,6 +152,7 @@ class Result:
     cumulative: tuple[Quantity, ...] = ()
     differences: tuple[Quantity, ...] = ()
     reader: Spend | None = None
+    band: SimultaneousBand | None = None
 
     def __getitem__(self, name: str) -> Quantity:
         """The quantity of that name."""
@@ -215,6 +221,11 @@ class Result:
             more["differences"] = [one.to_dict() for one in self.differences]
         if self.reader is not None:
             more["reader"] = {"epsilon": self.reader.epsilon, "delta": self.reader.delta}
+        if self.band is not None:
+            more["band"] = {
+                "level": self.band.level,
+                **{key: getattr(self.band, key).tolist() for key in BAND},
+            }
         return {
             "question": self.question,
             "kind": self.kind,
@@ -272,6 +283,7 @@ class Result:
             cumulative=_quantities(fields, "cumulative"),
             differences=_quantities(fields, "differences"),
             reader=reader,
+            band=None if fields.get("band") is None else _band(fields["band"]),
         )
 
 
@@ -542,6 +554,16 @@ def _listed(fields: Mapping[str, Any], key: str) -> list[Any]:
     if not isinstance(found, list):
         raise InvalidInput(f"a list for {key!r} in results", _checks.shown(found))
     return found
+
+
+def _band(fields: Any) -> SimultaneousBand:
+    """A band of a density: as many ends as there are places, which ascend."""
+    _keyed(fields, ("level", *BAND), "a band")
+    level = _checks.level(fields["level"])
+    x, low, high = (_checks.vector(**{key: _listed(fields, key)}) for key in BAND)
+    if not x.size == low.size == high.size > 1 or not (np.diff(x) > 0).all():
+        raise InvalidInput("a band with ends at two or more ascending places", "another one")
+    return SimultaneousBand(what="pdf", x=x, low=low, high=high, level=level)
 
 
 def _quantities(fields: Mapping[str, Any], key: str) -> tuple[Quantity, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,12 @@ from confide.errors import InvalidInput
 from confide.estimators import CategoryShares
 from confide.estimators.intervals import Intervals
 from confide.questions import Questionnaire
-from confide.results import Quantity, Result, Results, estimate, telling
+from confide.results import Quantity, Result, Results, estimate, pictures, telling
 from confide.results.comparing import each_level
 from confide.results.digits import Format, Percent
 from confide.results.markdown import document as markdown
 from confide.results.page import document as page
+from confide.results.pictures import Scale
 from confide.results.readers import DELTA, of_person
 from confide.summaries import Counts, Groups, Summaries
 
@@ -121,7 +123,7 @@ def test_the_page_holds_the_numbers_behind_it(results: Results) -> None:
 
 def test_the_page_says_what_must_be_known(results: Results) -> None:
     text = " ".join("".join(parsed(page(results)).text).split())
-    assert "1,503 people answered of 2,000 invited (75.15 %)." in text
+    assert "1,503 people answered of 2,000 invited (75.1 %)." in text
     assert f"needs {results['pay'].needed} reports" in text
     assert f"all {results.comparisons} differences hold together" in text
     assert "Li et al. 2020" in text
@@ -130,6 +132,97 @@ def test_the_page_says_what_must_be_known(results: Results) -> None:
     assert "may learn about a person of them as much as somebody who sees the reports" in text
     few = estimate(SURVEY, Summaries({"mood": _summaries()["mood"]}))
     assert "does not hold for the collector" in "".join(parsed(page(few)).text)
+
+
+def _words(text: str) -> str:
+    return " ".join("".join(parsed(text).text).split())
+
+
+def test_who_did_not_answer_is_not_forgotten(results: Results) -> None:
+    missing = "People who did not answer may be different, and no interval accounts for that."
+    assert missing in _words(page(results))
+    assert missing in _words(page(replace(results, invited=None)))
+    assert missing not in _words(page(replace(results, invited=results.n)))
+    assert telling.rate(100, 150) == "66.6 %"
+    assert (telling.rate(9_999, 10_000), telling.rate(10_000, 10_000)) == ("99.9 %", "100.0 %")
+    assert telling.rate(0, 0) == "0.0 %"
+
+
+def test_a_deadline_is_no_claim_that_the_survey_closed_then() -> None:
+    fields = {**SURVEY.to_dict(), "closes": "2027-01-31T18:00:00+00:00"}
+    survey = Questionnaire.from_dict(fields)
+    found = estimate(survey, Summaries({"mood": _summaries()["mood"]}))
+    told = "The survey was set to close by 31 January 2027, 18:00 UTC; it may have been closed"
+    assert told in _words(page(found))
+
+
+def test_those_who_sent_a_report_are_not_all_who_were_asked() -> None:
+    survey = Questionnaire.from_dict(
+        {"questions": {"pay": {"low": 0, "high": 9, "epsilon": 4.0, "prefer_not_to_say": True}}}
+    )
+    mechanism = survey.mechanisms["pay"]
+    reports = Counts.of(mechanism.simulate([3.0] * 80 + [None] * 22, seed=1))
+    found = estimate(survey, Summaries({"pay": Counts(mechanism, reports.counts)}), intervals=())
+    text = _words(page(found))
+    assert "102 people answered this question. An estimated " in text
+    assert "were asked." not in text
+
+
+def test_one_comparison_alone_is_told_in_a_whole_sentence() -> None:
+    """Of three groups one has enough reports; the two others have enough only together."""
+    survey = Questionnaire.from_dict(
+        {"groups": ["region"], "questions": {"smokes": {"categories": ["no", "yes"], "epsilon": 2}}}
+    )
+    mechanism = survey.mechanisms["smokes"]
+    own = {
+        region: Counts(mechanism, np.array([n, n]))
+        for region, n in zip(REGIONS, (40, 8, 8), strict=True)
+    }
+    found = estimate(survey, Summaries({"smokes": Groups(("region",), own)}))
+    assert found.comparisons == 1
+    told = telling.compared(found)
+    assert told.startswith("Only one group could be compared with everybody else; otherwise")
+    assert "holds the truth in 95 % of such surveys" in told
+
+
+def test_the_picture_shows_the_band_and_says_how_to_read_it() -> None:
+    """Its ends in the picture are those of the band, as shares for each unit across."""
+    for axis in ({"low": 0, "high": 100}, {"low": 1, "high": 1e6, "scale": "log"}):
+        survey = Questionnaire.from_dict({"questions": {"pay": {**axis, "epsilon": 4.0}}})
+        mechanism = survey.mechanisms["pay"]
+        values = np.exp(np.random.default_rng(3).normal(3.5, 0.2, 3000))
+        for n, rough in ((150, True), (3000, False)):
+            reports = Counts.of(mechanism.simulate(values[:n], seed=2))
+            found = estimate(survey, Summaries({"pay": Counts(mechanism, reports.counts)}))
+            result = found["pay"]
+            band = result.band
+            assert band is not None
+            assert isinstance(result.curve, CellDensity)
+            text = page(found)
+            assert text.count('class="band"') == 1
+            assert "holds the true curve, averaged over sixteenths of the scale," in _words(text)
+            assert ("With so few reports" in _words(text)) is rough
+            # In units of the lattice each window has a sixteenth of the scale and its own share.
+            scale = Scale(axis["low"], axis["high"], "scale" in axis)
+            low, high = pictures._ends(band, scale)[:, 4::8] * pictures.WIDE / 16
+            edges = result.curve.edges[0]
+            sums = np.interp(
+                np.linspace(0, 1, 17),
+                [scale.place(edge) for edge in edges],
+                np.append(0, result.curve.masses.cumsum()),
+            )
+            shares = np.diff(sums)
+            assert np.all((low <= shares + 1e-3) & (shares <= high + 1e-3))
+            if n == 3000:
+                # As far from the true shares as a test of so many reports leaves them.
+                true = np.histogram([scale.place(one) for one in values], np.linspace(0, 1, 17))
+                assert np.all((low <= true[0] / n + 0.02) & (true[0] / n - 0.02 <= high))
+                assert high.sum() < 4
+    quick = estimate(
+        survey, Summaries({"pay": Counts(mechanism, reports.counts)}), quick=True, intervals=()
+    )
+    assert 'class="band"' not in page(quick)
+    assert telling.banded(quick["pay"]) == ""
 
 
 def test_markdown_has_the_same_tables_and_escapes(results: Results) -> None:

@@ -65,6 +65,13 @@ def test_every_question_has_what_its_curve_says(results: Results) -> None:
         assert one.estimate == density.quantile(q)
         assert (one.low, one.high) == pytest.approx(density.interval("quantile", q))
     assert (pay["mean"].low, pay["mean"].high) == density.interval("mean")
+    band = density.band()
+    assert pay.band is not None
+    assert pay.band.level == band.level
+    for key in ("x", "low", "high"):
+        assert getattr(pay.band, key) == pytest.approx(getattr(band, key))
+    assert all(one.band is None for own in pay.groups.values() for one in own.values())
+    assert results["smokes"].band is None
     shares = CategoryShares().fit(given["smokes"])
     smokes = results["smokes"]
     assert smokes.kind == "categories"
@@ -98,6 +105,8 @@ def test_json_says_all_of_it(results: Results) -> None:
     curve = again["pay"].curve
     assert curve is not None
     assert curve.to_dict() == fields["questions"][0]["curve"]
+    assert fields["questions"][0]["band"]["level"] == 0.95
+    assert again["pay"].band is not None
     assert pickle.loads(pickle.dumps(results)).to_dict() == fields
 
 
@@ -132,6 +141,10 @@ def test_json_of_something_else_is_refused(
         ({"quantities": [{"name": 1, "estimate": 1, "low": 1, "high": 1}]}, "name of a quantity"),
         ({"groups": [{"by": "region", "of": [{"n": 1}]}]}, "groups that are words"),
         ({"groups": ["region"]}, "a result by group as a JSON object"),
+        ({"band": {"x": [1, 2]}}, "the key 'level' in a band"),
+        ({"band": {"level": 0.9, "x": [1, 2], "low": [0, 0], "high": [1]}}, "two or more"),
+        ({"band": {"level": 0.9, "x": [2, 1], "low": [0, 0], "high": [1, 1]}}, "ascending places"),
+        ({"band": {"level": 0.9, "x": [1, 2], "low": "no", "high": [1, 1]}}, "a list for 'low'"),
     ],
 )
 def test_json_of_a_damaged_question_is_refused(
