@@ -354,8 +354,9 @@ refused where the reports speak for some.
 Populations are the half of those of [the study of accuracy](sharper.md) that was set aside before
 any tuning, and five more: a normal at the edge (mean .9, deviation .08), 30 % zeros with Beta(2,4),
 10 % zeros with a lognormal (deviation .55, median .2), Beta(2,3) with a third of the people at
-tenths, and a normal with empty tails (mean .5, deviation .04). Of the 18 combinations of n, epsilon and lattice four were fixed before the first run, because
-all of them take too long. Each cell is coverage; in brackets the mean width over that of the
+tenths, and a normal with empty tails (mean .5, deviation .04). Of the 18 combinations of n, epsilon
+and lattice four were fixed before the first run, because all of them take too long.
+Each cell is coverage; in brackets the mean width over that of the
 oracle, twice the 95 % point of the estimate's own absolute error. F is tested at the edges nearest
 to .1 and .5, at the first behind the .98 quantile, and with zeros behind the first cell, at the
 share that is told. Differences are
