@@ -142,10 +142,11 @@ def difference(
     first, second
         Densities of a number, or shares of categories.
     what
-        ``"mean"``, ``"quantile"`` (at a share) or ``"cdf"`` (at a value) of a number; ``"share"``
-        (at a category) of categories; ``"declined"`` of either, where people could decline.
+        ``"mean"``, ``"median"``, ``"quantile"`` (at a share) or ``"cdf"`` (at a value) of a
+        number; ``"share"`` (at a category) of categories; ``"declined"`` of either, where people
+        could decline.
     at
-        Where; not for the mean and the share that declined.
+        Where; not for the mean, the median and the share that declined.
     level
         Confidence level.
 
@@ -173,6 +174,8 @@ def difference(
     (True, True)
     """
     level = _checks.level(level)
+    if what == "median" and at is None:
+        what, at = "quantile", 0.5
     low, high = apart(*(_ends(curve, what, at, level) for curve in (first, second)))
     estimates = _estimate(first, what, at), _estimate(second, what, at)
     gap = estimates[0] - estimates[1]

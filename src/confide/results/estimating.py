@@ -135,6 +135,14 @@ def estimate(
         invited=invited,
         simulated=simulated,
         weighted=weighted,
+        raked=tuple(
+            dict.fromkeys(
+                column
+                for one in summaries.questions.values()
+                if isinstance(one, Groups)
+                for column in one.raked
+            )
+        ),
         relations=_relations(survey, given, questions, level),
         paired=sum(given[name].n for name in survey.pairs if name in given),
     )

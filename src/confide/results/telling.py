@@ -297,6 +297,9 @@ REFERENCES = {
     "process density estimation and regression. Bayesian Analysis 9, 425-448.",
     "mover": "Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect "
     "measures: a general approach. Statistics in Medicine 27, 1693-1702.",
+    "raking": "Deming, W. E. and Stephan, F. F. (1940). On a least squares adjustment of a sampled "
+    "frequency table when the expected marginal totals are known. Annals of Mathematical "
+    "Statistics 11, 427-444.",
     "response": "Warner, S. L. (1965). Randomized response: a survey technique for eliminating "
     "evasive answer bias. Journal of the American Statistical Association 60, 63-69.",
     "shuffling": "Feldman, V., McMillan, A. and Talwar, K. (2021). Hiding among the clones: a "
@@ -378,7 +381,16 @@ def methods(results: Estimates) -> tuple[list[str], list[str]]:
             "share hangs on the number of such reports alone (Clopper and Pearson 1934); means and "
             "shares among those who did say are ratios, with intervals after Fieller (1954)."
         )
-    if results.weighted:
+    if results.raked:
+        used |= {"raking", "weights"}
+        text.append(
+            f"Respondents were weighted to known margins of {_listed(list(results.raked))} by "
+            "iterative proportional fitting (Deming and Stephan 1940). Intervals for all "
+            "respondents account for unequal weights and for what the margins explain, by "
+            "residuals from a fit to the margins; those of groups by the effective number of "
+            "respondents (Kish 1965)."
+        )
+    elif results.weighted:
         used.add("weights")
         text.append("Survey weights enter by their effective number of respondents (Kish 1965).")
     if results.comparisons:

@@ -32,7 +32,15 @@ KINDS: dict[str, type[CellDensity] | type[Proportions]] = {
 RESULT = ("question", "kind", "n", "needed", "reason", "plausible", "quantities", "curve", "groups")
 RESULTS = ("confide", "version", "survey", "level", "quick", "questions")
 OF_RESULT = ("declined", "cumulative", "differences", "reader", "band")
-OF_RESULTS = ("questionnaire", "invited", "paired", "simulated", "weighted", "relations")
+OF_RESULTS = (
+    "questionnaire",
+    "invited",
+    "paired",
+    "simulated",
+    "weighted",
+    "raked",
+    "relations",
+)
 """Keys of results that are there only where they say something."""
 BAND = ("x", "low", "high")
 """Arrays of a band."""
@@ -312,6 +320,8 @@ class Estimates(Mapping[str, Result]):
         Whether the reports were simulated: nobody's privacy was protected, and none was at stake.
     weighted
         Whether respondents have survey weights.
+    raked
+        Public columns to whose margins the weights were raked; none where that is not known.
     relations
         How the answers to two questions go together, where the survey asked for pairs.
     paired
@@ -337,6 +347,7 @@ class Estimates(Mapping[str, Result]):
     invited: int | None = None
     simulated: bool = False
     weighted: bool = False
+    raked: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
     paired: int = 0
 
@@ -442,6 +453,8 @@ class Estimates(Mapping[str, Result]):
         if self.paired:
             more["paired"] = self.paired
         more |= {key: True for key in ("simulated", "weighted") if getattr(self, key)}
+        if self.raked:
+            more["raked"] = list(self.raked)
         return {
             "confide": "results",
             "version": VERSION,
@@ -467,6 +480,11 @@ class Estimates(Mapping[str, Result]):
         for key, value in flags.items():
             if not isinstance(value, bool):
                 raise InvalidInput(f"{key} to be true or false", _checks.shown(value))
+        raked = _listed({"raked": [], **fields}, "raked")
+        if not all(isinstance(name, str) for name in raked) or (raked and not flags["weighted"]):
+            raise InvalidInput(
+                "the names of raked columns in weighted results", _checks.shown(raked)
+            )
         about = fields.get("questionnaire")
         questionnaire = None if about is None else Questionnaire.from_dict(about)
         if questionnaire is not None and questionnaire.fingerprint != fields["survey"]:
@@ -482,6 +500,7 @@ class Estimates(Mapping[str, Result]):
             questionnaire=questionnaire,
             invited=invited if invited is None else _checks.integer(0, invited=invited),
             paired=_checks.integer(0, paired=fields.get("paired", 0)),
+            raked=tuple(raked),
             relations=tuple(
                 Relation.from_dict(one) for one in _listed({"relations": [], **fields}, "relations")
             ),

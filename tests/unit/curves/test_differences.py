@@ -60,6 +60,16 @@ def test_of_numbers() -> None:
     assert not alike.certain
 
 
+def test_the_median_has_a_name_of_its_own() -> None:
+    generator = np.random.default_rng(4)
+    groups = [density(generator.beta(a, 3, 2_000), seed) for seed, a in enumerate((2, 3))]
+    found = difference(*groups, "median")
+    assert found == difference(*groups, "quantile", 0.5)
+    assert "median" in repr(found)
+    with pytest.raises(InvalidInput):
+        difference(*groups, "median", 0.4)
+
+
 def test_of_shares_covers() -> None:
     generator = np.random.default_rng(3)
     hits = 0
@@ -89,7 +99,7 @@ def test_of_means_covers() -> None:
 @pytest.mark.parametrize(
     ("what", "at", "words"),
     [
-        ("median", None, "what='median'"),
+        ("middle", None, "what='middle'"),
         ("pdf", 0.5, "what='pdf'"),
         ("mean", 0.5, "no place for the mean"),
         ("quantile", None, "at"),

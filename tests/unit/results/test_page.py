@@ -362,6 +362,26 @@ def test_readers_of_weighted_and_simulated_results_are_promised_nothing() -> Non
     assert "these numbers will change" in page(quick)
 
 
+def test_raked_results_name_their_margins() -> None:
+    draw = np.random.default_rng(5)
+    mechanism = SURVEY.mechanisms["smokes"]
+    groups = {
+        key: Counts.of(mechanism.simulate(draw.choice(["no", "yes"], n), seed=n))
+        for key, n in (("north", 900), ("south", 300))
+    }
+    raked = Groups(("region",), groups).rake({"region": {"north": 0.5, "south": 0.5}})
+    found = estimate(SURVEY, Summaries({"smokes": raked}))
+    assert found.weighted
+    assert found.raked == ("region",)
+    text = markdown(found)
+    assert "known margins of region" in text
+    assert "Deming and Stephan 1940" in text
+    assert "Deming, W. E." in text
+    assert Results.from_dict(found.to_dict()).raked == ("region",)
+    with pytest.raises(InvalidInput, match="raked columns in weighted results"):
+        Results.from_dict({**found.to_dict(), "raked": [3]})
+
+
 def test_cumulative_shares_are_as_exact_as_shares() -> None:
     """Of 2,000 surveys the exact 90 % interval of a cumulative share misses at most a tenth."""
     mechanism = SURVEY.mechanisms["mood"]
