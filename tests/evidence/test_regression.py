@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from evidence.regression import curves, frozen, related, sharper
+from evidence.regression import bands, curves, frozen, related, sharper
 from evidence.regression import study as regression
 
 from confide import Laplace, Lattice, SquareWave
@@ -48,9 +48,17 @@ def test_error_falls_with_n_and_epsilon_when_both_are_private():
 
 
 def test_bands_hold_the_truth_as_often_as_they_say():
-    rows = list(regression.coverage(surveys=8))
+    rows = list(regression.coverage(surveys=8, epsilons=[4.0]))
     assert np.mean([row["covered"] for row in rows]) > 0.92
     assert [row for row in rows if row["covered"] < 0.85] == []
+
+
+def test_a_band_that_does_not_hold_a_jump_says_so_and_holds_what_is_far_from_it():
+    for row in regression.coverage(surveys=6, epsilons=[1.0]):
+        if row["truth"] == bands.STEP:
+            assert row["jumps"] < 0.5
+            assert row["least"] < 0.5
+            assert row["far"] > 0.9
 
 
 def test_the_split_of_curves_is_the_recorded_one():
@@ -105,6 +113,18 @@ def test_the_page_is_that_of_the_record():
     assert {row["curve"] for row in results["sharper"]} == {
         one.name for one in curves.split()["reporting"].values()
     }
+
+
+def test_a_part_is_measured_anew_and_the_rest_kept(capsys):
+    before = regression.RESULTS.read_text()
+    regression.main(["--thin", "--part", "later"])
+    lines = capsys.readouterr().out.splitlines()
+    kept = regression.page(json.loads(before)).splitlines()
+    changed = [line for line, old in zip(lines, kept, strict=True) if line != old]
+    names = tuple(f"| {truth.name} |" for truth in curves.split()["later"].values())
+    assert changed
+    assert all(line.startswith(names) for line in changed)
+    assert regression.RESULTS.read_text() == before
 
 
 def test_a_thin_run_of_correlations():
