@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import combinations
@@ -14,7 +15,7 @@ from scipy import special
 from confide import _checks
 from confide._types import Floats
 from confide.curves import CellDensity
-from confide.errors import InvalidInput, Unsupported
+from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators.likelihood import Likelihood
 from confide.lattice import Lattice
 from confide.mechanisms import Joint
@@ -255,6 +256,15 @@ def correlations(counts: Counts) -> list[Correlation]:
         refits = np.arctanh([_correlation(one.masses, i, j, one.edges) for one in again])
         corrected = math.tanh(2 * math.atanh(plain) - float(refits.mean()))
         moment, error = _moment(moments, i, j, counts.effective_n)
+        if moment is None:
+            warnings.warn(
+                f"The correlation of {moments.names[i]} and {moments.names[j]} has no interval: "
+                "the noise hides the variance of one of them. The estimate is that of a smooth "
+                "density, and may be far too near 0. Ask more people, or use a larger epsilon, "
+                "narrower bounds or a pair of questions (PairResponse).",
+                ConfideWarning,
+                stacklevel=2,
+            )
         share = 1.0
         if moment is not None and error is not None:
             noise = float(refits.var(ddof=1)) * (1 - corrected**2) ** 2

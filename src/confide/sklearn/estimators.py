@@ -54,7 +54,7 @@ class PrivateKDE(DensityMixin, Private):  # type: ignore[misc]
     curves_ : list of confide.Density
         The estimate: one joint density, or one for each of more than three features.
     spend_ : confide.Spend
-        What one row cost.
+        What this fit cost one row. Every fit draws new reports and costs as much again.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
     curve_ : confide.Regression
         The estimate, with its intervals.
     spend_ : confide.Spend
-        What one row cost.
+        What this fit cost one row. Every fit draws new reports and costs as much again.
 
     Examples
     --------
@@ -302,7 +302,7 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
     curve_ : confide.Classification
         The estimate.
     spend_ : confide.Spend
-        What one row cost.
+        What this fit cost one row. Every fit draws new reports and costs as much again.
 
     Examples
     --------
