@@ -594,7 +594,9 @@ def plan_survey(
         raise InvalidInput(
             "a survey without [rounds] to plan one of its rounds",
             f"one with {survey.rounds.count} rounds",
-            "Leave the table out, and give the people and the epsilon of one round.",
+            "Leave the table out, and give the people and the epsilon of one round. To see which "
+            "changes between rounds will show, give rounds as groups: --by round=12, and the "
+            "people of all rounds.",
         )
     if any(
         getattr(question.axis, "zoom", None) is not None for question in survey.questions.values()

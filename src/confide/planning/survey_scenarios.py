@@ -14,7 +14,7 @@ from confide._figures import number
 from confide._types import Floats
 from confide.errors import InvalidInput
 from confide.planning.answers import unreachable
-from confide.planning.outlooks import Outlook
+from confide.planning.outlooks import CATEGORIES, MEAN, MEDIAN, Outlook
 from confide.planning.scenario import LEAST_EPSILON, MOST_EPSILON, MOST_N, Unreachable, crossing
 from confide.planning.simulation import Risk, reach
 
@@ -240,4 +240,13 @@ def wanted(scenario: SurveyScenario, name: str, target: float) -> Wanted:
             if not scenario.by and name.rpartition(".")[0] in known
             else _checks.nearest(name, known),
         )
-    return known[name]
+    found = known[name]
+    outlook = scenario.outlooks[found.question]
+    shared = outlook.kind == CATEGORIES or found.quantity not in (MEAN, MEDIAN)
+    if shared and value >= 1:
+        raise InvalidInput(
+            f"a target below 1 for the share {name}",
+            f"{value:g}",
+            f"Two points are 0.02: write {value / 100:g} for {value:g} of them.",
+        )
+    return found

@@ -360,3 +360,12 @@ def test_bad_input(wrong, sentence):
     with pytest.raises(InvalidInput) as error:
         plan_survey(SURVEY, surveys=0, **wrong)
     assert sentence in str(error.value)
+
+
+def test_a_share_is_no_number_of_points():
+    survey = Survey.from_dict(
+        {"questions": {"mood": {"categories": ["low", "high"], "epsilon": 1.0}}}
+    )
+    with pytest.raises(InvalidInput, match=r"below 1 for the share mood.low.*write 0.02 for 2"):
+        plan_survey(survey, target={"mood.low": 2})
+    assert plan_survey(survey, target={"mood.low": 0.05}).n > 500
