@@ -197,11 +197,10 @@ TRIED = """## What was tried and did not pay
 ## Time
 
 Processor time of 24 fits (six populations for tuning; n = 1,000 at epsilon .5, 10,000 at 1, 100,000
-at 2, 1,000,000 at 4; the second of two runs on one core): .053 s in the median and .48 s at most.
-The default before it took .010 s and .14 s on the same reports, so the default takes 3.6 times as
-long over all 24, and 3.3 times in the median. Reaching every scale a second time from smoother ones
-is part of that; without it a narrow population had twice the error.
-Plans simulate the default, and take three to four times as long as they did."""
+at 2, 1,000,000 at 4; the best of three on one core): .029 s in the median and .58 s at most. The
+default before it took .015 s and .18 s on the same reports, so the default takes 1.8 times as long
+over all 24, and 1.4 times in the median. Reaching every scale a second time from smoother ones is
+part of that; without it a narrow population had twice the error. Plans simulate the default."""
 
 
 def grid(rows: list[dict[str, Any]], what: str, one: str, other: str) -> str:
