@@ -351,7 +351,14 @@ def test_a_file_of_several_groups_is_not_charged_as_one(
     rest = "--what mean --column x --low 0 --high 1 --epsilon 0.5 --ledger g.db --budget 1"
     message = refused(f"release query both.csv {rest} --group region north", capsys)
     assert "--group does not select rows" in message
+    assert "another in row 2 of 'both.csv'." in message
     assert "south" not in message
+    Path("typo.csv").write_text("x,region\n0.2,north\n0.4,nroth\n0.6,north\n0.7,\n")
+    message = refused(f"release query typo.csv {rest} --group region north", capsys)
+    assert "in row 4 of 'typo.csv'" in message
+    Path("typo.csv").write_text("x,region\n0.2,north\n0.4,nroth\n0.6,north\n0.7,Nroth\n")
+    message = refused(f"release query typo.csv {rest} --group region north", capsys)
+    assert "another in row 2 of 'typo.csv' and 1 more." in message
     assert not Path("g.db").exists()
     found = machine(f"release query north.csv {rest} --group region north", capsys)
     assert found["n"] == 2

@@ -20,9 +20,9 @@ from confide.cli.options import JsonOption, PlotOption, WordsOption, worded
 from confide.cli.parsing import harmless
 from confide.displays import FORMATS
 from confide.errors import BadRows, BadType, InvalidInput, extra
-from confide.files import arrow, formats
+from confide.files import arrow, formats, parse
 from confide.files.columns import Columns
-from confide.files.paths import counted, expand, writable
+from confide.files.paths import counted, expand, named, writable
 from confide.lattice import Categories
 from confide.ledger.budget import Ledger
 from confide.releases import (
@@ -573,12 +573,14 @@ def _check_group(file: Path, attribute: str, value: str) -> None:
         if attribute not in formats.source(path).names:
             continue
         found = Columns.open(path, attribute, words=[attribute]).read()[attribute]
-        if (found != value).any():
+        others = np.flatnonzero(found != value)
+        if others.size:
+            more = f" and {others.size - 1:,} more" if others.size > 1 else ""
             raise InvalidInput(
-                f"only rows of the group {value!r} in column {attribute!r} of {str(path)!r}",
-                "rows of other groups",
+                f"only rows of the group {value!r} in column {attribute!r}",
+                f"another in {parse.rows_of(named(path), 0)(int(others[0]))}{more}",
                 "--group does not select rows: write those of each group to a file of its own, "
-                "or use releases.release_groups in Python.",
+                "or use releases.release_groups in Python, where all groups are stated.",
             )
 
 
