@@ -121,6 +121,32 @@ def test_several_columns_are_released_together(capsys: pytest.CaptureFixture[str
     assert "one --column" in refused(f"release series values.csv {both}", capsys)
 
 
+def test_a_histogram_has_intervals(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of its mean and quantiles, which the noise does not draw to the middle of the bounds."""
+    draw, means = np.random.default_rng(3), []
+    values = np.exp(draw.normal(np.log(0.07), 0.4, 2_000))
+    Path("far.csv").write_text("\n".join(["x", *map(str, values)]))
+    command = "release histogram far.csv --low 0 --high 1 --epsilon 0.3"
+    for _ in range(12):
+        found = machine(command, capsys)
+        ends = found["intervals"]["columns"][0]
+        assert found["intervals"]["level"] == 0.95
+        for part, value in {"mean": found["mean"], **found["quantiles"]}.items():
+            assert ends[part][0] <= value <= ends[part][1]
+        means.append(found["mean"])
+    assert abs(np.mean(means) - values.mean()) < 0.01
+    assert run(command.split()) == 0
+    printed = capsys.readouterr().out
+    assert "95 % from" in printed
+    assert "90 % quantile of x" in printed
+    both = "--column x --low 0 --high 1 --column y --low 0 --high 5 --epsilon 4 --cells 4"
+    found = machine(f"release histogram values.csv {both}", capsys)
+    for mean, ends in zip(found["mean"], found["intervals"]["columns"], strict=True):
+        assert ends["mean"][0] <= mean <= ends["mean"][1]
+    assert run(f"release histogram values.csv {both}".split()) == 0
+    assert "median of y" in capsys.readouterr().out
+
+
 def test_synthetic_rows_stay_within_the_bounds() -> None:
     assert run(f"release histogram values.csv {BOUNDS} --sample 70 -o s.csv".split()) == 0
     drawn = pyarrow.csv.read_csv("s.csv")["x"].to_numpy()

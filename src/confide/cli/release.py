@@ -32,6 +32,8 @@ from confide.releases import (
     Recipe,
     Release,
     from_settings,
+    histogram_mean,
+    histogram_quantile,
     quantiles,
     release_all,
     synthesize,
@@ -41,6 +43,7 @@ from confide.releases.query import COUNT
 from confide.releases.query import KINDS as WHATS
 from confide.releases.register import of_settings
 
+QUARTILES = (0.25, 0.5, 0.75)
 ALONE = "Without --ledger nothing was recorded: another release costs as much again."
 
 
@@ -174,17 +177,25 @@ class Published:
         assert release.curve is not None
         cells = release.curve.cells
         centers = [(edges[:-1] + edges[1:]) / 2 for edges in cells.edges]
+        estimates = list(self._estimates().values())
+        means, quantiles = np.atleast_1d(cells.mean()).tolist(), {}
+        if len(centers) == 1:
+            quantiles = dict(zip(map(str, QUANTILES), cells.quantile(QUANTILES), strict=True))
+        if estimates:
+            ends = [{part: list(own[1:]) for part, own in each.items()} for each in estimates]
+            result["intervals"] = {"level": 0.95, "columns": ends}
+            means = [each["mean"][0] for each in estimates]
+            quantiles = {part: estimates[0][part][0] for part in quantiles}
         if len(centers) == 1:
             x = centers[0]
-            pairs = zip(QUANTILES, cells.quantile(QUANTILES).tolist(), strict=True)
             return {
                 **result,
                 "edges": cells.edges[0].tolist(),
                 "x": x.tolist(),
                 "pdf": cells.pdf(x).tolist(),
                 "cdf": cells.cdf(x).tolist(),
-                "mean": float(cells.mean()),
-                "quantiles": {str(q): value for q, value in pairs},
+                "mean": means[0],
+                "quantiles": {part: float(value) for part, value in quantiles.items()},
             }
         points = np.stack(np.meshgrid(*centers, indexing="ij"), axis=-1)
         return {
@@ -192,7 +203,7 @@ class Published:
             "edges": [edges.tolist() for edges in cells.edges],
             "x": [center.tolist() for center in centers],
             "pdf": cells.pdf(points).tolist(),
-            "mean": cells.mean().tolist(),
+            "mean": means,
         }
 
     def _cells(self) -> list[str]:
@@ -227,9 +238,33 @@ class Published:
         delta = f", delta = {spend.delta:.2g}" if spend.delta else ""
         return f"epsilon = {output.costs([spend.epsilon])[0]}{delta}"
 
+    def _estimates(self) -> dict[str, dict[str, tuple[float, float, float]]]:
+        """Means and quantiles of the columns of a histogram, with intervals; of others nothing."""
+        curve = self.release.curve
+        if curve is None or self.kind != Histogram.name:
+            return {}
+        own = curve.cells.names
+        shares = QUANTILES if len(own) == 1 else QUARTILES
+        return {
+            shown: {
+                "mean": histogram_mean(self.release, column=name),
+                **{str(q): histogram_quantile(self.release, q, column=name) for q in shares},
+            }
+            for shown, name in zip(self.columns or own, own, strict=True)
+        }
+
     def _table(self, title: str) -> None:
         curve = self.release.curve
         assert curve is not None
+        if estimates := self._estimates():
+            rows = []
+            for column, several in estimates.items():
+                number = output.format_of([value for value, _, _ in several.values()])
+                about = f" of {harmless(column)}" if column else ""
+                rows += [(f"{_called(name)}{about}", *map(number, ends))
+                         for name, ends in several.items()]  # fmt: skip
+            output.table(title, ("", "estimate", "95 % from", "to"), rows)
+            return
         if len(self.columns) == 1:
             found = rows_of(curve, QUANTILES, 0.95)
             number = output.format_of([value for _, value, _ in found])
@@ -243,6 +278,13 @@ class Published:
             middle = map(number, own.quantile([0.25, 0.5, 0.75]))
             rows.append((harmless(name), number(own.mean()), *middle))
         output.table(title, ("", "mean", "25 %", "median", "75 %"), rows)
+
+
+def _called(name: str) -> str:
+    """The mean, or the quantile for a share that is spelt out."""
+    if name == "mean":
+        return name
+    return "median" if name == "0.5" else f"{output.percent(float(name))} quantile"
 
 
 def show_quantiles(found: Sequence[Published], spend: Spend, *, as_json: bool) -> None:
