@@ -295,3 +295,20 @@ def test_words_say_the_odds_and_the_power():
     assert "8.25 %" in release.words()
     assert "weak protection" in Query("count", epsilon=5.0).release([0, 1]).words()
     assert "not private" in Query("count", epsilon=1.0).simulate([0, 1], seed=1).words()
+
+
+def test_several_columns_need_names() -> None:
+    """A list of lattices, or of columns, is told to be a dict."""
+    axes = {"age": Lattice(low=0, high=100), "cost": Lattice(low=0, high=50_000)}
+    for given in (list(axes.values()), tuple(axes.values())):
+        with pytest.raises(InvalidInput, match="as a dict of lattices by name"):
+            Histogram(given, epsilon=1.0)
+    joint = Histogram(axes, epsilon=1.0)
+    columns = [[30, 40, 50], [100, 200, 300]]
+    for values in (columns, tuple(columns)):
+        with pytest.raises(InvalidInput, match=r"Give a dict: {'age': \[...\], 'cost'") as told:
+            joint.release(values)
+        assert "bounds" not in str(told.value)
+    rows = joint.simulate(list(zip(*columns, strict=True)), seed=1)
+    named = joint.simulate(dict(zip(axes, columns, strict=True)), seed=1)
+    assert rows.noisy == named.noisy
