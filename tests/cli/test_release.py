@@ -543,3 +543,49 @@ def test_refusals_of_tables_models_and_functions(
     command: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert words in refused(f"release {command}", capsys)
+
+
+@pytest.fixture
+def wards() -> str:
+    draw = np.random.default_rng(4)
+    rows = zip(draw.integers(20, 90, 500), draw.uniform(0, 100, 500), strict=True)
+    lines = [f"{age},{cost:.2f},{'fm'[age % 2]}" for age, cost in rows]
+    Path("wards.csv").write_text("\n".join(["age,cost,sex", *lines]) + "\n")
+    bounds = "--column age --low 0 --high 100 --column cost --low 0 --high 100 --epsilon 50"
+    return f"wards.csv {bounds} --sample 200 -o rows.csv"
+
+
+@pytest.mark.parametrize("kind", ["histogram", "cross-table --column sex --words sex=f,m"])
+def test_whole_numbers_are_of_named_columns(
+    kind: str, wards: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def whole(options: str) -> list[bool]:
+        machine(f"release {kind} {wards} {options}", capsys)
+        rows = pyarrow.csv.read_csv("rows.csv")
+        return [bool(np.all(np.array(rows[name]) % 1 == 0)) for name in ("age", "cost")]
+
+    assert whole("--integer-column age") == [True, False]
+    assert whole("--integer") == [True, True]
+    assert whole("--no-integer") == [False, False]
+    command = f"release {kind} {wards}"
+    assert "and --integer-column, got both" in refused(
+        f"{command} --integer --integer-column age", capsys
+    )
+    for name in ("agee", "sex"):
+        message = refused(f"{command} --integer-column {name}", capsys)
+        assert "--integer-column among the columns of numbers" in message
+    others = "release series wards.csv --column age --low 0 --high 100 --epsilon 1"
+    assert "--integer-column" in refused(f"{others} --integer-column age", capsys)
+
+
+@pytest.mark.usefixtures("wards")
+def test_a_word_that_was_not_stated_is_named_by_file_and_row(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = Path("wards.csv").read_text().splitlines()
+    lines[6] = "30,1.5,fm"
+    Path("wards.csv").write_text("\n".join(lines) + "\n")
+    words = "wards.csv --column sex --words sex=f,m --epsilon 1"
+    told = "Expected words among ['f', 'm'] in column 'sex', got another in row 6 of 'wards.csv'."
+    assert told in refused(f"release cross-table {words}", capsys)
+    assert told in refused(f"sample {words} --k 1 -o s.csv", capsys)

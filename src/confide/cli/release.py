@@ -422,9 +422,15 @@ def release(
         bool | None,
         typer.Option(
             "--integer/--no-integer",
-            help="histogram: whether the columns hold only whole numbers; each cell "
-            "then holds equally many.",
+            help="histogram, cross-table: whether all columns of numbers hold only whole ones. "
+            "Each cell of a histogram then holds equally many, and synthetic rows are whole.",
             show_default="by Parquet's types and by the bounds, never by the values",
+        ),
+    ] = None,
+    integer_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A column that holds only whole numbers; can be repeated."
         ),
     ] = None,
     terms: Annotated[int | None, typer.Option(help="series: number of cosines.")] = None,
@@ -502,9 +508,16 @@ def release(
     # Everything that can be refused is refused before a value is read, and long before a charge.
     _check_files(kind, file, plot=plot, to=to, sample=sample, ledger=ledger)
     whole: list[str] = []
-    if kind == "histogram":
-        whole = _integers(file, column, scale, integer)
+    if integer_column and integer is not None:
+        raise InvalidInput("one of --integer and --integer-column", "both")
+    stated = integer is not None or bool(integer_column)
+    if kind == Histogram.name or (kind == CrossTable.name and column):
+        whole = _integers(file, column, scale, integer_column or integer, worded(words))
         settings["integers"] = whole if len(column or [""]) > 1 else bool(whole)
+    elif integer_column:
+        raise InvalidInput(f"no --integer-column for {kind}", "one")
+    if kind == CrossTable.name:
+        settings["integers"] = None  # of its synthetic rows alone
     made = from_settings(kind, settings)
     asked: list[Recipe] = [made]
     if isinstance(made, Query) and len(q or []) > 1:
@@ -515,7 +528,7 @@ def release(
     if group is not None:
         _check_group(file, *group)
     raw = _read(file, column, worded(words), counted=kind == "query" and what == "count")
-    if isinstance(made, Histogram) and integer is None:
+    if isinstance(made, Histogram) and not stated:
         asked = [made.aligned(len(next(iter(raw.values()))))]
     book = None
     if ledger is not None:
@@ -538,7 +551,7 @@ def release(
         # of floats could say more.
         show_quantiles(found, made.spend, as_json=as_json)
         return
-    one = replace(found[0], whole=tuple(whole), stated=integer is not None)
+    one = replace(found[0], whole=tuple(whole), stated=stated)
     one.write(sample, to, plot)
     one.show(as_json=as_json)
 
@@ -627,10 +640,23 @@ def _check_group(file: Path, attribute: str, value: str) -> None:
 
 
 def _integers(
-    file: Path, column: Sequence[str] | None, scale: str, stated: bool | None
+    file: Path,
+    column: Sequence[str] | None,
+    scale: str,
+    stated: bool | Sequence[str] | None,
+    words: Mapping[str, Any],
 ) -> list[str]:
-    """Columns of a histogram that hold whole numbers: those that are said to, or have the type."""
+    """Columns of whole numbers: those that are said to hold them, or have the type."""
     if stated is False or (stated is None and scale != "linear"):
         return []
-    columns = Columns.open(file, column)
-    return list(columns.names) if stated else columns.integers
+    columns = Columns.open(file, column, words=words)
+    if stated is None:
+        return columns.integers
+    numbers = [name for name in columns.names if name not in words]
+    if stated is True:
+        return numbers
+    for name in stated:
+        if name not in numbers:
+            advice = _checks.nearest(name, numbers)
+            raise InvalidInput("--integer-column among the columns of numbers", repr(name), advice)
+    return [name for name in numbers if name in stated]

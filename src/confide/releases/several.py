@@ -291,9 +291,11 @@ def synthesize(
     """
     n = _checks.integer(1, n=n)
     if release.spec.get("release") == CrossTable.name:
-        return rows_of(release, n, seed=seed)
+        return rows_of(release, n, integers=integers, seed=seed)
     if release.curve is None:
         raise InvalidInput("the release of a density or of a table", "an answer")
+    for name in integers:
+        _checks.one_of(tuple(columns), integers=name)
     drawn = release.curve.sample(n, seed=seed).reshape(n, len(columns))
     rows: dict[str, npt.NDArray[Any]] = {name: drawn[:, at] for at, name in enumerate(columns)}
     bounds = release.spec.get("columns")
