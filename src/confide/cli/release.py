@@ -63,6 +63,8 @@ class Published:
         Its name in the ledger, or None.
     stored
         Whether the ledger had it already.
+    meanwhile
+        Whether another run charged it while this one was at work.
     ledger
         What was charged, or None.
     whole
@@ -79,6 +81,7 @@ class Published:
     ledger: Ledger | None
     whole: tuple[str, ...] = ()
     stated: bool = True
+    meanwhile: bool = False
 
     def write(self, sample: int | None, to: Path | None, plot: Path | None) -> None:
         """Synthetic data and a picture, whole or not at all."""
@@ -115,6 +118,8 @@ class Published:
             output.say(*self._cells())
         if self.ledger is not None:
             again = "was in the ledger already, and cost nothing" if self.stored else "was charged"
+            if self.meanwhile:
+                again = "was charged by another run at the same time, and cost nothing more"
             output.say(
                 f"The release {again}; epsilon = {self.ledger.left.epsilon:.6f} is left in "
                 f"{self.ledger.path}."
@@ -542,10 +547,11 @@ def release(
     with output.shares("Preparing") as tell:
         recipes = dict(zip(keys, asked, strict=True))
         made_of = release_all(recipes, data, book, group=group, progress=tell)
-    found = [
-        Published(one, kind, tuple(raw), key and each, each in stored, book)
-        for each, one in made_of.items()
-    ]
+    found = []
+    for each, drawn in made_of.items():
+        had = book is not None and each not in book.charged
+        told = Published(drawn, kind, tuple(raw), key and each, had, book)
+        found.append(replace(told, meanwhile=had and each not in stored))
     if len(found) > 1:
         # The parts are rounded down, so together they cost no more than what was asked for. A sum
         # of floats could say more.
