@@ -241,7 +241,8 @@ def test_get_names_the_nearest_key(capsys: pytest.CaptureFixture[str]) -> None:
     got = machine("ledger get staff.db staff/mean", capsys)
     assert got["release"] == {"odd\x1b": [1, None]}
     assert sorted(got) == [
-        "asked", "at", "bound", "delta", "epsilon", "fingerprint", "group", "key", "note", "release",
+        "asked", "at", "bound", "delta", "epsilon",
+        "fingerprint", "group", "key", "note", "release",
     ]  # fmt: skip
 
 
