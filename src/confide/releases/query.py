@@ -26,6 +26,7 @@ VARIANCE_ROOM = 2**42
 FOURTH_CELLS = 2**10
 """Cells for fourth powers, for the same reason."""
 PART = 2**20
+ENDS_OF_RANGE = ("low", "high")
 AT_BOUND = 0.01
 """Share of the range within which an answer whose interval reaches a bound counts as at it."""
 
@@ -221,15 +222,16 @@ class Query(Additive):
         return found.astype(np.int64)
 
     def _caution(self, release: Release) -> str:
-        """Where the answer lies at a bound: values beyond it were clipped, or it is far too wide."""
+        """Where the answer lies at a bound: values were clipped, or bounds are far too wide."""
         if self.what not in ("mean", "sum", "quantile") or self.q in (0, 1):
             return ""
         lattice, answer = bounded(self.lattice), release.answer or {}
         times = release.spec["n"] if self.what == "sum" else 1
         value, *ends = (answer[part] / times for part in ("value", "low", "high"))
-        for name, bound, end in zip(("low", "high"), (lattice.low, lattice.high), ends, strict=True):
-            near = abs(value - bound) <= AT_BOUND * (lattice.high - lattice.low)
-            if near and math.isclose(end, bound, abs_tol=1e-9 * (lattice.high - lattice.low)):
+        width = lattice.high - lattice.low
+        for name, bound, end in zip(ENDS_OF_RANGE, (lattice.low, lattice.high), ends, strict=True):
+            near = abs(value - bound) <= AT_BOUND * width
+            if near and math.isclose(end, bound, abs_tol=1e-9 * width):
                 return (
                     f"The {self.what} lies at the bound {name}={bound:g}. If many values are "
                     "beyond it, they were clipped to it; if the bounds are far too wide, noise "
