@@ -141,6 +141,10 @@ def page(result: dict[str, Any]) -> str:
     several = result["cells"]
     lines += [
         "",
+        "Intervals of quantiles hold far more often than 95 %, because they must hold for values "
+        "at a few points with empty cells between them too, of which these values have none: "
+        "[why, and what to do](../how-to/releases.md).",
+        "",
         "## Cells of a histogram",
         "",
         f"`releases.shares` of a histogram of {CELLS} cells, {several[0]['releases']:,} simulated "

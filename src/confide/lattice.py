@@ -402,7 +402,8 @@ class Categories:
                 # The answer itself stays out of the message, which may end in a log.
                 raise InvalidInput(
                     f"answers among {_checks.shown(list(self.labels))}",
-                    f"another {type(answer).__name__} at position {position}",
+                    f"{'another word' if isinstance(answer, str) else f'a {type(answer).__name__}'}"
+                    f" in row {position + 1}",
                 )
             result[position] = at
         return result

@@ -241,7 +241,8 @@ def test_get_names_the_nearest_key(capsys: pytest.CaptureFixture[str]) -> None:
     got = machine("ledger get staff.db staff/mean", capsys)
     assert got["release"] == {"odd\x1b": [1, None]}
     assert sorted(got) == [
-        "at", "bound", "delta", "epsilon", "fingerprint", "group", "key", "note", "release",
+        "asked", "at", "bound", "delta", "epsilon",
+        "fingerprint", "group", "key", "note", "release",
     ]  # fmt: skip
 
 
@@ -274,7 +275,7 @@ def test_show_tells_of_what_cannot_be_checked(capsys: pytest.CaptureFixture[str]
     shutil.copy(OLD, "old.db")
     assert run(["ledger", "show", "old.db"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "so that a retry is returned unchecked: 3 releases." in printed
+    assert "Nothing is wrong with 3 releases" in printed
     assert [entry["bound"] for entry in machine("ledger show old.db", capsys)["entries"]] == [
         False
     ] * 3
@@ -284,9 +285,53 @@ def test_show_tells_of_what_cannot_be_checked(capsys: pytest.CaptureFixture[str]
     Path("staff.db.secret").unlink()
     assert run(["ledger", "show", "staff.db"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "so that a retry is returned unchecked: 1 release." in printed
+    assert "Nothing is wrong with 1 release" in printed
+    assert "To read the ledger it is not needed." in printed
     (entry,) = machine("ledger show staff.db", capsys)["entries"]
     assert not entry["bound"]
+
+
+def test_show_tells_what_was_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    command = "release {} north/values.csv --column pay --low 0 --high 100000 --epsilon 0.1"
+    machine(MEAN.format("north/values.csv") + " --budget 2", capsys)
+    for kind in ("query --what quantile --q 0.9 --key q", "histogram --key h"):
+        machine(f"{command.format(kind)} --ledger staff.db", capsys)
+    ledger = Ledger("staff.db")
+    ledger.charge("mine", {"what": "count"}, Spend(0.1), lambda: {"answer": 12})
+    asked = [entry["asked"] for entry in machine("ledger show staff.db", capsys)["entries"]]
+    n = machine("ledger get staff.db q", capsys)["release"]["spec"]["n"]
+    assert asked == [f"mean, n = {n:,}", f"90 % quantile, n = {n:,}", f"histogram, n = {n:,}", "-"]
+    assert run(["ledger", "show", "staff.db"]) == 0
+    printed = capsys.readouterr().out
+    assert all(text in printed for text in asked)
+
+
+@pytest.mark.parametrize("kind", ["release", "sample"])
+def test_one_of_two_runs_at_once_was_charged(
+    kind: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one says that it was not: the ledger had no such key when it looked."""
+    sample = "sample north/values.csv --column pay --reference box --low 0 --high 1e6 --epsilon 0.1"
+    sample += " -o {}.csv --ledger staff.db"
+    command = sample if kind == "sample" else MEAN.format("north/values.csv")
+    command += " --key same"
+    machine(f"{MEAN.format('south/values.csv')} --budget 2", capsys)
+    entries, other = Ledger.entries, []
+
+    def racing(ledger: Ledger) -> Any:
+        found = entries(ledger)
+        if not other:
+            other.append(True)
+            other.append(run([*command.format("other").split(), "--json"]))
+        return found
+
+    monkeypatch.setattr(Ledger, "entries", racing)
+    capsys.readouterr()
+    code = run(command.format("mine").split())
+    printed = " ".join(capsys.readouterr().out.split())
+    assert (code, other[1:]) == (0, [0])
+    assert "charged by another run at the same time, and cost nothing more" in printed
+    assert sum(entry.key == "same" for entry in Ledger("staff.db").entries()) == 1
 
 
 def test_a_new_secret_is_told(capsys: pytest.CaptureFixture[str]) -> None:

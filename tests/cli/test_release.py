@@ -121,6 +121,32 @@ def test_several_columns_are_released_together(capsys: pytest.CaptureFixture[str
     assert "one --column" in refused(f"release series values.csv {both}", capsys)
 
 
+def test_a_histogram_has_intervals(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of its mean and quantiles, which the noise does not draw to the middle of the bounds."""
+    draw, means = np.random.default_rng(3), []
+    values = np.exp(draw.normal(np.log(0.07), 0.4, 2_000))
+    Path("far.csv").write_text("\n".join(["x", *map(str, values)]))
+    command = "release histogram far.csv --low 0 --high 1 --epsilon 0.3"
+    for _ in range(12):
+        found = machine(command, capsys)
+        ends = found["intervals"]["columns"][0]
+        assert found["intervals"]["level"] == 0.95
+        for part, value in {"mean": found["mean"], **found["quantiles"]}.items():
+            assert ends[part][0] <= value <= ends[part][1]
+        means.append(found["mean"])
+    assert abs(np.mean(means) - values.mean()) < 0.01
+    assert run(command.split()) == 0
+    printed = capsys.readouterr().out
+    assert "95 % from" in printed
+    assert "90 % quantile of x" in printed
+    both = "--column x --low 0 --high 1 --column y --low 0 --high 5 --epsilon 4 --cells 4"
+    found = machine(f"release histogram values.csv {both}", capsys)
+    for mean, ends in zip(found["mean"], found["intervals"]["columns"], strict=True):
+        assert ends["mean"][0] <= mean <= ends["mean"][1]
+    assert run(f"release histogram values.csv {both}".split()) == 0
+    assert "median of y" in capsys.readouterr().out
+
+
 def test_synthetic_rows_stay_within_the_bounds() -> None:
     assert run(f"release histogram values.csv {BOUNDS} --sample 70 -o s.csv".split()) == 0
     drawn = pyarrow.csv.read_csv("s.csv")["x"].to_numpy()
@@ -351,7 +377,14 @@ def test_a_file_of_several_groups_is_not_charged_as_one(
     rest = "--what mean --column x --low 0 --high 1 --epsilon 0.5 --ledger g.db --budget 1"
     message = refused(f"release query both.csv {rest} --group region north", capsys)
     assert "--group does not select rows" in message
+    assert "another in row 2 of 'both.csv'." in message
     assert "south" not in message
+    Path("typo.csv").write_text("x,region\n0.2,north\n0.4,nroth\n0.6,north\n0.7,\n")
+    message = refused(f"release query typo.csv {rest} --group region north", capsys)
+    assert "in row 4 of 'typo.csv'" in message
+    Path("typo.csv").write_text("x,region\n0.2,north\n0.4,nroth\n0.6,north\n0.7,Nroth\n")
+    message = refused(f"release query typo.csv {rest} --group region north", capsys)
+    assert "another in row 2 of 'typo.csv' and 1 more." in message
     assert not Path("g.db").exists()
     found = machine(f"release query north.csv {rest} --group region north", capsys)
     assert found["n"] == 2
@@ -513,3 +546,49 @@ def test_refusals_of_tables_models_and_functions(
     command: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert words in refused(f"release {command}", capsys)
+
+
+@pytest.fixture
+def wards() -> str:
+    draw = np.random.default_rng(4)
+    rows = zip(draw.integers(20, 90, 500), draw.uniform(0, 100, 500), strict=True)
+    lines = [f"{age},{cost:.2f},{'fm'[age % 2]}" for age, cost in rows]
+    Path("wards.csv").write_text("\n".join(["age,cost,sex", *lines]) + "\n")
+    bounds = "--column age --low 0 --high 100 --column cost --low 0 --high 100 --epsilon 50"
+    return f"wards.csv {bounds} --sample 200 -o rows.csv"
+
+
+@pytest.mark.parametrize("kind", ["histogram", "cross-table --column sex --words sex=f,m"])
+def test_whole_numbers_are_of_named_columns(
+    kind: str, wards: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def whole(options: str) -> list[bool]:
+        machine(f"release {kind} {wards} {options}", capsys)
+        rows = pyarrow.csv.read_csv("rows.csv")
+        return [bool(np.all(np.array(rows[name]) % 1 == 0)) for name in ("age", "cost")]
+
+    assert whole("--integer-column age") == [True, False]
+    assert whole("--integer") == [True, True]
+    assert whole("--no-integer") == [False, False]
+    command = f"release {kind} {wards}"
+    assert "and --integer-column, got both" in refused(
+        f"{command} --integer --integer-column age", capsys
+    )
+    for name in ("agee", "sex"):
+        message = refused(f"{command} --integer-column {name}", capsys)
+        assert "--integer-column among the columns of numbers" in message
+    others = "release series wards.csv --column age --low 0 --high 100 --epsilon 1"
+    assert "--integer-column" in refused(f"{others} --integer-column age", capsys)
+
+
+@pytest.mark.usefixtures("wards")
+def test_a_word_that_was_not_stated_is_named_by_file_and_row(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = Path("wards.csv").read_text().splitlines()
+    lines[6] = "30,1.5,fm"
+    Path("wards.csv").write_text("\n".join(lines) + "\n")
+    words = "wards.csv --column sex --words sex=f,m --epsilon 1"
+    told = "Expected words among ['f', 'm'] in column 'sex', got another in row 6 of 'wards.csv'."
+    assert told in refused(f"release cross-table {words}", capsys)
+    assert told in refused(f"sample {words} --k 1 -o s.csv", capsys)

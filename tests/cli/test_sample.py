@@ -220,7 +220,7 @@ def test_a_reference_of_public_records_with_words(capsys: pytest.CaptureFixture[
         ("--words sex=f,m --low 0 --high 9 --mean 1", "no --mean where"),
         ("--words sex=f,m --low 0 --high 9 --plot x.png", "one or two columns of numbers"),
         ("--words sex=f,m --low 0 --high 9 --public people.csv", "a file of the private ones"),
-        ("--words sex=f,x --low 0 --high 9", "answers among"),
+        ("--words sex=f,x --low 0 --high 9", "words among"),
         ("--words age=f,m --low 0 --high 9", "column 'sex'"),
         ("--words sex=f,m --low 0 --high 9 --cells 1", "cells >= 2"),
         ("--reference box --cells 4", "no --cells without --words"),

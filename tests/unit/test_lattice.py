@@ -110,7 +110,7 @@ def test_bad_categories_get_a_sentence(labels: object) -> None:
 
 
 def test_unknown_answers_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="another str at position 1"):
+    with pytest.raises(InvalidInput, match="another word in row 2"):
         Categories(("no", "yes")).index(["no", "maybe"])
     with pytest.raises(InvalidInput):
         Categories(("no", "yes")).index([None])

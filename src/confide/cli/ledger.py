@@ -51,12 +51,13 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
     rows = []
     for entry in entries:
         group = "-" if entry.group is None else " = ".join(entry.group)
-        row = [harmless(entry.key), harmless(group), entry.at, f"{entry.spend.epsilon:.6f}"]
+        about = harmless(_asked(entry))
+        row = [harmless(entry.key), about, harmless(group), entry.at, f"{entry.spend.epsilon:.6f}"]
         rows.append([*row, rounded_up(entry.spend.delta, 3)] if deltas else row)
-    head = ["key", "group", "at", "epsilon", *(["delta"] if deltas else [])]
+    head = ["key", "asked", "group", "at", "epsilon", *(["delta"] if deltas else [])]
     about = f", about {harmless(opened.subject)}" if opened.subject else ""
     title = f"{counted(len(entries), 'release')} in {harmless(str(file))}{about}"
-    output.table(title, head, rows, words=3)
+    output.table(title, head, rows, words=4)
     output.say(
         f"Spent epsilon = {spent.epsilon:.6f} of {opened.budget.epsilon:.6f}, "
         f"{left.epsilon:.6f} left."
@@ -68,8 +69,10 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
     loose = sum(not entry.bound for entry in entries)
     if loose:
         output.say(
-            "Stored without a digest of the data, or with a secret file that is not there now, so "
-            f"that a retry is returned unchecked: {counted(loose, 'release')}."
+            f"Nothing is wrong with {counted(loose, 'release')} whose data cannot be recognized "
+            "here, because the secret file is not there or is another one, or because an older "
+            "version stored no digest. To read the ledger it is not needed. Who asks for them "
+            "again, whatever the data, gets what was released, with a warning."
         )
     if entries:
         output.say(
@@ -122,10 +125,25 @@ def _fields(entry: Entry) -> dict[str, Any]:
         "key": entry.key,
         "fingerprint": entry.fingerprint,
         **entry.spend.to_dict(),
+        "asked": _asked(entry),
         "group": None if entry.group is None else list(entry.group),
         "at": entry.at,
         "bound": entry.bound,
     }
+
+
+def _asked(entry: Entry) -> str:
+    """What was released, in a few words: its kind, or the number, and of how many records."""
+    try:
+        spec = Release.from_dict(entry.release).spec
+    except InvalidInput:
+        document = entry.release
+        samples = document.get("samples") if isinstance(document, dict) else None
+        return counted(len(samples), "sample") if isinstance(samples, list) else "-"
+    what = str(spec.get("what") or spec.get("release"))
+    if isinstance(spec.get("q"), float):
+        what = f"{100 * spec['q']:g} % quantile"
+    return f"{what}, n = {spec['n']:,}"
 
 
 def _other(entry: Entry, document: Any) -> None:

@@ -20,9 +20,9 @@ from confide.cli.options import JsonOption, PlotOption, WordsOption, worded
 from confide.cli.parsing import harmless
 from confide.displays import FORMATS
 from confide.errors import BadRows, BadType, InvalidInput, extra
-from confide.files import arrow, formats
+from confide.files import arrow, formats, parse
 from confide.files.columns import Columns
-from confide.files.paths import counted, expand, writable
+from confide.files.paths import counted, expand, named, writable
 from confide.lattice import Categories
 from confide.ledger.budget import Ledger
 from confide.releases import (
@@ -32,6 +32,8 @@ from confide.releases import (
     Recipe,
     Release,
     from_settings,
+    histogram_mean,
+    histogram_quantile,
     quantiles,
     release_all,
     synthesize,
@@ -41,6 +43,7 @@ from confide.releases.query import COUNT
 from confide.releases.query import KINDS as WHATS
 from confide.releases.register import of_settings
 
+QUARTILES = (0.25, 0.5, 0.75)
 ALONE = "Without --ledger nothing was recorded: another release costs as much again."
 
 
@@ -60,6 +63,8 @@ class Published:
         Its name in the ledger, or None.
     stored
         Whether the ledger had it already.
+    meanwhile
+        Whether another run charged it while this one was at work.
     ledger
         What was charged, or None.
     whole
@@ -76,6 +81,7 @@ class Published:
     ledger: Ledger | None
     whole: tuple[str, ...] = ()
     stated: bool = True
+    meanwhile: bool = False
 
     def write(self, sample: int | None, to: Path | None, plot: Path | None) -> None:
         """Synthetic data and a picture, whole or not at all."""
@@ -117,6 +123,8 @@ class Published:
             )
         if self.ledger is not None:
             again = "was in the ledger already, and cost nothing" if self.stored else "was charged"
+            if self.meanwhile:
+                again = "was charged by another run at the same time, and cost nothing more"
             output.say(
                 f"The release {again}; epsilon = {self.ledger.left.epsilon:.6f} is left in "
                 f"{self.ledger.path}."
@@ -179,17 +187,25 @@ class Published:
         assert release.curve is not None
         cells = release.curve.cells
         centers = [(edges[:-1] + edges[1:]) / 2 for edges in cells.edges]
+        estimates = list(self._estimates().values())
+        means, quantiles = np.atleast_1d(cells.mean()).tolist(), {}
+        if len(centers) == 1:
+            quantiles = dict(zip(map(str, QUANTILES), cells.quantile(QUANTILES), strict=True))
+        if estimates:
+            ends = [{part: list(own[1:]) for part, own in each.items()} for each in estimates]
+            result["intervals"] = {"level": 0.95, "columns": ends}
+            means = [each["mean"][0] for each in estimates]
+            quantiles = {part: estimates[0][part][0] for part in quantiles}
         if len(centers) == 1:
             x = centers[0]
-            pairs = zip(QUANTILES, cells.quantile(QUANTILES).tolist(), strict=True)
             return {
                 **result,
                 "edges": cells.edges[0].tolist(),
                 "x": x.tolist(),
                 "pdf": cells.pdf(x).tolist(),
                 "cdf": cells.cdf(x).tolist(),
-                "mean": float(cells.mean()),
-                "quantiles": {str(q): value for q, value in pairs},
+                "mean": means[0],
+                "quantiles": {part: float(value) for part, value in quantiles.items()},
             }
         points = np.stack(np.meshgrid(*centers, indexing="ij"), axis=-1)
         return {
@@ -197,7 +213,7 @@ class Published:
             "edges": [edges.tolist() for edges in cells.edges],
             "x": [center.tolist() for center in centers],
             "pdf": cells.pdf(points).tolist(),
-            "mean": cells.mean().tolist(),
+            "mean": means,
         }
 
     def _cells(self) -> list[str]:
@@ -232,9 +248,33 @@ class Published:
         delta = f", delta = {spend.delta:.2g}" if spend.delta else ""
         return f"epsilon = {output.costs([spend.epsilon])[0]}{delta}"
 
+    def _estimates(self) -> dict[str, dict[str, tuple[float, float, float]]]:
+        """Means and quantiles of the columns of a histogram, with intervals; of others nothing."""
+        curve = self.release.curve
+        if curve is None or self.kind != Histogram.name:
+            return {}
+        own = curve.cells.names
+        shares = QUANTILES if len(own) == 1 else QUARTILES
+        return {
+            shown: {
+                "mean": histogram_mean(self.release, column=name),
+                **{str(q): histogram_quantile(self.release, q, column=name) for q in shares},
+            }
+            for shown, name in zip(self.columns or own, own, strict=True)
+        }
+
     def _table(self, title: str) -> None:
         curve = self.release.curve
         assert curve is not None
+        if estimates := self._estimates():
+            rows = []
+            for column, several in estimates.items():
+                number = output.format_of([value for value, _, _ in several.values()])
+                about = f" of {harmless(column)}" if column else ""
+                rows += [(f"{_called(name)}{about}", *map(number, ends))
+                         for name, ends in several.items()]  # fmt: skip
+            output.table(title, ("", "estimate", "95 % from", "to"), rows)
+            return
         if len(self.columns) == 1:
             found = rows_of(curve, QUANTILES, 0.95)
             number = output.format_of([value for _, value, _ in found])
@@ -248,6 +288,13 @@ class Published:
             middle = map(number, own.quantile([0.25, 0.5, 0.75]))
             rows.append((harmless(name), number(own.mean()), *middle))
         output.table(title, ("", "mean", "25 %", "median", "75 %"), rows)
+
+
+def _called(name: str) -> str:
+    """The mean, or the quantile for a share that is spelt out."""
+    if name == "mean":
+        return name
+    return "median" if name == "0.5" else f"{output.percent(float(name))} quantile"
 
 
 def show_quantiles(found: Sequence[Published], spend: Spend, *, as_json: bool) -> None:
@@ -385,9 +432,15 @@ def release(
         bool | None,
         typer.Option(
             "--integer/--no-integer",
-            help="histogram: whether the columns hold only whole numbers; each cell "
-            "then holds equally many.",
+            help="histogram, cross-table: whether all columns of numbers hold only whole ones. "
+            "Each cell of a histogram then holds equally many, and synthetic rows are whole.",
             show_default="by Parquet's types and by the bounds, never by the values",
+        ),
+    ] = None,
+    integer_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A column that holds only whole numbers; can be repeated."
         ),
     ] = None,
     terms: Annotated[int | None, typer.Option(help="series: number of cosines.")] = None,
@@ -465,9 +518,16 @@ def release(
     # Everything that can be refused is refused before a value is read, and long before a charge.
     _check_files(kind, file, plot=plot, to=to, sample=sample, ledger=ledger)
     whole: list[str] = []
-    if kind == "histogram":
-        whole = _integers(file, column, scale, integer)
+    if integer_column and integer is not None:
+        raise InvalidInput("one of --integer and --integer-column", "both")
+    stated = integer is not None or bool(integer_column)
+    if kind == Histogram.name or (kind == CrossTable.name and column):
+        whole = _integers(file, column, scale, integer_column or integer, worded(words))
         settings["integers"] = whole if len(column or [""]) > 1 else bool(whole)
+    elif integer_column:
+        raise InvalidInput(f"no --integer-column for {kind}", "one")
+    if kind == CrossTable.name:
+        settings["integers"] = None  # of its synthetic rows alone
     made = from_settings(kind, settings)
     asked: list[Recipe] = [made]
     if isinstance(made, Query) and len(q or []) > 1:
@@ -478,7 +538,7 @@ def release(
     if group is not None:
         _check_group(file, *group)
     raw = _read(file, column, worded(words), counted=kind == "query" and what == "count")
-    if isinstance(made, Histogram) and integer is None:
+    if isinstance(made, Histogram) and not stated:
         asked = [made.aligned(len(next(iter(raw.values()))))]
     book = None
     if ledger is not None:
@@ -492,16 +552,17 @@ def release(
     with output.shares("Preparing") as tell:
         recipes = dict(zip(keys, asked, strict=True))
         made_of = release_all(recipes, data, book, group=group, progress=tell)
-    found = [
-        Published(one, kind, tuple(raw), key and each, each in stored, book)
-        for each, one in made_of.items()
-    ]
+    found = []
+    for each, drawn in made_of.items():
+        had = book is not None and each not in book.charged
+        told = Published(drawn, kind, tuple(raw), key and each, had, book)
+        found.append(replace(told, meanwhile=had and each not in stored))
     if len(found) > 1:
         # The parts are rounded down, so together they cost no more than what was asked for. A sum
         # of floats could say more.
         show_quantiles(found, made.spend, as_json=as_json)
         return
-    one = replace(found[0], whole=tuple(whole), stated=integer is not None)
+    one = replace(found[0], whole=tuple(whole), stated=stated)
     one.write(sample, to, plot)
     one.show(as_json=as_json)
 
@@ -578,20 +639,35 @@ def _check_group(file: Path, attribute: str, value: str) -> None:
         if attribute not in formats.source(path).names:
             continue
         found = Columns.open(path, attribute, words=[attribute]).read()[attribute]
-        if (found != value).any():
+        others = np.flatnonzero(found != value)
+        if others.size:
+            more = f" and {others.size - 1:,} more" if others.size > 1 else ""
             raise InvalidInput(
-                f"only rows of the group {value!r} in column {attribute!r} of {str(path)!r}",
-                "rows of other groups",
+                f"only rows of the group {value!r} in column {attribute!r}",
+                f"another in {parse.rows_of(named(path), 0)(int(others[0]))}{more}",
                 "--group does not select rows: write those of each group to a file of its own, "
-                "or use releases.release_groups in Python.",
+                "or use releases.release_groups in Python, where all groups are stated.",
             )
 
 
 def _integers(
-    file: Path, column: Sequence[str] | None, scale: str, stated: bool | None
+    file: Path,
+    column: Sequence[str] | None,
+    scale: str,
+    stated: bool | Sequence[str] | None,
+    words: Mapping[str, Any],
 ) -> list[str]:
-    """Columns of a histogram that hold whole numbers: those that are said to, or have the type."""
+    """Columns of whole numbers: those that are said to hold them, or have the type."""
     if stated is False or (stated is None and scale != "linear"):
         return []
-    columns = Columns.open(file, column)
-    return list(columns.names) if stated else columns.integers
+    columns = Columns.open(file, column, words=words)
+    if stated is None:
+        return columns.integers
+    numbers = [name for name in columns.names if name not in words]
+    if stated is True:
+        return numbers
+    for name in stated:
+        if name not in numbers:
+            advice = _checks.nearest(name, numbers)
+            raise InvalidInput("--integer-column among the columns of numbers", repr(name), advice)
+    return [name for name in numbers if name in stated]

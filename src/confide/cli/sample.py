@@ -137,7 +137,8 @@ def sample(
     stored = book is not None and key in {entry.key for entry in book.entries()}
     found = sampler.privatize(table, k, ledger=book, key=key)
     _write(found, list(raw), to, plot)
-    _show(found, list(raw), book, key, stored=stored, as_json=as_json)
+    had = book is not None and key not in book.charged
+    _show(found, list(raw), book, key, stored=had, meanwhile=had and not stored, as_json=as_json)
 
 
 def _sampler(
@@ -189,6 +190,7 @@ def _show(
     key: str | None,
     *,
     stored: bool,
+    meanwhile: bool,
     as_json: bool,
 ) -> None:
     fields = found.to_dict()
@@ -217,6 +219,8 @@ def _show(
     output.table(title, columns, rows, words=0)
     if book is not None:
         again = "were in the ledger already, and cost nothing" if stored else "were charged"
+        if meanwhile:
+            again = "were charged by another run at the same time, and cost nothing more"
         output.say(
             f"The samples {again}; epsilon = {book.left.epsilon:.6f} is left in {book.path}."
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +33,14 @@ class Columns:
         The columns.
     words
         Those of them that hold words; all others hold numbers.
+    known
+        All words that a column may hold, where that is stated.
     """
 
     sources: tuple[Source, ...]
     names: tuple[str, ...]
     words: tuple[str, ...] = ()
+    known: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     @classmethod
     def open(
@@ -45,7 +48,7 @@ class Columns:
         path: str | Path,
         columns: str | Sequence[str] | None = None,
         *,
-        words: Collection[str] = (),
+        words: Collection[str] | Mapping[str, Collection[str]] = (),
     ) -> Columns:
         """Find columns in a file, a glob or a folder.
 
@@ -56,7 +59,7 @@ class Columns:
         columns
             Their names; by default the only column there is.
         words
-            Names of the columns that hold words.
+            Names of the columns that hold words; or all words that they may hold, by name.
         """
         sources = tuple(formats.source(found) for found in expand([path], formats.readable()))
         for source in sources:
@@ -68,7 +71,8 @@ class Columns:
                 raise InvalidInput("each column once", f"{name!r} twice")
         for source in sources:
             source.require(names)
-        return cls(sources, names, tuple(name for name in names if name in words))
+        known = dict(words) if isinstance(words, Mapping) else {}
+        return cls(sources, names, tuple(name for name in names if name in words), known)
 
     @property
     def integers(self) -> list[str]:
@@ -97,7 +101,9 @@ class Columns:
             for batch in source.batches(self.names):
                 where = parse.rows_of(source.where, first)
                 yield {
-                    name: parse.spelled(batch.column(at), name=name, where=where)
+                    name: parse.spelled(
+                        batch.column(at), name=name, where=where, known=self.known.get(name)
+                    )
                     if name in self.words
                     else parse.present(batch.column(at), name=name, plain=source.text, where=where)
                     for at, name in enumerate(self.names)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from confide._checks import shown
 from confide._types import Flags, Floats
 from confide.errors import BadRows, BadType, InvalidInput, unquoted
 from confide.files.arrow import arrow
@@ -235,12 +236,17 @@ def present(column: Any, *, name: str, plain: bool, where: Where) -> Floats:
 
 
 @unquoted(CELLS)
-def spelled(column: Any, *, name: str, where: Where) -> npt.NDArray[np.object_]:
-    """A column's words, none of which may be missing."""
+def spelled(
+    column: Any, *, name: str, where: Where, known: Collection[str] | None = None
+) -> npt.NDArray[np.object_]:
+    """A column's words, none of which may be missing, nor be another than those known."""
     found = words(column, name=name, where=where)
     if None in found:
         expected = f"a word in every row of column {name!r}"
         raise BadRows(expected, f"none in {where(found.index(None))}", column=name)
+    if known is not None and (others := [at for at, word in enumerate(found) if word not in known]):
+        expected = f"words among {shown(list(known))} in column {name!r}"
+        raise BadRows(expected, f"another in {where(others[0])}", column=name)
     return np.array(found, dtype=object)
 
 

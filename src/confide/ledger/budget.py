@@ -204,6 +204,7 @@ class Ledger:
             raise InvalidInput(
                 f"a ledger at {self._file.named}", "none", "To make one give a budget: epsilon=1.0."
             )
+        self._charged: set[str] = set()
         self._file.upgrade(2, SCHEMA_2, (bindings.TABLE,))
         with self._file.reading() as run:
             if run("PRAGMA quick_check(1)") != [("ok",)]:
@@ -220,7 +221,7 @@ class Ledger:
             raise Mismatch(
                 f"the budget that the ledger {self._file.named} was made with ({self._head.cap})",
                 str(asked),
-                "A ledger keeps its budget; another survey needs a ledger of its own.",
+                "A ledger keeps its budget. For other data make a ledger in another file.",
             )
 
     @property
@@ -249,6 +250,11 @@ class Ledger:
         """What a charge without a group may still cost."""
         with self._reading() as run:
             return self._head.cap.plus(costs.total(self._sums(run)), -1).spend()
+
+    @property
+    def charged(self) -> frozenset[str]:
+        """Keys that were charged through this object, and not by another program meanwhile."""
+        return frozenset(self._charged)
 
     def entries(self) -> tuple[Entry, ...]:
         """All charges, the oldest first."""
@@ -321,6 +327,7 @@ class Ledger:
         with self._file.writing() as run:
             self._check(run)
             text = self._known(run, key, fingerprint)
+            new = text is None
             if text is None:
                 self._afford(run, cost, place)
                 secret = None if data is None else self._bindings.secret()
@@ -337,6 +344,8 @@ class Ledger:
                 release = json.loads(text)
             except (ValueError, RecursionError):
                 raise self._file.damaged() from None
+        if new:
+            self._charged.add(key)
         if doubt:
             warnings.warn(
                 f"The stored release of the key {_checks.shown(key)} is returned unchecked, and "

@@ -7,6 +7,7 @@ from confide.releases.choice import Choice
 from confide.releases.cross_table import CrossTable
 from confide.releases.gaussian_process import GaussianProcess
 from confide.releases.histogram import Histogram, shares
+from confide.releases.histogram_numbers import histogram_mean, histogram_quantile
 from confide.releases.holdout import Holdout
 from confide.releases.kolmogorov_smirnov import KolmogorovSmirnov
 from confide.releases.least_squares import LeastSquares
@@ -40,6 +41,8 @@ __all__ = [
     "check",
     "from_dict",
     "from_settings",
+    "histogram_mean",
+    "histogram_quantile",
     "quantiles",
     "release_all",
     "release_groups",

@@ -16,7 +16,7 @@ from confide.curves import CellDensity
 from confide.errors import InvalidInput
 from confide.lattice import Axis, Lattice, axes_from_list, listed_axes
 from confide.mechanisms.protocol import NONE, Kinds
-from confide.releases.release import BOUNDS, Indices, Recipe, bounded
+from confide.releases.release import Indices, Recipe, bounded
 
 Bounds = Lattice | Mapping[str, Lattice]
 
@@ -52,6 +52,12 @@ def read_columns(given: Any) -> Bounds:
 
 def checked_bounds(lattice: Any) -> Bounds:
     """A lattice, or a mapping of one to three names to lattices, as a copy that nobody changes."""
+    if isinstance(lattice, (list, tuple)):
+        raise InvalidInput(
+            "public bounds of several columns as a dict of lattices by name",
+            f"a {type(lattice).__name__}",
+            "Such as {'age': Lattice(low=0, high=100), 'cost': Lattice(low=0, high=50_000)}.",
+        )
     if not isinstance(lattice, Mapping):
         return bounded(lattice)
     if not 1 <= len(lattice) <= 3:
@@ -90,7 +96,12 @@ def split(columns: Axis | Mapping[str, Axis], values: Any) -> list[npt.NDArray[A
     else:
         table = _checks.array(values=values)
         if table.ndim != 2 or table.shape[1] != len(names):
-            raise InvalidInput(f"values of {len(names)} columns", f"shape {table.shape}", BOUNDS)
+            several = ", ".join(f"{name!r}: [...]" for name in names[:3])
+            raise InvalidInput(
+                f"values of {len(names)} columns, by name or one row a record",
+                f"an array of shape {table.shape}",
+                f"Give a dict: {{{several}{', ...' * (len(names) > 3)}}}.",
+            )
         found = list(table.T)
     arrays = [
         _checks.vector(values=column) if isinstance(axis, Lattice) else _checks.array(values=column)

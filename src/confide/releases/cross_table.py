@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise, product
 from typing import Any, ClassVar, Self
@@ -16,7 +16,7 @@ from confide.accounting.spend import exact
 from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
 from confide.exact.integer_noise import DiscreteLaplace, laplace
-from confide.lattice import Axis, Categories, axes_from_list, listed_axes
+from confide.lattice import Axis, Categories, Lattice, axes_from_list, listed_axes
 from confide.mechanisms.protocol import NONE, Kinds
 from confide.releases.bounded import counted, indexed, split
 from confide.releases.noise_intervals import share_interval
@@ -156,7 +156,9 @@ def _named(column: tuple[str, Axis]) -> list[str]:
     return [f"{name} {a:.12g} to {b:.12g}" for a, b in pairwise(axis.edges.tolist())]
 
 
-def rows_of(release: Release, n: int, *, seed: int | None = None) -> dict[str, npt.NDArray[Any]]:
+def rows_of(
+    release: Release, n: int, *, integers: Sequence[str] = (), seed: int | None = None
+) -> dict[str, npt.NDArray[Any]]:
     """Synthetic rows of a released cross table; they cost no further privacy.
 
     Counts below 0 become 0. A number lies anywhere in its cell.
@@ -167,6 +169,8 @@ def rows_of(release: Release, n: int, *, seed: int | None = None) -> dict[str, n
         What `CrossTable.release` gave.
     n
         How many rows.
+    integers
+        Columns of whole numbers.
     seed
         For rows that can be drawn again.
 
@@ -180,6 +184,9 @@ def rows_of(release: Release, n: int, *, seed: int | None = None) -> dict[str, n
     if not isinstance(release, Release) or release.spec.get("release") != CrossTable.name:
         raise InvalidInput("the release of a CrossTable", _checks.shown(type(release)))
     columns = axes_from_list(release.spec["columns"])
+    numbers = tuple(name for name, axis in columns.items() if not isinstance(axis, Categories))
+    for name in integers:
+        _checks.one_of(numbers, integers=name)
     kept = np.maximum(np.array(release.noisy, dtype=np.float64), 0)
     shares = kept / kept.sum() if kept.sum() > 0 else np.full(kept.size, 1 / kept.size)
     rng = np.random.default_rng(seed)
@@ -190,6 +197,25 @@ def rows_of(release: Release, n: int, *, seed: int | None = None) -> dict[str, n
         if isinstance(axis, Categories):
             rows[name] = np.array(axis.labels)[at]
         else:
+            inside = rng.random(at.size)
+            if name in integers:
+                rows[name] = _whole(axis, at, inside)
+                continue
             low, high = axis.edges[at], axis.edges[at + 1]
-            rows[name] = low + (high - low) * rng.random(at.size)
+            rows[name] = low + (high - low) * inside
     return rows
+
+
+def _whole(axis: Lattice, at: Indices, inside: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Whole numbers of some cells, each as likely as the others of its cell.
+
+    One on the edge between two cells is counted in the upper one. A cell without any has the
+    nearest.
+    """
+    first = np.ceil(axis.edges)
+    last = np.append(first[1:-1] - 1, math.floor(axis.high))
+    first = first[:-1]
+    drawn = first[at] + np.floor(inside * np.maximum(last - first + 1, 1)[at])
+    middle = np.clip(np.rint(axis.centers), math.ceil(axis.low), math.floor(axis.high))
+    found = np.where((last >= first)[at], drawn, middle[at])
+    return found.astype(np.int64)

@@ -43,21 +43,39 @@ def reach(sd: float, scale: float, tail: float) -> float:
 def shrinking(
     estimate: float, spread: Callable[[float, float], float], scale: float, tail: float, top: float
 ) -> Interval:
+    """The interval from 0 to ``top`` around an estimate with Laplace noise, as `shrunk` has it."""
+    return shrunk(estimate, spread, lambda sd: reach(sd, scale, tail), bottom=0.0, top=top)
+
+
+def shrunk(
+    estimate: float,
+    spread: Callable[[float, float], float],
+    far: Callable[[float], float],
+    *,
+    bottom: float,
+    top: float,
+) -> Interval:
     """The interval around an estimate whose sampling deviation depends on the truth.
 
-    ``spread(a, b)`` bounds the deviation over truths in [a, b]. A truth that the widest interval
-    holds is held by the next one too, so narrowing it a few times costs no coverage.
+    ``spread(a, b)`` bounds the deviation over truths in [a, b], and ``far(sd)`` says how far the
+    estimate may then be off. A truth that the widest interval holds is held by the next one too, so
+    narrowing it a few times costs no coverage.
     """
-    low, high = 0.0, top
+    low, high = bottom, top
     for _ in range(4):
-        half = reach(spread(low, high), scale, tail)
+        half = far(spread(low, high))
         new_low, new_high = max(low, estimate - half), min(high, estimate + half)
         if new_low > new_high:
             # Noise threw the estimate out of what is possible: the nearest end is what is left.
-            end = 0.0 if estimate < 0 else top
+            end = bottom if estimate < bottom else top
             return end, end
         low, high = new_low, new_high
     return low, high
+
+
+def student(n: int, tail: float) -> float:
+    """What Student's law adds to the normal one where a variance is itself an estimate."""
+    return float(stdtrit(max(n - 1, 1), tail) / ndtri(tail))
 
 
 def mean_interval(
@@ -75,13 +93,12 @@ def mean_interval(
         risk -= part
         known = max(0.0, variance * n / max(n - 1, 1) + scales[1] * math.log(1 / (2 * part)))
     tail = risk / 2
-    # Student's factor, for a variance that is itself an estimate.
-    student = float(stdtrit(max(n - 1, 1), tail) / ndtri(tail))
+    factor = student(n, tail)
 
     def spread(low: float, high: float) -> float:
         nearest = min(max(0.5, low), high)
         worst = nearest * (1 - nearest)
-        return math.sqrt(min(worst, known * student**2) / n)
+        return math.sqrt(min(worst, known * factor**2) / n)
 
     return shrinking(mean, spread, scales[0], tail, 1.0)
 

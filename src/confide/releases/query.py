@@ -19,13 +19,16 @@ from confide.exact.inversion import Part, weighted
 from confide.lattice import MAX_SIZE, Lattice
 from confide.releases import noise_intervals
 from confide.releases.ranks import Ranks
-from confide.releases.release import Additive, Indices, Totals, bounded, checked
+from confide.releases.release import Additive, Indices, Release, Totals, bounded, checked
 
 VARIANCE_ROOM = 2**42
 """Sensitivity that the integer variance may have, so that its noise stays in 64-bit integers."""
 FOURTH_CELLS = 2**10
 """Cells for fourth powers, for the same reason."""
 PART = 2**20
+ENDS_OF_RANGE = ("low", "high")
+AT_BOUND = 0.01
+"""Share of the range within which an answer whose interval reaches a bound counts as at it."""
 
 
 def variance_cells(n: int) -> int:
@@ -217,6 +220,25 @@ class Query(Additive):
                 "Give 1 where the condition holds and 0 elsewhere.",
             )
         return found.astype(np.int64)
+
+    def _caution(self, release: Release) -> str:
+        """Where the answer lies at a bound: values were clipped, or bounds are far too wide."""
+        if self.what not in ("mean", "sum", "quantile") or self.q in (0, 1):
+            return ""
+        lattice, answer = bounded(self.lattice), release.answer or {}
+        times = release.spec["n"] if self.what == "sum" else 1
+        value, *ends = (answer[part] / times for part in ("value", "low", "high"))
+        width = lattice.high - lattice.low
+        for name, bound, end in zip(ENDS_OF_RANGE, (lattice.low, lattice.high), ends, strict=True):
+            near = abs(value - bound) <= AT_BOUND * width
+            if near and math.isclose(end, bound, abs_tol=1e-9 * width):
+                return (
+                    f"The {self.what} lies at the bound {name}={bound:g}. If many values are "
+                    "beyond it, they were clipped to it; if the bounds are far too wide, noise "
+                    "hides the answer. Choose others from common knowledge; under a new key a new "
+                    "release costs its epsilon again."
+                )
+        return ""
 
     def sums(self, prepared: Indices, entropy: Entropy) -> list[Totals]:
         """The number asked for, and the one that its interval needs, if it is paid for."""

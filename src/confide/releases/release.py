@@ -313,6 +313,10 @@ class Recipe(Private):
         """What about the public parameters may not be as it was meant, or nothing."""
         return ""
 
+    def _caution(self, release: Release) -> str:
+        """What about a release, seen by anybody, speaks against its public bounds, or nothing."""
+        return ""
+
     @property
     def spend(self) -> Spend:
         """An upper bound on the cost of one release."""
@@ -385,7 +389,10 @@ class Recipe(Private):
                 or document.get("simulated") is not False
             ):
                 raise Mismatch("the stored release of this key", "one of other parameters")
-        return self._open(spec, tuple(document["noisy"]), simulated=False)
+        found = self._open(spec, tuple(document["noisy"]), simulated=False)
+        if caution := self._caution(found):
+            warnings.warn(caution, ConfideWarning, stacklevel=3)
+        return found
 
     @_checks.steady
     def simulate(self, values: Any, *, seed: int) -> Release:

@@ -108,13 +108,14 @@ def release_all(
 def release_groups(
     recipe: Recipe,
     values: Any,
-    groups: Any,
+    by: Any,
     *,
+    groups: Sequence[str | int],
     attribute: str,
     ledger: Ledger | None = None,
     key: str | None = None,
     progress: Progress | None = None,
-) -> dict[str, Release]:
+) -> dict[str, Release | None]:
     """One release for each value of a public attribute, all together for the price of one.
 
     Parameters
@@ -123,8 +124,12 @@ def release_groups(
         What to release of each group.
     values
         As for `Recipe.release`: one a record, or columns by name.
+    by
+        The group of each record. A record of any other group than those stated, or of none, is
+        refused before anything is charged.
     groups
-        The group of each record, a word; groups and their sizes are public.
+        All groups that there can be, words or whole numbers, from public knowledge and never from
+        the data: a misspelt word in one record would be published as a group of its own.
     attribute
         What the groups are by, such as ``"region"``.
     ledger
@@ -134,24 +139,36 @@ def release_groups(
     progress
         Told the share of the work of each release that is done.
 
+    Returns
+    -------
+    dict
+        A release for each of the stated groups, in their order, and None for a group without
+        records: there is nothing to protect and no number to tell, and nothing is charged for it.
+
     Notes
     -----
     Formal guarantee: every record is in one group, and its value changes the release of that group
     alone, so that all releases together cost what one does (parallel composition). This protects a
-    record's value given its group. Who could change group would cost twice as much.
+    record's value given its group: who is in which group is taken to be public, and the number of
+    records of each group is published exactly, as ``n``, and so is that there are none. If it is a
+    secret who is in which group, make the group a column of a `CrossTable` instead. Who could
+    change group would cost twice as much.
 
     Examples
     --------
     >>> from confide import Lattice
     >>> pay = Query("mean", Lattice(low=0, high=9), epsilon=1.0)
-    >>> made = release_groups(pay, [1.0, 2.0, 8.0], ["n", "n", "s"], attribute="region")
-    >>> sorted(made), made["n"].spec["n"]
-    (['n', 's'], 2)
+    >>> regions = ["n", "s", "w"]
+    >>> made = release_groups(
+    ...     pay, [1.0, 2.0, 8.0], ["n", "n", "s"], groups=regions, attribute="region"
+    ... )
+    >>> list(made), made["n"].spec["n"], made["w"]
+    (['n', 's', 'w'], 2, None)
     """
     if not isinstance(attribute, str) or not attribute:
         raise InvalidInput("the name of a public attribute", _checks.shown(attribute))
-    named = [str(each) for each in _checks.array(groups=groups).tolist()]
-    parts = _parts(values, named)
+    names = _names(groups)
+    parts = _parts(values, _places(by, names), list(names.values()))
     keys = {name: f"{key}/{name}" for name in parts}
     if ledger is not None:
         if not isinstance(key, str) or not key:
@@ -169,7 +186,7 @@ def release_groups(
     # All are admitted before any is drawn: a group that is refused leaves nothing half done.
     for part in parts.values():
         recipe.admitted(part)
-    return {
+    made = {
         name: recipe.release(
             part,
             ledger,
@@ -179,19 +196,62 @@ def release_groups(
         )
         for name, part in parts.items()
     }
+    return {name: made.get(name) for name in names.values()}
 
 
-def _parts(values: Any, groups: Sequence[str]) -> dict[str, Any]:
-    """The values of each group, in the order of their names."""
+def _names(groups: Any) -> dict[str | int, str]:
+    """The names of stated groups, which are words or whole numbers, each once."""
+    given = list(groups) if isinstance(groups, (list, tuple)) else []
+    kinds = all(isinstance(each, (str, int)) and not isinstance(each, bool) for each in given)
+    if not given or not kinds or "" in given:
+        raise InvalidInput(
+            "all groups that there can be, a list of words or whole numbers",
+            _checks.shown(groups) if isinstance(groups, str) else f"a {type(groups).__name__}",
+            "State them from public knowledge, never from the data.",
+        )
+    names = {each: str(each) for each in given}
+    if len(set(names.values())) < len(given):
+        raise InvalidInput("each group once", "one twice")
+    return names
+
+
+def _places(by: Any, names: Mapping[str | int, str]) -> npt.NDArray[np.int64]:
+    """Which of the stated groups each record is in, by number."""
+    number: dict[Any, int] = {group: at for at, group in enumerate(names)}
+    given = _checks.array(by=by)
+    if given.ndim != 1:
+        raise InvalidInput("a group for each record", f"shape {given.shape}")
+    plain = (str, int, float)
+    found = [
+        number.get(each, -1) if isinstance(each, plain) and not isinstance(each, bool) else -1
+        for each in given.tolist()
+    ]
+    if -1 in found:
+        others = found.count(-1)
+        raise InvalidInput(
+            f"groups among {_checks.shown(list(names))}",
+            f"another in row {found.index(-1) + 1}"
+            + (f" and in {others - 1:,} more" if others > 1 else ""),
+            "Nothing was charged. Mend the rows, or state a group of its own for them, such as "
+            "'unknown'.",
+        )
+    return np.array(found, dtype=np.int64)
+
+
+def _parts(values: Any, places: npt.NDArray[np.int64], names: Sequence[str]) -> dict[str, Any]:
+    """The values of each group that has any."""
     columns = values if isinstance(values, Mapping) else {"": values}
     arrays = {name: _checks.array(values=each) for name, each in columns.items()}
     for each in arrays.values():
-        if each.ndim == 0 or len(each) != len(groups):
-            raise InvalidInput("a group for each record", f"{len(groups)} for others")
-    labels = np.asarray(groups)
+        if each.ndim == 0 or len(each) != len(places):
+            raise InvalidInput("a group for each record", f"{len(places)} for others")
+    if not len(places):
+        raise InvalidInput("at least one record", "none")
     found: dict[str, Any] = {}
-    for name in sorted(set(groups)):
-        inside = labels == name
+    for at, name in enumerate(names):
+        inside = places == at
+        if not inside.any():
+            continue
         own = {column: each[inside] for column, each in arrays.items()}
         found[name] = own if isinstance(values, Mapping) else own[""]
     return found
@@ -231,9 +291,11 @@ def synthesize(
     """
     n = _checks.integer(1, n=n)
     if release.spec.get("release") == CrossTable.name:
-        return rows_of(release, n, seed=seed)
+        return rows_of(release, n, integers=integers, seed=seed)
     if release.curve is None:
         raise InvalidInput("the release of a density or of a table", "an answer")
+    for name in integers:
+        _checks.one_of(tuple(columns), integers=name)
     drawn = release.curve.sample(n, seed=seed).reshape(n, len(columns))
     rows: dict[str, npt.NDArray[Any]] = {name: drawn[:, at] for at, name in enumerate(columns)}
     bounds = release.spec.get("columns")

@@ -87,3 +87,21 @@ def test_only_a_cross_table_gives_rows_of_words():
         rows_of(count, 3)
     with pytest.raises(InvalidInput):
         synthesize(count, 3, columns=["x"])
+
+
+def test_synthetic_whole_numbers_are_whole():
+    columns = {"sex": Categories(("f", "m")), "age": Lattice(low=0, high=100, size=3)}
+    table = {"sex": ["f", "m"] * 3_000, "age": [20, 40, 90] * 2_000}
+    made = CrossTable(columns, epsilon=8.0).release(table)
+    ages = synthesize(made, 60_000, columns=["sex", "age"], integers=["age"], seed=1)["age"]
+    assert ages.dtype == np.int64
+    assert (ages.min(), ages.max()) == (0, 100)
+    # 0 to 33, 34 to 66 and 67 to 100, each as likely as the others of its cell.
+    assert np.abs(np.bincount(ages)[:34] - 60_000 / 3 / 34).max() < 5 * (60_000 / 3 / 34) ** 0.5
+    # A cell between two whole numbers has the nearest.
+    narrow = CrossTable({"x": Lattice(low=0, high=2, size=8)}, epsilon=8.0)
+    drawn = synthesize(narrow.release({"x": [0.3, 1.7] * 99}), 500, columns=["x"], integers=["x"])
+    assert set(drawn["x"].tolist()) <= {0, 1, 2}
+    for wrong in ("sex", "agee"):
+        with pytest.raises(InvalidInput, match="integers"):
+            synthesize(made, 5, columns=["sex", "age"], integers=[wrong])

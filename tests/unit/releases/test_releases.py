@@ -1,5 +1,6 @@
 import json
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,7 @@ from evidence.printed import PrintedBernstein
 
 from confide import Lattice
 from confide.accounting import Spend
-from confide.errors import InvalidInput, Mismatch
+from confide.errors import ConfideWarning, InvalidInput, Mismatch
 from confide.exact.integer_noise import DiscreteLaplace
 from confide.releases import Bernstein, Histogram, Query, Series, noise_intervals
 from confide.releases.histogram import default_cells
@@ -295,3 +296,36 @@ def test_words_say_the_odds_and_the_power():
     assert "8.25 %" in release.words()
     assert "weak protection" in Query("count", epsilon=5.0).release([0, 1]).words()
     assert "not private" in Query("count", epsilon=1.0).simulate([0, 1], seed=1).words()
+
+
+def test_several_columns_need_names() -> None:
+    """A list of lattices, or of columns, is told to be a dict."""
+    axes = {"age": Lattice(low=0, high=100), "cost": Lattice(low=0, high=50_000)}
+    for given in (list(axes.values()), tuple(axes.values())):
+        with pytest.raises(InvalidInput, match="as a dict of lattices by name"):
+            Histogram(given, epsilon=1.0)
+    joint = Histogram(axes, epsilon=1.0)
+    columns = [[30, 40, 50], [100, 200, 300]]
+    for values in (columns, tuple(columns)):
+        with pytest.raises(InvalidInput, match=r"Give a dict: {'age': \[...\], 'cost'") as told:
+            joint.release(values)
+        assert "bounds" not in str(told.value)
+    rows = joint.simulate(list(zip(*columns, strict=True)), seed=1)
+    named = joint.simulate(dict(zip(axes, columns, strict=True)), seed=1)
+    assert rows.noisy == named.noisy
+
+
+@pytest.mark.parametrize("what", ["mean", "sum", "quantile"])
+def test_an_answer_at_a_bound_is_told(what: str) -> None:
+    """Costs around 7,800 between bounds of 0 and 100 are all clipped to 100."""
+    costs = np.random.default_rng(1).lognormal(9, 0.4, 2_000)
+    share = 0.5 if what == "quantile" else None
+    narrow = Query(what, Lattice(low=0, high=100), epsilon=1.0, q=share)
+    with pytest.warns(ConfideWarning, match=f"The {what} lies at the bound high=100. If many"):
+        narrow.release(costs)
+    with pytest.warns(ConfideWarning, match="the bound low=0"):
+        narrow.release(-costs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Query(what, Lattice(low=0, high=50_000), epsilon=1.0, q=share).release(costs)
+        narrow.simulate(costs, seed=1)
