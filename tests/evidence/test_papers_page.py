@@ -103,7 +103,13 @@ def test_figures_of_dpgan(sampling: Any) -> None:
     known = {(one["target"], one["method"], one["epsilon"]): one for one in rows} | sampling
     for method in ("dpgan", "dpb cv", "mbde box adam"):
         assert short(known["ring", method, epsilon]["kl"] for epsilon in epsilons) in own
-    assert short(known["ring", "dpgan wgan", epsilon]["kl"] for epsilon in (1.0, 10.0)) in own
+    for method in ("dpgan wgan", "mbde"):
+        assert short(known["ring", method, epsilon]["kl"] for epsilon in (1.0, 10.0)) in own
+    for epsilon, nearer in ((1.0, ["mbde box adam"]), (10.0, ["mbde box adam", "dpb cv"])):
+        others = {m: known["ring", m, epsilon]["kl"] for m in ("mbde box adam", "dpb cv", "mbde")}
+        wgan = known["ring", "dpgan wgan", epsilon]
+        assert [m for m, kl in others.items() if kl < wgan["kl"]] == nearer
+        assert wgan["modes"] == 0
     assert short(known["mix1d", "dpgan", epsilon]["kl"] for epsilon in epsilons) in own
     assert f"without it {short([bare(found, ring())])} at 10" in own
     assert f"without the kernel {short([bare(found, mix1d())])} at 10" in own
@@ -138,3 +144,12 @@ def test_figures_of_the_notes() -> None:
     for name in ("open", "released"):
         slope, error = found["process_slopes"][name]
         assert f"{short([slope], 2)} ({short([error], 2)})" in row("section 6.4, the same rate")
+    one, two = (
+        short([each["slope"]], 2)
+        for each in found["slopes"]
+        if each["release"] == "histogram" and each["part"] == "sampling"
+    )
+    assert f"slopes {one} (d = 1) and {two} (d = 2) at epsilon 10" in row("section 6.2, minimax")
+    assert f"{found['clusters'][0]['mass']:.0%}".replace("%", " %") in row("section 6.2, empty")
+    assert [each["n"] for each in found["point"]] == [10**3, 10**5, 10**7]
+    assert min(each["distance"] for each in found["point"]) > 0.5
