@@ -199,6 +199,9 @@ def test_histogram_sensitivity_by_brute_force(columns):
             )
             worst = max(worst, int(np.abs(a - b).sum()))
     assert worst == recipe.noise.sensitivity == 2
+    # The variance of the notes, 8/epsilon^2, is that of Laplace noise of scale 2/epsilon.
+    fine = Histogram(lattice, epsilon=0.01, cells=3).noise
+    assert fine.sd**2 == pytest.approx(8 / 0.01**2, rel=1e-4)
 
 
 @pytest.mark.parametrize(

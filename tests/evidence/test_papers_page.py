@@ -103,10 +103,38 @@ def test_figures_of_dpgan(sampling: Any) -> None:
     known = {(one["target"], one["method"], one["epsilon"]): one for one in rows} | sampling
     for method in ("dpgan", "dpb cv", "mbde box adam"):
         assert short(known["ring", method, epsilon]["kl"] for epsilon in epsilons) in own
-    assert short(known["ring", "dpgan wgan", epsilon]["kl"] for epsilon in (1.0, 10.0)) in own
+    for method in ("dpgan wgan", "mbde"):
+        assert short(known["ring", method, epsilon]["kl"] for epsilon in (1.0, 10.0)) in own
+    for epsilon, nearer in ((1.0, ["mbde box adam"]), (10.0, ["mbde box adam", "dpb cv"])):
+        others = {m: known["ring", m, epsilon]["kl"] for m in ("mbde box adam", "dpb cv", "mbde")}
+        wgan = known["ring", "dpgan wgan", epsilon]
+        assert [m for m, kl in others.items() if kl < wgan["kl"]] == nearer
+        assert wgan["modes"] == 0
     assert short(known["mix1d", "dpgan", epsilon]["kl"] for epsilon in epsilons) in own
     assert f"without it {short([bare(found, ring())])} at 10" in own
     assert f"without the kernel {short([bare(found, mix1d())])} at 10" in own
+
+
+def test_figures_of_partitions() -> None:
+    found = results("partition")
+    error = {(e["d"], e["epsilon"], e["n"]): e["error"] for e in found["classification"]}
+    least = {each["d"]: each["bayes"] for each in found["classification"]}
+    late, falls = error[2, 4.0, 10**6], row("Theorems 2 and 4")
+    assert f"{short([late])} at n = 1e6, {short([error[2, 4.0, 10**7]])} at 1e7" in falls
+    assert f"the least possible is {short([least[2]])}" in falls
+    steps = [(d, e, n) for d, e, n in error if n < 10**7]
+    rises = [(d, e, n) for d, e, n in steps if error[d, e, 10 * n] >= error[d, e, n]]
+    assert rises == [(2, 4.0, 10**6)]
+    ends = f"{short([error[1, 1.0, 10**7]])} at n = 1e7 where the least possible is"
+    assert f"{ends} {short([least[1]])}" in row("classification by the sign")
+    slope = {(e["d"], e["epsilon"], e["method"]): e["slope"] for e in found["slopes"]}
+    for method, start in (("ours", "Theorem 3: error"), ("paper", "(11): h")):
+        one, two = (short([slope[d, 1.0, method]], 2) for d in (1, 2))
+        assert f"{one} (d = 1) and {two} (d = 2)" in row(start)
+    early = {e["method"]: e["error"] for e in found["regression"]
+             if (e["d"], e["epsilon"], e["n"]) == (2, 1.0, 10**4)}  # fmt: skip
+    assert f"is {early['paper']:.1f} at n = 1e4" in row("(11): h")
+    assert f"n and alpha it is {short([early['ours']], 2)}" in row("(11): h")
 
 
 def test_figures_of_farokhi() -> None:
@@ -138,3 +166,12 @@ def test_figures_of_the_notes() -> None:
     for name in ("open", "released"):
         slope, error = found["process_slopes"][name]
         assert f"{short([slope], 2)} ({short([error], 2)})" in row("section 6.4, the same rate")
+    one, two = (
+        short([each["slope"]], 2)
+        for each in found["slopes"]
+        if each["release"] == "histogram" and each["part"] == "sampling"
+    )
+    assert f"slopes {one} (d = 1) and {two} (d = 2) at epsilon 10" in row("section 6.2, minimax")
+    assert f"{found['clusters'][0]['mass']:.0%}".replace("%", " %") in row("section 6.2, empty")
+    assert [each["n"] for each in found["point"]] == [10**3, 10**5, 10**7]
+    assert min(each["distance"] for each in found["point"]) > 0.5

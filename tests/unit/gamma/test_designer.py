@@ -189,6 +189,18 @@ class TestData:
         assert tight <= 1
         assert feasible.limit(shape) <= loose + 1e-4
 
+    @pytest.mark.parametrize("shape", [1.0, 0.6])
+    def test_mu_is_the_largest_multiplier(self, shape):
+        """P(|X - Z| > e sd given z) is at least 1 - delta at every z up to mu, not beyond."""
+        z, mus = np.linspace(-6, 6, 241), []
+        for scale in (0.5, 1.0, 2.0):
+            noise = TwoSidedGamma(shape=shape, scale=scale)
+            mus.append(protection(stats.norm(), noise))
+            for share, holds in ((0.01, True), (0.5, True), (0.99, True), (1.01, False)):
+                near = closeness(z, stats.norm(), noise, within=share * mus[-1])
+                assert (near.max() <= 0.9) == holds
+        assert np.all(np.diff(mus) > 0.05)
+
 
 class TestOtherMeasures:
     def test_expected_matches_are_what_is_observed(self):

@@ -111,6 +111,21 @@ def test_it_is_the_printed_formula_where_a_constant_exists():
     assert seen > 100
 
 
+def test_there_is_no_constant_where_the_reference_has_too_little_on_the_support():
+    seen = 0
+    for law, reference, epsilon in sparse_cases(300):
+        if reference[law > 0].sum() >= 0.99 / (1 + math.exp(epsilon / 2)):
+            continue
+        seen += 1
+        # The sum falls with C: it is below 1 for the smallest already.
+        assert printed(law, reference, epsilon, 1e-300).sum() < 1
+        found = mollify(log_ratio(law, reference), reference, epsilon)
+        here = law > 0
+        assert found[here] == pytest.approx(reference[here] * math.exp(epsilon / 2))
+        assert found[~here].sum() == pytest.approx(1 - found[here].sum())
+    assert seen > 20
+
+
 def test_a_generic_convex_solver_finds_nothing_better():
     rng = np.random.default_rng(2)
     for _ in range(40):
