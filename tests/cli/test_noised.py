@@ -132,3 +132,17 @@ def test_refused_with_one_sentence(name, data, capsys):
     said = capsys.readouterr().err
     assert words in " ".join(said.split())
     assert "Traceback" not in said
+
+
+def test_a_density_without_smoothing_bias_says_so(data, capsys):
+    command = "density d.csv --noised score=laplace:10"
+    for words in (["--method", "deconvolution"], ["--method", "deconvolution", "--json"]):
+        assert run([*command.split(), *words]) == 0
+        said = capsys.readouterr().err
+        assert said.startswith("Warning: The intervals of quantiles and of the density are without")
+    assert run([*command.split(), "--range", "score=500:900"]) == 0
+    assert "smoothing bias" not in capsys.readouterr().err
+    assert run(command.split()) == 2
+    said = capsys.readouterr().err
+    assert "--range score=LOW:HIGH" in said
+    assert "deconvolution" not in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +27,7 @@ from confide.cli.options import (
     plottable,
     word_or_number,
 )
-from confide.errors import InvalidInput
+from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import CategoryShares
 from confide.estimators.register import DENSITIES
 from confide.files.columns import Columns
@@ -44,7 +45,7 @@ def _noised(files: list[Path] | None, method: str, words: str, ranges: list[str]
         raise InvalidInput(
             f"--range {name}=LOW:HIGH, bounds of the true values",
             "none",
-            "Use --method deconvolution if they are not known.",
+            "Bounds that surely hold them all are enough.",
         )
     low, high = bounds.get(name, (None, None))
     columns = Columns.open(noised_options.file(files), name)
@@ -122,9 +123,11 @@ def density(
         if by:
             _no_plot(plot)
             estimates.densities(found, estimator, level, as_json=as_json)
+            _warn(method)
             return
         subject = Subject.of(found)
     curve = estimator.fit(subject.summary)
+    _warn(method)
     if plot is not None:
         output.save_plot(curve.plot(level=level), plot, subject.caption(curve), name=subject.name)
     if as_json:
@@ -133,6 +136,11 @@ def density(
     table(curve, subject, level)
     if plot is not None:
         output.say(f"Picture: {plot}")
+
+
+def _warn(method: str) -> None:
+    if DENSITIES[method].caveat:
+        warnings.warn(DENSITIES[method].caveat, ConfideWarning, stacklevel=2)
 
 
 def _estimator(method: str | None, options: Mapping[str, str | None]) -> tuple[str, Any]:
