@@ -14,7 +14,7 @@ import numpy as np
 from confide import _checks
 from confide._types import Floats
 from confide.curves import CellDensity, Density, WaveDensity
-from confide.errors import ConfideWarning, InvalidInput
+from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators import bandwidths, division, inverting
 from confide.estimators.bands import CellBand, WaveBand
 from confide.estimators.intervals import unbiased_means
@@ -150,6 +150,8 @@ class Deconvolution:
         )
 
     def _fit_spectrum(self, spectrum: Spectrum) -> Density:
+        if spectrum.axes > 3:
+            raise Unsupported("Deconvolution takes one to three columns: leave some out.")
         spectrum = division.plausible(spectrum)
         if spectrum.n < 2:
             raise InvalidInput("two or more numbers", str(spectrum.n))
