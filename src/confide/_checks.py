@@ -159,16 +159,21 @@ def known_keys(given: Iterable[str], known: Sequence[str], where: str) -> None:
             raise InvalidInput(f"known keys in {where}", shown(key), nearest(key, known))
 
 
+PUBLIC_VALUE = "Give missing answers a public value of their own."
+LEAVE_OUT = "Leave the rows of missing answers out."
+"""What to do about missing answers before noise is drawn, and after somebody else has added it."""
+
+
 @unquoted("a plain array")
 @steady
-def array(**named: Any) -> npt.NDArray[Any]:
+def array(*, gap: Any = PUBLIC_VALUE, **named: Any) -> npt.NDArray[Any]:
     """Whatever numpy can view as an array; masked and ragged input is refused."""
     name, value = _only(named)
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidInput(
             f"{name} without a mask",
             "a masked array",
-            "Give missing answers a public value of their own.",
+            gap,
         )
     try:
         return np.asarray(value, dtype=object) if _texts(value) else np.asarray(value)
@@ -193,15 +198,16 @@ def _texts(value: Any, depth: int = DEPTH) -> bool:
 
 @unquoted("plain numbers")
 @steady
-def vector(**named: Any) -> Floats:
+def vector(*, gap: Any = PUBLIC_VALUE, **named: Any) -> Floats:
     """A one-dimensional array of finite numbers, as float64.
 
     Accepts whatever numpy can view as numbers: lists, arrays, series. Strings are refused even
     where they spell a number, since what reads "nan" or "1,5" as a number is not for us to guess.
-    Messages name the place of a bad value and never the value: they end in logs.
+    Messages name the place of a bad value and never the value: they end in logs. ``gap`` says what
+    to do about missing answers.
     """
     name, value = _only(named)
-    given = array(**named)
+    given = array(gap=gap, **named)
     if given.size == 0:
         raise InvalidInput(f"at least one number in {name}", "none")
     if given.ndim != 1:
@@ -219,7 +225,7 @@ def vector(**named: Any) -> Floats:
             f"finite numbers in {name}",
             f"{result[bad[0]]} at position {bad[0]}"
             + (f" and {bad.size - 1} more" if bad.size > 1 else ""),
-            "Give missing answers a public value of their own.",
+            gap,
         )
     return result
 

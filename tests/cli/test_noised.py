@@ -29,10 +29,19 @@ def data(tmp_path, monkeypatch):
         "age": age.astype(float),
         "rate": rate,
     }
+    more = {
+        "b": rng.integers(0, 2, N),
+        "region": ["north"] * N,
+        "gap": ["", *rng.normal(0, 1, N - 1)],
+    }
+    more |= {"spelled": ["NA"] + ["1"] * (N - 1), "code": np.append(table["score"][1:], -999)}
     rows = zip(*table.values(), strict=True)
     lines = [",".join(table), *(",".join(map(repr, map(float, row))) for row in rows)]
+    lines[0] += "," + ",".join(more)
+    for at, row in enumerate(zip(*more.values(), strict=True), start=1):
+        lines[at] += "," + ",".join(map(str, row))
     Path("d.csv").write_text("\n".join(lines) + "\n")
-    return table
+    return table | {"b": more["b"].astype(float)}
 
 
 def machine(command, capsys):
@@ -102,7 +111,11 @@ REFUSED = {
     "twice": ("income=gaussian", "score=gaussian", "each column once"),
     "no-response": (" --y rate", "", "--y, the column whose mean is wanted"),
     "own-response": ("--y rate", "--y score", "each column once"),
-    "four": ("--y rate", "--public age --public b --y rate", "one to three covariates, got 4"),
+    "four": (
+        "--y rate",
+        "--public age --public b --y rate",
+        "at most 3 covariates, got 4: score, income, age, b. --method linear",
+    ),
     "range": ("--y rate", "--y rate --range age=0:9", "--range of score or income"),
     "range-back": ("--y rate", "--y rate --range score=9:1", "LOW below HIGH"),
     "method": ("--y rate", "--y rate --method ratio", "one --noised column with its --range"),
@@ -114,7 +127,21 @@ REFUSED = {
     "empty": ("d.csv", "empty.csv", "rows in 'empty.csv', got none"),
     "points": ("--y rate", "--y rate --points 500", "at most 10,000 places"),
     "output": ("--y rate", "--y rate -o d.csv", "d.csv"),
-    "invalid": ("--y rate", "--y rate --invalid drop", "--noised"),
+    "invalid": ("--y rate", "--y rate --invalid report", "Known: refuse, drop"),
+    "words": ("--y rate", "--public region --y rate", "columns of 0 and 1, one for each word but"),
+    "gap": ("--y rate", "--public gap --y rate", "of 'd.csv'. To leave such rows out: --invalid"),
+    "spelled-gap": ("--y rate", "--public spelled --y rate", "leave its row out. To leave such"),
+    "no-row-left": (
+        "--y rate",
+        "--public region --y rate --invalid drop",
+        "rows with a number in each column, got none. Turn a column of words into",
+    ),
+    "code": ("--y rate", "--range code=500:900 --noised code=laplace:10 --y rate", "such as -999"),
+    "picture": (
+        "--y rate",
+        "--public age --public b --method linear --plot p.png --y rate",
+        "up to three covariates",
+    ),
     "alone": (
         "--noised score=laplace:10 --noised income=gaussian:2000",
         "--public age",
@@ -132,3 +159,95 @@ def test_refused_with_one_sentence(name, data, capsys):
     said = capsys.readouterr().err
     assert words in " ".join(said.split())
     assert "Traceback" not in said
+
+
+def test_a_density_without_smoothing_bias_says_so(data, capsys):
+    command = "density d.csv --noised score=laplace:10"
+    for words in (["--method", "deconvolution"], ["--method", "deconvolution", "--json"]):
+        assert run([*command.split(), *words]) == 0
+        said = capsys.readouterr().err
+        assert said.startswith("Warning: The intervals of quantiles and of the density are without")
+    assert run([*command.split(), "--range", "score=500:900"]) == 0
+    assert "smoothing bias" not in capsys.readouterr().err
+    assert run(command.split()) == 2
+    said = capsys.readouterr().err
+    assert "--range score=LOW:HIGH" in said
+    assert "deconvolution" not in said
+
+
+def test_a_kernel_says_that_it_leaves_out_smoothing_bias(data, capsys):
+    assert run(COMMAND.split()) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "interval, without smoothing bias: " in said
+    assert "Intervals are pointwise and leave out what smoothing shifts" in said
+    assert run([*COMMAND.split(), "--method", "linear"]) == 0
+    said = capsys.readouterr().out
+    assert "smoothing" not in said
+
+
+def test_a_line_takes_more_than_three_covariates(data, capsys):
+    command = f"{COMMAND} --public age --public b --method linear"
+    found = machine(command, capsys)
+    columns = [data[name] for name in ("score", "income", "age", "b")]
+    laws = (cf.foreign.Laplace(scale=10), cf.foreign.Gaussian(scale=2000))
+    laws += (cf.foreign.NoNoise(),) * 2
+    spectrum = cf.Spectrum.of(np.column_stack(columns), noise=laws, response=data["rate"])
+    assert spectrum.labels == ("x1", "x2", "x3", "x4")
+    line = cf.estimators.LinearRegression().fit(spectrum)
+    np.testing.assert_allclose(found["linear"]["slope"], line.slope)
+    for slope, error, true in zip(line.slope, line.slope_error, (-0.04, -1e-4, 0, 0), strict=True):
+        assert abs(slope - true) < 4 * error
+    # The means, and each covariate in turn below and above its own.
+    places = np.array(found["x"])
+    assert places.shape == (9, 4)
+    assert ((places[1:] != places[0]).sum(axis=1) == 1).all()
+    assert run(command.split()) == 0
+    assert "Corrected line: rate = " in capsys.readouterr().out
+
+
+def test_rows_without_a_number_are_dropped_and_counted(data, capsys):
+    one = "regress d.csv --noised score=laplace:10 --public gap --y rate"
+    whole = "regress d.csv --noised score=laplace:10 --y rate --method linear --json"
+    assert run([*one.split(), "--method", "linear", "--invalid", "drop", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert "Left out 1 row without a number." in printed.err
+    found = json.loads(printed.out)
+    assert (found["n"], found["left_out"]) == (N - 1, {"without a number": 1})
+    assert run(whole.split()) == 0
+    assert "left_out" not in json.loads(capsys.readouterr().out)
+    density = "density d.csv --noised gap=laplace:1 --range gap=-5:5 --invalid drop --json"
+    assert run(density.split()) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["n"], found["left_out"]) == (N - 1, {"without a number": 1})
+
+
+def test_a_scale_that_is_too_large_is_named_as_a_cause(data, capsys):
+    command = "regress d.csv --noised score=laplace:60 --y rate --method linear"
+    assert run(command.split()) == 0
+    printed = capsys.readouterr()
+    words = "or the stated noise is larger than the real one."
+    assert words in printed.err
+    assert words in " ".join(printed.out.split())
+
+
+def test_missing_numbers_are_to_be_left_out(data):
+    law = cf.foreign.Laplace(scale=10)
+    with pytest.raises(cf.errors.InvalidInput, match="Leave the rows of missing answers out"):
+        cf.Spectrum.of([1.0, np.nan], noise=law)
+    with pytest.raises(cf.errors.InvalidInput, match="Leave the rows of missing answers out"):
+        cf.Counts.of_noised([1.0, np.nan], noise=law, low=0, high=9)
+
+
+def test_a_code_is_refused_wherever_there_is_a_range(data, capsys):
+    commands = ("density d.csv --noised code=laplace:10", "regress d.csv --noised code=laplace:10")
+    for command, more in zip(commands, ("", " --y rate"), strict=True):
+        assert run(f"{command} --range code=500:900{more}".split()) == 2
+        assert "1 of 600 that lie too far out" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_column_that_is_all_the_same_is_refused(data, capsys):
+    command = f"{COMMAND} --public same --method linear"
+    text = Path("d.csv").read_text().splitlines()
+    Path("d.csv").write_text("\n".join([f"{text[0]},same", *(f"{row},1" for row in text[1:])]))
+    assert run(command.split()) == 2
+    assert "Leave that column out." in capsys.readouterr().err

@@ -67,7 +67,8 @@ VERDICTS = ("reproduced", "in part", "not reproduced", "wrong", "open")
 
 def claims() -> list[list[str]]:
     """The rows of the page about the papers: claim, verdict, what was found, shown by."""
-    lines = (DOCS / "evidence" / "papers.md").read_text().splitlines()
+    _, below = (DOCS / "evidence" / "papers.md").read_text().split("\n## How to read the rows\n")
+    lines = below.splitlines()
     rows = [
         [cell.strip() for cell in line.strip("|").split(" | ")]
         for line in lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,17 @@ def sampling() -> dict[tuple[str, str, float], dict[str, Any]]:
     found = results("sampling")
     rows = [each for part in ("rows", "boxed", "adam", "random") for each in found[part]]
     return {(each["target"], each["method"], each["epsilon"]): each for each in rows}
+
+
+def test_every_paper_with_rows_is_cited_for_what_it_gave() -> None:
+    """The table on top links to each part of the page by the name that the site gives it."""
+    table = PAGE.split("## What you used", 1)[1].split("\n## ", 1)[0]
+    titles = re.findall(r"^## (.*)$", PAGE, re.MULTILINE)[2:]
+    plain = [
+        unicodedata.normalize("NFKD", one).encode("ascii", "ignore").decode() for one in titles
+    ]
+    names = [re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", one).strip().lower()) for one in plain]
+    assert set(re.findall(r"\]\(#([^)]*)\)", table)) == set(names)
 
 
 ALL = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)

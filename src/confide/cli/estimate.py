@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,16 +27,15 @@ from confide.cli.options import (
     plottable,
     word_or_number,
 )
-from confide.errors import InvalidInput
+from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import CategoryShares
 from confide.estimators.register import DENSITIES
-from confide.files.columns import Columns
 from confide.lattice import Categories
-from confide.reports.rows import CHOICES
-from confide.tables.asked import no_reports
 
 
-def _noised(files: list[Path] | None, method: str, words: str, ranges: list[str] | None) -> Subject:
+def _noised(
+    files: list[Path] | None, method: str, words: str, ranges: list[str] | None, invalid: str
+) -> Subject:
     """A column and a summary of its numbers, of the kind that a method needs."""
     name, law = noised_options.law(words)
     bounds = noised_options.ranges(ranges, [name])
@@ -44,16 +44,20 @@ def _noised(files: list[Path] | None, method: str, words: str, ranges: list[str]
         raise InvalidInput(
             f"--range {name}=LOW:HIGH, bounds of the true values",
             "none",
-            "Use --method deconvolution if they are not known.",
+            "Bounds that surely hold them all are enough.",
         )
     low, high = bounds.get(name, (None, None))
-    columns = Columns.open(noised_options.file(files), name)
-    parts = [
-        chosen.noised(batch[name], noise=law, low=low, high=high)
-        for batch in columns.batches()
-        if batch[name].size
-    ]
-    return Subject(name, sum(parts[1:], start=parts[0]))
+    parts, left = [], 0
+    for batch, out in noised_options.numbers(noised_options.file(files), [name], invalid):
+        left += out
+        if batch[name].size:
+            if low is not None and high is not None:
+                noised_options.reachable(name, batch[name], law, low, high)
+            parts.append(chosen.noised(batch[name], noise=law, low=low, high=high))
+    told = noised_options.tell(left)
+    return Subject(
+        name, sum(parts[1:], start=parts[0]), left_out=told if invalid == "drop" else None
+    )
 
 
 def offering(command: Callable[..., None]) -> Callable[..., None]:
@@ -105,8 +109,8 @@ def density(
     method, estimator = _estimator(method, options)
     plottable(plot, files or [])
     if noised is not None:
-        _alone({"question": question, "group": group, "by": by, "rake": rake}, invalid)
-        subject = _noised(files, method, noised, ranges)
+        _alone({"question": question, "group": group, "by": by, "rake": rake})
+        subject = _noised(files, method, noised, ranges, invalid)
     else:
         if ranges:
             raise InvalidInput("--noised to go with --range", "none")
@@ -122,9 +126,11 @@ def density(
         if by:
             _no_plot(plot)
             estimates.densities(found, estimator, level, as_json=as_json)
+            _warn(method)
             return
         subject = Subject.of(found)
     curve = estimator.fit(subject.summary)
+    _warn(method)
     if plot is not None:
         output.save_plot(curve.plot(level=level), plot, subject.caption(curve), name=subject.name)
     if as_json:
@@ -133,6 +139,11 @@ def density(
     table(curve, subject, level)
     if plot is not None:
         output.say(f"Picture: {plot}")
+
+
+def _warn(method: str) -> None:
+    if DENSITIES[method].caveat:
+        warnings.warn(DENSITIES[method].caveat, ConfideWarning, stacklevel=2)
 
 
 def _estimator(method: str | None, options: Mapping[str, str | None]) -> tuple[str, Any]:
@@ -192,15 +203,13 @@ def shares(
         output.say(f"Picture: {plot}")
 
 
-def _alone(given: Mapping[str, Any], invalid: str) -> None:
+def _alone(given: Mapping[str, Any]) -> None:
     """Refuse options for reports beside numbers that somebody else noised."""
     if given["question"] is not None:
         raise InvalidInput("--noised COLUMN=LAW:SCALE to name a column", "--question")
     for option in ("group", "by", "rake"):
         if given[option]:
             raise InvalidInput(f"a summary by group to go with --{option}", "--noised")
-    if _checks.one_of(CHOICES, invalid=invalid) == "drop":
-        raise no_reports("--noised")
 
 
 def _no_plot(plot: Path | None) -> None:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 import typer
 
-from confide.errors import InvalidInput
+from confide import _checks
+from confide._types import Floats
+from confide.errors import BadRows, BadType, InvalidInput
+from confide.files.columns import Columns
 from confide.foreign import noise_laws as laws
+from confide.foreign.noised import IMPOSSIBLE
+from confide.reports.rows import CHOICES, LeftOut
 
 PARAMETERS = {"laplace": ("scale",), "gaussian": ("scale",), "two-sided-gamma": ("scale", "shape")}
 """What stands behind each law, in this order."""
@@ -26,6 +34,7 @@ RangeOption = Annotated[
         help="With --noised: bounds of a column's true values; repeat it.",
     ),
 ]
+WORDS = "Turn a column of words into columns of 0 and 1, one for each word but one."
 HELP = f"Instead of reports: a column that somebody else noised, with {FORMS}"
 
 
@@ -78,6 +87,67 @@ def file(files: Sequence[Path] | None) -> Path:
         raise InvalidInput("one file of numbers to go with --noised", str(len(files or ())))
     assert files is not None
     return files[0]
+
+
+def numbers(
+    path: Path, names: Sequence[str], invalid: str, *, public: Sequence[str] = ()
+) -> Iterator[tuple[dict[str, npt.NDArray[Any]], int]]:
+    """Columns of a file, a batch at a time, and how many rows were left out of it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    names
+        The columns.
+    invalid
+        ``"refuse"`` rows without a number in each column, or ``"drop"`` them.
+    public
+        Columns without noise, which may hold words by mistake.
+    """
+    columns = Columns.open(path, names)
+    drop = _checks.one_of(CHOICES, invalid=invalid) == "drop"
+    try:
+        batches = columns.usable() if drop else ((batch, 0) for batch in columns.batches())
+        kept = 0
+        for batch, left in batches:
+            kept += len(batch[names[0]])
+            yield batch, left
+    except (BadRows, BadType) as error:
+        text = error.got.startswith("other text") or isinstance(error, BadType)
+        words = error.column in public and text and not error.advice
+        advice = WORDS if words else error.advice
+        if isinstance(error, BadRows) and not words:
+            advice = f"{advice} To leave such rows out: --invalid drop.".strip()
+        raise type(error)(error.expected, error.got, advice, column=error.column) from None
+    if not kept:
+        raise InvalidInput("rows with a number in each column", "none", WORDS if public else "")
+
+
+def reachable(name: str, values: Floats, noise: laws.Noise, low: float, high: float) -> None:
+    """Refuse numbers that this noise cannot have carried out of the bounds of the true values.
+
+    Bins know this only up to the last of them, so that a single code among Laplace noise goes by.
+    """
+    beyond = np.maximum(values - high, low - values)
+    outside = beyond[beyond > 0]
+    lost = int((values.size * noise.mean_cdf(-outside) < IMPOSSIBLE).sum())
+    if lost:
+        raise InvalidInput(
+            f"numbers in column {name!r} that {told(noise)} can make of true values from "
+            f"{low:g} to {high:g}",
+            f"{lost:,} of {values.size:,} that lie too far out",
+            "Give bounds that hold the true values and the scale that the noise really had, and "
+            "leave out codes such as -999 that stand for no answer.",
+        )
+
+
+def tell(left: int) -> dict[str, int]:
+    """How many rows were left out, by kind; a warning says so, if there are any."""
+    found = {"without a number": left} if left else {}
+    if found:
+        warnings.warn(LeftOut(found), stacklevel=2)
+    return found
 
 
 def told(noise: laws.Noise) -> str:

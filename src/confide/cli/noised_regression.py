@@ -18,13 +18,19 @@ from confide.curves.regression import Logistic, Regression, Straight
 from confide.errors import InvalidInput
 from confide.estimators.responses import limits
 from confide.files import arrow, formats
-from confide.files.columns import Columns
+from confide.files.columns import Progress
 from confide.files.paths import counted
 from confide.foreign import NoNoise, Spectrum
+from confide.lattice import MAX_AXES
 from confide.summaries import Counts
+from confide.summaries.plausibility import checked
 
 BINNED = ("adaptive", "ratio")
 """Methods that see numbers in bins: of one noised covariate between bounds."""
+POINTWISE = (
+    "Intervals are pointwise and leave out what smoothing shifts: they can miss the truth more "
+    "often than they say. For slopes: --method linear, which does not smooth."
+)
 PLACES = 3
 """Values of each of several covariates: the mean, and a standard deviation below and above."""
 MOST = 10_000
@@ -45,15 +51,18 @@ class Asked:
         The column whose mean is wanted.
     ranges
         Words for bounds of true values, such as score=300:850.
+    invalid
+        Whether rows without a number in each column are refused, or dropped.
     """
 
     noised: Sequence[str]
     public: Sequence[str]
     response: str
     ranges: Sequence[str] | None
+    invalid: str = "refuse"
 
-    def read(self, path: Path) -> Spectrum:
-        """The numbers of a file, with their noise."""
+    def read(self, path: Path, most: int) -> tuple[Spectrum, dict[str, int]]:
+        """The numbers of a file, with their noise, and how many rows were left out."""
         laws = dict([noised.law(text) for text in self.noised])
         given = [noised.law(text)[0] for text in self.noised] + list(self.public)
         names = list(dict.fromkeys(given))
@@ -62,11 +71,15 @@ class Asked:
                 "each column once, as --noised, --public or --y",
                 f"one of {', '.join([*given, self.response])} twice",
             )
-        if len(names) > 3:
-            raise InvalidInput("one to three covariates", f"{len(names)}: {', '.join(names)}")
+        if len(names) > most:
+            raise InvalidInput(
+                f"at most {most} covariates",
+                f"{len(names)}: {', '.join(names)}",
+                "" if most == MAX_AXES else "--method linear takes more.",
+            )
         bounds = noised.ranges(self.ranges, names)
         with output.counter("Reading numbers") as tell:
-            found = Columns.open(path, [*names, self.response]).read(tell)
+            found, left = self._columns(path, [*names, self.response], tell)
         spectrum = Spectrum.of(
             np.column_stack([found[name] for name in names]),
             noise=[laws.get(name, NoNoise()) for name in names],
@@ -74,11 +87,14 @@ class Asked:
             names=names,
         )
         if not bounds:
-            return spectrum
+            return spectrum, left
         low, high = limits(spectrum)
         for at, name in enumerate(names):
             low[at], high[at] = bounds.get(name, (low[at], high[at]))
-        return Spectrum.of(
+            if name in bounds and name in laws:
+                noised.reachable(name, spectrum.values[:, at], laws[name], *bounds[name])
+                checked(_counts(spectrum, at, bounds[name]))
+        spectrum = Spectrum.of(
             spectrum.values,
             noise=spectrum.noise,
             response=spectrum.response,
@@ -86,25 +102,45 @@ class Asked:
             high=high.tolist(),
             names=names,
         )
+        return spectrum, left
 
-    def summary(self, path: Path, method: str) -> tuple[Spectrum, Spectrum | Counts]:
-        """The numbers, and what a method sees of them."""
-        spectrum = self.read(path)
+    def _columns(
+        self, path: Path, names: Sequence[str], tell: Progress
+    ) -> tuple[dict[str, Floats], dict[str, int]]:
+        parts, left = [], 0
+        for batch, out in noised.numbers(path, names, self.invalid, public=self.public):
+            parts.append(batch)
+            left += out
+            tell(len(batch[names[0]]), None)
+        found = {name: np.concatenate([part[name] for part in parts]) for name in names}
+        return found, noised.tell(left)
+
+    def summary(
+        self, path: Path, method: str
+    ) -> tuple[Spectrum, Spectrum | Counts, dict[str, int]]:
+        """The numbers, what a method sees of them, and how many rows were left out."""
+        spectrum, left = self.read(path, MAX_AXES if method == "linear" else 3)
         if method not in BINNED:
-            return spectrum, spectrum
+            return spectrum, spectrum, left
         if spectrum.axes > 1 or spectrum.low is None or spectrum.high is None or self.public:
             raise InvalidInput(
                 f"one --noised column with its --range for --method {method}",
                 "others",
                 "Use --method kernel.",
             )
-        return spectrum, Counts.of_noised(
-            spectrum.values[:, 0],
-            noise=spectrum.noise[0],
-            low=spectrum.low[0],
-            high=spectrum.high[0],
-            response=spectrum.response,
-        )
+        return spectrum, _counts(spectrum, 0, (spectrum.low[0], spectrum.high[0])), left
+
+
+def _counts(spectrum: Spectrum, axis: int, bounds: tuple[float, float]) -> Counts:
+    """One covariate in bins, with the response."""
+    low, high = bounds
+    return Counts.of_noised(
+        spectrum.values[:, axis],
+        noise=spectrum.noise[axis],
+        low=low,
+        high=high,
+        response=spectrum.response,
+    )
 
 
 @dataclass(frozen=True)
@@ -125,6 +161,8 @@ class Surface:
         Confidence level.
     points
         Values of each covariate, or None.
+    left_out
+        How many rows were left out, by kind; None where none may be.
     """
 
     curve: Regression
@@ -133,6 +171,7 @@ class Surface:
     method: str
     level: float
     points: int | None
+    left_out: Mapping[str, int] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -147,10 +186,15 @@ class Surface:
         return inside
 
     def places(self, default: int) -> Floats:
-        """All combinations of some values of the covariates, one row each."""
+        """All combinations of some values of the covariates, one row each.
+
+        Of more than three covariates, without a number of values: the means, and each in turn a
+        standard deviation below and above its own.
+        """
         low, high = np.array(self.curve.low), np.array(self.curve.high)
         count = self.points or (default if len(low) == 1 else PLACES)
-        if count ** len(low) > MOST:
+        many = self.points is None and len(low) > 3
+        if not many and count ** len(low) > MOST:
             raise InvalidInput(
                 f"--points with at most {MOST:,} places in all", f"{count ** len(low):,}"
             )
@@ -159,6 +203,11 @@ class Surface:
             own = np.sqrt(np.maximum(self.spectrum.values.var(axis=0) - noise, 0))
             low = np.maximum(low, self.middle - own)
             high = np.minimum(high, self.middle + own)
+        if many:
+            found = np.tile(self.middle, (1 + 2 * len(low), 1))
+            for at in range(len(low)):
+                found[1 + 2 * at, at], found[2 + 2 * at, at] = low[at], high[at]
+            return found
         sides = [np.linspace(a, b, count) for a, b in zip(low, high, strict=True)]
         return np.array(list(itertools.product(*sides)))
 
@@ -188,6 +237,7 @@ class Surface:
                 for name, law in zip(self.names, self.spectrum.noise, strict=True)
             },
             "x": (places[:, 0] if len(self.names) == 1 else places).tolist(),
+            **({} if self.left_out is None else {"left_out": dict(self.left_out)}),
             "y": values.tolist(),
             "lower": _finite(low),
             "upper": _finite(high),
@@ -208,6 +258,8 @@ class Surface:
         ]
         head = [*self.names, f"mean {self.response}", f"{output.percent(self.level)} from", "to"]
         output.table(self.title, head, rows, words=0)
+        if self.method == "kernel":
+            output.say(POINTWISE)
         if self._line is not None:
             output.say(self._line_words(self._line))
         parts = [
@@ -226,7 +278,8 @@ class Surface:
         between = ""
         if np.isfinite([low[0], high[0]]).all():
             share = output.percent(self.level)
-            between = f" ({share} interval from {number(low[0])} to {number(high[0])})"
+            without = ", without smoothing bias" if self.method == "kernel" else ""
+            between = f" ({share} interval{without}: {number(low[0])} to {number(high[0])})"
         output.say(
             f"In the middle, at {where}, the mean of {self.response} is "
             f"{number(values[0])}{between}."
@@ -281,7 +334,10 @@ class Surface:
         kind = "logistic curve" if isinstance(line, Logistic) else "line"
         errors = [f"{error:.2g}" for error in line.slope_error]
         if not np.isfinite(line.slope_error).all():
-            return f"Corrected {kind}: {left} = {right}, a guess: there is too much noise."
+            return (
+                f"Corrected {kind}: {left} = {right}, a guess: there is too much noise, or the "
+                "stated noise is larger than the real one."
+            )
         return f"Corrected {kind}: {left} = {right} (standard errors {' and '.join(errors)})."
 
 
@@ -309,6 +365,7 @@ def needs_response(response: str | None) -> str:
 def fit(asked: Asked, files: list[Path] | None, estimator: Any, **shown: Any) -> Surface:
     """Read, fit, and keep what to show: a method, a level and a number of points."""
     level = _checks.level(shown["level"])
-    spectrum, summary = asked.summary(noised.file(files), shown["method"])
+    spectrum, summary, left = asked.summary(noised.file(files), shown["method"])
     curve = estimator.fit(summary)
-    return Surface(curve, spectrum, asked.response, shown["method"], level, shown["points"])
+    told = left if asked.invalid == "drop" else None
+    return Surface(curve, spectrum, asked.response, shown["method"], level, shown["points"], told)

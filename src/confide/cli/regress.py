@@ -35,9 +35,7 @@ from confide.estimators import (
 from confide.files.paths import writable
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism
-from confide.reports.rows import CHOICES
 from confide.tables import Pair, pair
-from confide.tables.asked import no_reports
 
 POINTS = 41
 ROWS = 9
@@ -358,12 +356,11 @@ def regress(
         for option, value in {"x": x, "bounds": bounds, "weights": weights}.items():
             if value is not None:
                 raise InvalidInput(f"no --{option} with --noised", "one")
-        if _checks.one_of(CHOICES, invalid=invalid) == "drop":
-            raise no_reports("--noised")
         method = _checks.one_of(tuple(METHODS), method=method or "kernel")
         request = _Request(method, options, level, points, plot, as_json)
         response = noised_regression.needs_response(y)
-        request.noised(files, noised_regression.Asked(noised, public or [], response, ranges), to)
+        asked = noised_regression.Asked(noised, public or [], response, ranges, invalid)
+        request.noised(files, asked, to)
         return
     alone = {"public": public, "range": ranges, "output": to}
     for option in (name for name, value in alone.items() if value):
@@ -479,6 +476,8 @@ class _Request:
             output.machine(fitted.as_dict(self.points or POINTS))
             return
         fitted.table(self.points or ROWS)
+        if self.method == "kernel":
+            output.say(noised_regression.POINTWISE)
         if self.plot is not None:
             output.say(f"Picture: {self.plot}")
 

@@ -14,7 +14,7 @@ import numpy as np
 from confide import _checks
 from confide._types import Floats
 from confide.curves import CellDensity, Density, WaveDensity
-from confide.errors import ConfideWarning, InvalidInput
+from confide.errors import ConfideWarning, InvalidInput, Unsupported
 from confide.estimators import bandwidths, division, inverting
 from confide.estimators.bands import CellBand, WaveBand
 from confide.estimators.intervals import unbiased_means
@@ -51,8 +51,11 @@ class Deconvolution:
     -----
     ``density.interval("pdf", x)`` is the linear estimate plus and minus normal quantiles of its
     standard error, which is exact given the reports. It is an interval for the smoothed density:
-    what the kernel has blurred, the bias, is not in it. The same holds for the cdf and quantiles;
-    the interval for the mean needs no smoothing and has no bias.
+    what the kernel has blurred, the bias, is not in it. The same holds for the cdf and quantiles:
+    over 40 samples of 8,000 lognormal incomes (deviation .45 of the logarithm, median 36,316) with
+    Laplace noise of scale 8,000, intervals of level .95 held the 10 % quantile in 7, the median in
+    31 and the 90 % quantile in 33, and those of `cf.density` in 40, 40 and 39. Take those if you
+    need intervals. The interval for the mean needs no smoothing and has no bias.
 
     Examples
     --------
@@ -147,6 +150,8 @@ class Deconvolution:
         )
 
     def _fit_spectrum(self, spectrum: Spectrum) -> Density:
+        if spectrum.axes > 3:
+            raise Unsupported("Deconvolution takes one to three columns: leave some out.")
         spectrum = division.plausible(spectrum)
         if spectrum.n < 2:
             raise InvalidInput("two or more numbers", str(spectrum.n))

@@ -42,7 +42,7 @@ def plausible(spectrum: Spectrum) -> Spectrum:
     """
     kept = np.ones(spectrum.n, dtype=bool)
     for axis, noise in enumerate(spectrum.noise):
-        _told_apart(spectrum.values[:, axis], noise)
+        told_apart(spectrum.values[:, axis], noise)
         far = FAR * (np.asarray(noise.scale) if varies(noise) else math.sqrt(noise.variance))
         if spectrum.low is not None:
             kept &= spectrum.values[:, axis] >= spectrum.low[axis] - far
@@ -64,7 +64,7 @@ def plausible(spectrum: Spectrum) -> Spectrum:
     return replace(spectrum, values=spectrum.values[kept], noise=laws, response=response)
 
 
-def _told_apart(numbers: Floats, noise: Noise) -> None:
+def told_apart(numbers: Floats, noise: Noise) -> None:
     """Refuse numbers that are all alike, with noise so small that doubles hardly show it."""
     if isinstance(noise, NoNoise) and numbers.size and np.ptp(numbers) == 0:
         raise InvalidInput(

@@ -428,7 +428,10 @@ def _few(n: int, axes: int) -> None:
     if n < 2:
         raise InvalidInput("two or more reports", str(n))
     if axes > 3:
-        raise Unsupported("Kernel regression takes one to three covariates: leave some out.")
+        raise Unsupported(
+            "Kernel regression takes one to three covariates: leave some out, or take "
+            "LinearRegression (--method linear)."
+        )
 
 
 def _floored(share: float, covariates: int = 1) -> float:

@@ -14,6 +14,7 @@ from scipy import special
 from confide._types import Floats
 from confide.curves.regression import Line, Logistic, Regression
 from confide.errors import ConfideError, ConfideWarning, InvalidInput, Unsupported
+from confide.estimators.division import told_apart
 from confide.estimators.em import Channel, coarse_edges, coarsen, em
 from confide.estimators.responses import (
     LEAST_SPREAD,
@@ -24,6 +25,7 @@ from confide.estimators.responses import (
     with_response,
 )
 from confide.foreign.noise_laws import Gaussian
+from confide.foreign.noised import Noised
 from confide.foreign.spectrum import Spectrum
 from confide.lattice import Lattice
 from confide.summaries import Counts
@@ -33,6 +35,8 @@ LITTLE = (
     "and the slope is a guess without standard errors: there are too few reports for this much "
     "noise."
 )
+STATED = f"{LITTLE[:-1]}, or the stated noise is larger than the real one."
+"""For noise that somebody else added, whose law is only as good as what was said of it."""
 MUCH = (
     "The values seem to vary more than their bounds allow, so the slope is a guess without "
     "standard errors: the noise is larger than stated, or the bounds are too narrow."
@@ -46,7 +50,7 @@ class LinearRegression:
     A line through noisy reports is too flat, because noise spreads them out (attenuation). Here
     the noise's part is taken off both moments that a slope needs, exactly, by scores of the
     reports that are unbiased for the value and for its square. For every mechanism for numbers,
-    for numbers noised elsewhere, and for up to three covariates.
+    for numbers noised elsewhere, and for several covariates.
 
     Parameters
     ----------
@@ -83,6 +87,9 @@ class LinearRegression:
         """Estimate the line behind a summary with a response."""
         given = summary
         summary = with_response(given, self.response)
+        if isinstance(summary, Spectrum):
+            for column, noise in zip(summary.values.T, summary.noise, strict=True):
+                told_apart(column, noise)
         rows = _rows(summary)
         low, high = limits(summary)
         weight = rows.weight.sum()
@@ -91,7 +98,8 @@ class LinearRegression:
         mean = matrix[0, 1:]
         covariance, doubt = _floored(rows, mean, LEAST_SPREAD * (high - low) ** 2 / 12)
         if doubt:
-            warnings.warn(doubt, ConfideWarning, stacklevel=2)
+            said = STATED if doubt == LITTLE and _elsewhere(summary) else doubt
+            warnings.warn(said, ConfideWarning, stacklevel=2)
         right = rows.scores @ rows.sums / weight
         slope = np.linalg.solve(covariance, right[1:] - mean * right[0])
         estimate = np.array([right[0] - slope @ mean, *slope])
@@ -121,6 +129,11 @@ class LinearRegression:
             facts=facts("linear regression", given, self.response)
             | {"floored_variance": bool(doubt)},
         )
+
+
+def _elsewhere(summary: Counts | Spectrum) -> bool:
+    """Whether the noise was added by somebody else."""
+    return isinstance(summary, Spectrum) or isinstance(summary.mechanism, Noised)
 
 
 def baseline(summary: Counts | Spectrum) -> Regression | None:

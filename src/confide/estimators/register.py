@@ -32,6 +32,8 @@ class Method:
         The fewest respondents that it can be asked about.
     planned
         Whether plans simulate it, many times over.
+    caveat
+        What must be said beside its intervals, or nothing.
     """
 
     make: Callable[..., Any]
@@ -40,6 +42,7 @@ class Method:
     bounded: bool
     least: int = 1
     planned: bool = True
+    caveat: str = ""
 
 
 DENSITIES: dict[str, Method] = {
@@ -60,6 +63,9 @@ DENSITIES: dict[str, Method] = {
         Spectrum.of,
         bounded=False,
         least=2,
+        caveat="The intervals of quantiles and of the density are without smoothing bias: those of "
+        "outer quantiles can miss the truth more often than they hold it. Use --method adaptive, "
+        "with --range for noised numbers, if you need intervals.",
     ),
 }
 """Every method, by name."""

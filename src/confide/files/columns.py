@@ -112,6 +112,22 @@ class Columns:
             if not first:
                 raise InvalidInput(f"rows in {source.where}", "none")
 
+    def usable(self) -> Iterator[tuple[dict[str, npt.NDArray[Any]], int]]:
+        """Like `batches`, of numbers: rows with a number in each column, and how many have not."""
+        for source in self.sources:
+            first = 0
+            for batch in source.batches(self.names):
+                where = parse.rows_of(source.where, first)
+                found = {
+                    name: parse.numbers_where(
+                        batch.column(at), name=name, plain=source.text, where=where
+                    )[0]
+                    for at, name in enumerate(self.names)
+                }
+                good = np.isfinite(np.stack(list(found.values()))).all(axis=0)
+                yield {name: values[good] for name, values in found.items()}, int((~good).sum())
+                first += batch.num_rows
+
     def read(self, progress: Progress | None = None) -> dict[str, npt.NDArray[Any]]:
         """The whole columns, as `numpy` arrays."""
         parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in self.names}

@@ -18,8 +18,8 @@ from confide.curves.forms import fingerprint, named
 from confide.errors import InvalidInput, Mismatch
 from confide.foreign import noise_laws as laws
 from confide.foreign.noise_laws import Gaussian, Noise
+from confide.lattice import MAX_AXES
 
-MAX_AXES = 3
 DIRECT = 2**17
 """Products of sizes up to which a plain sum is as quick as a non-uniform FFT, and exact."""
 CHUNK = 2**20
@@ -78,7 +78,8 @@ class Spectrum:
         Parameters
         ----------
         z
-            Noised numbers: a list, or an array with a column for each of up to three axes.
+            Noised numbers: a list, or an array with a column for each axis. `LinearRegression`
+            takes any number of axes, all else up to three.
         noise
             The law of the noise, for all axes or a list with one an axis. `Gaussian` may have one
             standard deviation for each number; `NoNoise` is for a public column beside noised ones.
@@ -89,13 +90,13 @@ class Spectrum:
         names
             Names of the axes, for tables and pictures.
         """
-        array = _checks.array(z=z)
+        array = _checks.array(gap=_checks.LEAVE_OUT, z=z)
         if array.ndim == 2:
             if not 1 <= array.shape[1] <= MAX_AXES:
-                raise InvalidInput("one to three columns of numbers", f"shape {array.shape}")
-            columns = [_checks.vector(z=column) for column in array.T]
+                raise InvalidInput(f"1 to {MAX_AXES} columns of numbers", f"shape {array.shape}")
+            columns = [_checks.vector(gap=_checks.LEAVE_OUT, z=column) for column in array.T]
         else:
-            columns = [_checks.vector(z=z)]
+            columns = [_checks.vector(gap=_checks.LEAVE_OUT, z=z)]
         values = _checks.frozen(np.stack(columns, axis=1))
         n, axes = values.shape
         if isinstance(noise, Noise):
@@ -107,7 +108,11 @@ class Spectrum:
         for law in each:
             if isinstance(law, Gaussian) and np.size(law.scale) not in (1, n):
                 raise InvalidInput(f"one noise scale for each of {n} numbers", f"{law.scale.size}")  # type: ignore[union-attr]
-        y = None if response is None else _checks.frozen(_checks.vector(response=response))
+        y = (
+            None
+            if response is None
+            else _checks.frozen(_checks.vector(gap=_checks.LEAVE_OUT, response=response))
+        )
         if y is not None and y.size != n:
             raise InvalidInput(f"{n} numbers in response, one for each row", str(y.size))
         bounds = [_bound(side, axes, name) for side, name in ((low, "low"), (high, "high"))]
@@ -134,6 +139,8 @@ class Spectrum:
         """What curves call the axes: their names, or letters for several without."""
         if self.names is not None:
             return self.names
+        if self.axes > 3:
+            return tuple(f"x{at}" for at in range(1, self.axes + 1))
         return ("",) if self.axes == 1 else ("x", "y", "z")[: self.axes]
 
     @property

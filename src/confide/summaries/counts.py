@@ -280,7 +280,7 @@ class Counts:
         response, bounds, weights
             As in `of`.
         """
-        numbers = _checks.vector(values=values)
+        numbers = _checks.vector(gap=_checks.LEAVE_OUT, values=values)
         lattice = Lattice(low=low, high=high, size=size)
         step = (lattice.high - lattice.low) / lattice.size
         # Margins come from the noise, not from the data, so that summaries of two files add up.

@@ -13,7 +13,13 @@ from confide import curves
 from confide.curves import NodeRegression
 from confide.curves.regression import chebyshev
 from confide.errors import ConfideWarning, InvalidInput, Unsupported
-from confide.estimators import KernelRegression, LinearRegression, product, regression_bandwidths
+from confide.estimators import (
+    Deconvolution,
+    KernelRegression,
+    LinearRegression,
+    product,
+    regression_bandwidths,
+)
 from confide.estimators.bandwidths import named
 from confide.foreign import Custom, Gaussian, Laplace, NoNoise, Spectrum, TwoSidedGamma
 
@@ -427,8 +433,14 @@ def test_bad_input():
     lost = Spectrum.of(spectrum.values, noise=gamma, response=spectrum.response)
     with pytest.raises(Unsupported, match="characteristic function has zeros"):
         KernelRegression().fit(lost)
-    with pytest.raises(InvalidInput, match="one to three columns"):
-        Spectrum.of(np.ones((5, 4)), noise=Laplace(scale=1.0))
+    with pytest.raises(InvalidInput, match="1 to 32 columns"):
+        Spectrum.of(np.ones((5, 33)), noise=Laplace(scale=1.0))
+    z = np.random.default_rng(1).normal(size=(50, 4))
+    four = Spectrum.of(z, noise=NoNoise(), response=np.arange(50.0))
+    with pytest.raises(Unsupported, match=r"one to three covariates.*LinearRegression"):
+        KernelRegression().fit(four)
+    with pytest.raises(Unsupported, match="one to three columns"):
+        Deconvolution().fit(four)
     few = Spectrum.of(x[:5], noise=Laplace(scale=0.1), response=x[:5, 0])
     with (
         pytest.raises(InvalidInput, match="10 or more numbers to cross-validate"),
