@@ -20,6 +20,7 @@
     ConfideWarning       the result is valid, under conditions that are worth a look
     ├── Implausible      counts that no values could have given; the command line refuses them
     ├── LeftOut          rows were left out of a summary
+    ├── Unstamped        files of reports do not say what made them, though they could
     └── Together         few people were asked the two questions that are related
 
 Every message is one sentence of the form "Expected this, got that." and, where there is one, a

@@ -79,6 +79,7 @@ class Survey(Questionnaire):
         response: str | None = None,
         bounds: tuple[float, float] | None = None,
         invalid: str = "refuse",
+        unstamped: bool = False,
         progress: Progress | None = None,
     ) -> Summaries:
         """Count the reports in files, all questions and all groups in one run.
@@ -94,6 +95,7 @@ class Survey(Questionnaire):
             response=response,
             bounds=bounds,
             invalid=invalid,
+            unstamped=unstamped,
             progress=progress,
         )
 

@@ -119,7 +119,7 @@ def asked(
     job = Job.open(given, survey=survey, question=question, by=list(by) or None, invalid=invalid)
     name = _checks.only(tuple(job.files.mechanisms), question=None)
     made, left = job.run(progress)
-    tell(left)
+    tell(left, job.files.doubt)
     out = left.get(name, {}) if invalid == "drop" else None
     return Asked(name, made, job.missing(name), out, job.capped(name))
 

@@ -32,6 +32,7 @@ from confide.reports.rows import (
     Marked,
     told,
 )
+from confide.reports.stamps import Unstamped
 from confide.summaries import Counts, Groups, Summaries
 from confide.summaries.files import Summary
 from confide.summaries.groups import Key
@@ -62,6 +63,7 @@ def summarize(
     response: str | None = None,
     bounds: tuple[float, float] | None = None,
     invalid: str = "refuse",
+    unstamped: bool = False,
     progress: Progress | None = None,
 ) -> Summaries:
     """Count the reports in files, all questions and all groups in one run.
@@ -90,6 +92,10 @@ def summarize(
     invalid
         What to do about rows that cannot be used, such as a report out of range: ``"refuse"`` the
         files, or ``"drop"`` them and warn with `LeftOut`, which says how many of each kind.
+    unstamped
+        Whether files that do not say what made them are known to hold reports, because another
+        program wrote them again. Otherwise they are refused among files that say so, for they may
+        hold raw values, and Parquet is taken with a warning where no file says so.
     progress
         Called with the number of reports that were counted since the last call, and with how many
         there are in all: None where the files do not know it.
@@ -117,9 +123,10 @@ def summarize(
         by=by,
         public=Public(weights, response, bounds),
         invalid=invalid,
+        unstamped=unstamped,
     )
     made, left = job.run(progress)
-    tell(left)
+    tell(left, job.files.doubt)
     return made
 
 
@@ -172,6 +179,7 @@ class Job:
         by: str | Sequence[str] | None = None,
         public: Public = NOTHING,
         invalid: str = "refuse",
+        unstamped: bool = False,
     ) -> Job:
         """Check files, globs and folders; the arguments are those of `summarize`."""
         given = [paths] if isinstance(paths, (str, Path)) else list(paths)
@@ -180,6 +188,7 @@ class Job:
             "by": by,
             "public": public,
             "invalid": invalid,
+            "unstamped": unstamped,
         }
         try:
             return cls._opened(given, survey, **asked)
@@ -199,6 +208,7 @@ class Job:
         by: str | Sequence[str] | None,
         public: Public,
         invalid: str,
+        unstamped: bool,
     ) -> Job:
         _checks.one_of(CHOICES, invalid=invalid)
         asked = [question] if isinstance(question, str) else question
@@ -214,6 +224,7 @@ class Job:
                 columns=asked,
                 public=columns,
                 asking=None if survey is None else survey.asking,
+                unstamped=unstamped,
             )
         for source in files.sources:
             source.apart(columns)
@@ -330,8 +341,10 @@ def _numbers(public: Public, marked: Marked, rows: Any) -> dict[str, Floats]:
     return {str(columns[role]): values[rows] for role, (values, _) in marked.numbers.items()}
 
 
-def tell(left: LeftOuts) -> None:
-    """Warn of rows that were left out, question by question."""
+def tell(left: LeftOuts, doubt: Unstamped | None = None) -> None:
+    """Warn of files that do not say what made them, and of rows that were left out."""
+    if doubt is not None:
+        warnings.warn(doubt, stacklevel=3)
     for name, rows in left.items():
         warnings.warn(LeftOut(rows, name), stacklevel=3)
 

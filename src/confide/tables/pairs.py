@@ -375,7 +375,7 @@ class _Wanted:
             sources, labels = coded(job.files.sources, y, gaps=self.invalid == "drop")
             job = replace(job, files=replace(job.files, sources=sources))
         found, out = job.run(self.progress)
-        tell(out)
+        tell(out, job.files.doubt)
         missing = _missing(job)
         return Pair(x, y, found[x], False, labels, missing, self._left(out.get(x, {})))
 
@@ -415,7 +415,7 @@ class _Wanted:
         if asking is not None:
             warnings.warn(Together(x, y, total.n, asking), stacklevel=4)
         left = counted_left(out)
-        tell({f"{x} and {y}": left} if left else {})
+        tell({f"{x} and {y}": left} if left else {}, files.doubt)
         return total, left
 
     def summary(self, paths: list[str | Path]) -> Pair:
