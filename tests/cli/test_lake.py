@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 
 import confide as cf
 from confide.cli.app import run
-from confide.errors import Mismatch
+from confide.errors import InvalidInput, Mismatch
+from confide.files.copies import chance
 from confide.reports.stamps import Unstamped
 
 SURVEY = """
@@ -121,3 +123,114 @@ def test_python_refuses_it_too(lake: Path) -> None:
     assert cf.tables.counts("lake", wave, column="commute", unstamped=True).n == 3 * N
     with pytest.warns(Unstamped):
         assert cf.tables.counts("lake/*.parquet", wave, column="commute").n == N
+
+
+def test_a_copy_of_a_part(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(lake / "week=W01" / "part-0.parquet", lake / "week=W01" / "part-0 (1).parquet")
+    said = refused("summarize survey.toml lake -o c.json", capsys)
+    assert "Expected each report once, got files with the same bytes: " in said
+    assert "'lake/week=W01/part-0 (1).parquet' and 'lake/week=W01/part-0.parquet'" in said
+    survey = cf.Survey.read("survey.toml")
+    with pytest.raises(InvalidInput, match="the same bytes"):
+        survey.summarize("lake", by="week")
+    with pytest.raises(InvalidInput, match="the same bytes"):
+        cf.tables.counts("lake", survey.mechanisms["commute"], column="commute")
+
+
+def test_a_copy_of_answers_of_two_kinds(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("yes.toml").write_text('[questions.smokes]\ncategories = ["no", "yes"]\nepsilon = 1.0\n')
+    draw = np.random.default_rng(1)
+    lines = draw.integers(0, 2, 200).astype(str)
+    for name in ("a", "b"):
+        Path(f"{name}.csv").write_text("\n".join(["smokes", *lines]) + "\n")
+    assert "the same bytes" in refused("summarize yes.toml a.csv b.csv -o c.json", capsys)
+    # Sorted, such files may well be equal by chance.
+    for name in ("a", "b"):
+        Path(f"{name}.csv").write_text("\n".join(["smokes", *sorted(lines)]) + "\n")
+    done("summarize yes.toml a.csv b.csv -o c.json", capsys)
+
+
+def test_equal_files_of_a_few_reports_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        Path(f"{name}.csv").write_text("commute\n7\n7\n9\n")
+    done("summarize survey.toml a.csv b.csv -o c.json", capsys)
+    assert cf.read("c.json").n == 6
+
+
+def test_vector_reports_and_sums_that_are_copied(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("p.toml").write_text(
+        '[partition]\nepsilon = 2.0\nresponse = "y"\nlow = 0\nhigh = 1\n'
+        "[partition.features.x]\nlow = 0\nhigh = 1\ncells = 8\n"
+    )
+    draw = np.random.default_rng(1)
+    values = {"x": draw.random(500), "y": draw.random(500)}
+    reports = cf.PartitionSurvey.read("p.toml").privatize(values)
+    pq.write_table(reports, "v.parquet")
+    shutil.copy("v.parquet", "w.parquet")
+    assert "the same bytes" in refused("summarize p.toml v.parquet w.parquet -o s.json", capsys)
+    done("summarize p.toml v.parquet -o s.json", capsys)
+    shutil.copy("s.json", "t.json")
+    assert "equal sums in 's.json' and 't.json'" in refused("merge s.json t.json -o u.json", capsys)
+
+
+@pytest.fixture
+def weeks(lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Summaries of both weeks, by week and region."""
+    for week in ("W01", "W02"):
+        command = f"summarize survey.toml lake/week={week} -o {week}.json --by week --by region"
+        done(command, capsys)
+
+
+@pytest.mark.usefixtures("weeks")
+def test_a_copy_of_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy("W02.json", "again.json")
+    said = refused("merge W01.json W02.json again.json -o all.json", capsys)
+    assert said.startswith(
+        "Expected summaries of different reports, got equal counts of 3 groups in 'W02.json' and "
+        "'again.json'. One is a copy of the other, or holds it already"
+    )
+    with pytest.raises(InvalidInput, match="equal counts"):
+        cf.read(["W02.json", "again.json"])
+    assert (cf.read("W02.json") + cf.read("again.json")).n == 2 * N
+
+
+@pytest.mark.usefixtures("weeks")
+def test_a_week_that_was_added_before(capsys: pytest.CaptureFixture[str]) -> None:
+    done("merge W01.json W02.json -o all.json", capsys)
+    assert "equal counts of 3 groups in 'all.json' and 'W02.json'" in refused(
+        "merge all.json W02.json -o twice.json", capsys
+    )
+
+
+@pytest.mark.usefixtures("weeks")
+def test_a_group_in_two_files(capsys: pytest.CaptureFixture[str]) -> None:
+    done("merge W01.json W02.json -o all.json --disjoint", capsys)
+    command = "summarize survey.toml lake/week={} -o {}.json --by region"
+    for week in ("W01", "W02"):
+        done(command.format(week, f"r{week}"), capsys)
+    done("merge rW01.json rW02.json -o r.json", capsys)
+    assert cf.read("r.json").n == 2 * N
+    said = refused("merge rW01.json rW02.json -o s.json --disjoint", capsys)
+    assert "Expected each group in one file, got 'east' in 'rW01.json' and 'rW02.json'" in said
+    done("summarize survey.toml lake -o plain.json", capsys)
+    said = refused("merge plain.json r.json -o s.json --disjoint", capsys)
+    assert "summaries by group to go with --disjoint" in said
+
+
+def test_few_respondents_may_be_alike_by_chance(capsys: pytest.CaptureFixture[str]) -> None:
+    wave = cf.Survey.read("survey.toml").mechanisms["commute"]
+    counts = cf.Counts.of(cf.Reports(np.array([3, 3, 5]), wave, simulated=False))
+    for name in ("a", "b"):
+        counts.save(f"{name}.json")
+    assert cf.read(["a.json", "b.json"]).n == 6
+
+
+def test_the_chance_of_equal_counts() -> None:
+    draw = np.random.default_rng(1)
+    for shares in ([0.5, 0.5], [0.2, 0.3, 0.5]):
+        first, second = (draw.multinomial(8, shares, 200_000) for _ in range(2))
+        equal = (first == second).all(axis=1)
+        bound = np.array([chance(row) for row in first[:2000].tolist()])
+        assert equal.mean() < np.exp(bound).mean()
+        for row in np.unique(first[:2000], axis=0):
+            assert (second == row).all(axis=1).mean() <= np.exp(chance(row.tolist())) + 0.004

@@ -114,15 +114,20 @@ def merge(
     to: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The sum, .json or .npz.")
     ],
+    disjoint: Annotated[
+        bool, typer.Option("--disjoint", help="Refuse a group that is in two files.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Add up summaries of the same questions by the same mechanisms."""
     found = expand(files, SUFFIXES)
     writable(to, SUFFIXES, found)
     if partitions.are_sums(found):
+        if disjoint:
+            raise InvalidInput("summaries by group to go with --disjoint", "sums of a partition")
         partitions.merge(found, to, as_json)
         return
-    counts = read(found)
+    counts = read(found, disjoint=disjoint)
     for name in counts:
         checked(counts[name], question=name, pairs=True)
     counts.save(to)

@@ -12,7 +12,7 @@ import numpy as np
 from confide import _checks, _limits
 from confide._types import Floats
 from confide.errors import BadRows, BadType, InvalidInput, Mismatch, extra
-from confide.files import arrow, formats, parse
+from confide.files import arrow, copies, formats, parse
 from confide.files.paths import expand, named, writable
 from confide.files.source import Source
 from confide.mechanisms import Joint, Mechanism, Partition, Reports
@@ -424,6 +424,7 @@ class Files:
             source.require(every)
             for name in every:
                 _whole(source, name, floats=True)
+        copies.refuse(sources, list(wanted))
         simulated = {stamp is not None and stamp.simulated for stamp in stamps}
         if len(simulated) > 1:
             raise Mismatch("reports that are all private or all simulated", "some of each")

@@ -12,6 +12,7 @@ import numpy as np
 
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
+from confide.files import copies
 from confide.mechanisms import Joint, Mechanism, Partition
 from confide.questions import Questionnaire
 from confide.reports.files import agreed, apart, columns_of
@@ -49,6 +50,7 @@ def cell_sums(
     grouping = Grouping.of(by)
     source = opened(table, [*columns_of(partition), *grouping.by], grouping.by)
     doubt = accounted(source.files, unstamped=unstamped)
+    copies.refuse(source.files, columns_of(partition))
     stamped = _checked(source, partition, simulated)
     rows = grouped(_query(source.table, partition, grouping), source.where)
     made, left = _summaries(rows, partition, grouping, stamped, invalid=invalid, where=source.where)
@@ -489,11 +491,13 @@ def counted(
     invalid: str,
     asking: Asking | None,
     known: bool = True,
-    unstamped: bool = True,
+    unstamped: bool = False,
+    verified: bool = False,
 ) -> tuple[Counts | Groups[Counts], dict[str, int]]:
     """The same with how many rows of each kind were left out, instead of a warning.
 
     Whether people were asked some of the questions only is ``known``, or is what the files say.
+    Files that were ``verified`` before are not searched for copies and for missing stamps again.
     """
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput("a mechanism", _checks.shown(mechanism))
@@ -504,8 +508,10 @@ def counted(
     )
     public = [*query.public, *grouping.by]
     source = opened(table, [*query.columns, *public], public)
-    doubt = accounted(source.files, unstamped=unstamped)
+    doubt = None if verified else accounted(source.files, unstamped=unstamped)
     stamped = checked(source, query, simulated)
+    if not verified:
+        copies.refuse(source.files, query.columns)
     asking = _rule(source, asking, known=known)
     if asking is not None:
         if len(query.columns) > asking.ask:

@@ -372,6 +372,7 @@ def _queried(job: Job, advance: Advance) -> tuple[dict[str, Summary], LeftOuts]:
                 by=job.by or None,
                 invalid=job.invalid,
                 asking=files.asking,
+                verified=True,
             )
             counts[name] = counts.get(name, 0) + own
             for kind, n in out.items():
