@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -234,3 +236,28 @@ def test_the_chance_of_equal_counts() -> None:
         assert equal.mean() < np.exp(bound).mean()
         for row in np.unique(first[:2000], axis=0):
             assert (second == row).all(axis=1).mean() <= np.exp(chance(row.tolist())) + 0.004
+
+
+def test_intervals_of_the_density_are_there_if_asked_for(
+    lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    interval = cf.curves.Density.interval
+
+    def listening(self: cf.curves.Density, what: str, *at: Any, **more: Any) -> Any:
+        asked.append(what)
+        return interval(self, what, *at, **more)
+
+    monkeypatch.setattr(cf.curves.Density, "interval", listening)
+    done("summarize survey.toml lake -o c.json --by week", capsys)
+    for by in ([], ["--by", "week"]):
+        assert run(["density", "survey.toml", "c.json", *by, "--json"]) == 0
+        capsys.readouterr()
+    assert set(asked) == {"mean", "quantile"}
+    assert run(["density", "survey.toml", "c.json", "--json", "--band"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    ends = found["intervals"]["pdf"]
+    assert len(ends["lower"]) == len(ends["upper"]) == len(found["x"])
+    assert "Expected --json to go with --band" in refused(
+        "density survey.toml c.json --band", capsys
+    )
