@@ -333,12 +333,14 @@ class MissingExtra(ConfideError, ImportError):
 
     Examples
     --------
+    >>> import textwrap
     >>> from confide.errors import extra
     >>> try:
     ...     extra("a_package_that_is_not_there", "plot")
     ... except MissingExtra as error:
-    ...     print(error)
-    This needs a_package_that_is_not_there, which is not installed: pip install 'confide[plot]'.
+    ...     print(textwrap.fill(str(error), 96))
+    This needs a_package_that_is_not_there, which is not installed. Install confide with its extra
+    plot: in a clone of it pip install '.[plot]', of a wheel pip install 'FILE.whl[plot]'.
     """
 
 
@@ -422,6 +424,12 @@ def extra(module: str, name: str) -> ModuleType:
 
 def missing(package: str, name: str) -> MissingExtra:
     """The error that an optional package is not installed, but would be with an extra of ours."""
-    return MissingExtra(
-        f"This needs {package}, which is not installed: pip install 'confide[{name}]'."
+    return MissingExtra(f"This needs {package}, which is not installed. {installing(name)}")
+
+
+def installing(name: str) -> str:
+    """How to install an extra. No package index is named: there, confide may be somebody else's."""
+    return (
+        f"Install confide with its extra {name}: in a clone of it pip install '.[{name}]', of a "
+        f"wheel pip install 'FILE.whl[{name}]'."
     )
