@@ -84,7 +84,8 @@ class Survey(Questionnaire):
     ) -> Summaries:
         """Count the reports in files, all questions and all groups in one run.
 
-        The parameters are those of `confide.summarize`.
+        The parameters are those of `confide.summarize`. A column of a table, such as a frame of
+        polars or a table of Ibis, is counted by `confide.tables.counts`.
         """
         return tables.summarize(
             paths,

@@ -7,7 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -261,3 +263,52 @@ def test_intervals_of_the_density_are_there_if_asked_for(
     assert "Expected --json to go with --band" in refused(
         "density survey.toml c.json --band", capsys
     )
+
+
+def test_tables_in_place_of_paths_are_refused_in_one_sentence(lake: Path) -> None:
+    survey = cf.Survey.read("survey.toml")
+    frame = pl.read_parquet("lake/*/*.parquet")
+    tables = [frame, frame.lazy(), frame.to_pandas(), frame.to_arrow(), ibis.memtable(frame), {}]
+    for table in tables:
+        with pytest.raises(InvalidInput, match=r"Expected paths of files.*got a table.*counts"):
+            survey.summarize(table)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="Expected paths of files"):
+        survey.summarize([3])  # type: ignore[list-item]
+    with pytest.raises(InvalidInput, match="Collect it first"):
+        cf.tables.counts(frame.lazy(), survey.mechanisms["commute"], column="commute")
+    assert survey.summarize(lake.glob("*/*.parquet")).n == 2 * N  # type: ignore[arg-type]
+
+
+def test_counts_that_cannot_be_name_their_file(
+    lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("raw.csv").write_text("commute,region\n" + "30,east\n" * N)
+    for verb in ("summarize -o c.json", "density"):
+        said = refused(f"{verb} survey.toml raw.csv", capsys)
+        assert "reports of 'commute' in 'raw.csv' by square-wave" in said
+    for name in ("a", "b"):
+        (lake / f"{name}.csv").write_text("commute\n" + f"{30 + (name == 'a')}\n" * N)
+    said = refused("summarize survey.toml lake/a.csv lake/b.csv -o c.json", capsys)
+    assert "of 'commute' in 2 files, from 'lake/a.csv' by square-wave" in said
+
+
+def test_rows_that_are_refused_name_their_column(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("odd.csv").write_text("commute,region\n3,east\n1.5,west\n")
+    said = refused("summarize survey.toml odd.csv -o c.json --by region", capsys)
+    assert "Expected valid rows of 'commute' in 'odd.csv', got 1 row with a report that is" in said
+    wave = cf.Survey.read("survey.toml").mechanisms["commute"]
+    with pytest.raises(InvalidInput, match=r"valid rows of 'commute' in 'odd.csv'"):
+        cf.tables.counts("odd.csv", wave, column="commute")
+
+
+@pytest.mark.usefixtures("weeks")
+def test_columns_of_groups_in_another_order(capsys: pytest.CaptureFixture[str]) -> None:
+    command = "summarize survey.toml lake/week=W02 -o other.json --by region --by week"
+    done(command, capsys)
+    done("merge W01.json other.json -o all.json", capsys)
+    found, ordered = cf.read("all.json"), cf.read(["W01.json", "W02.json"])
+    assert found.by == ordered.by == ("week", "region")
+    for key, own in ordered.groups().items():
+        assert found.groups()[key].counts.tolist() == own.counts.tolist()
+    # The same reports are the same whatever the order.
+    assert "equal counts of 3 groups" in refused("merge W02.json other.json -o twice.json", capsys)

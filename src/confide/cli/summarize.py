@@ -102,8 +102,9 @@ def summarize(
         counts, left = job.run(advance)
     if margins is not None:
         counts = counts.rake(margins)
+    where = inputs.where_of([source.path for source in job.files.sources])
     for name in counts:
-        checked(counts[name], question=name, pairs=True)
+        checked(counts[name], question=name, where=where, pairs=True)
     counts.save(to)
     tell(left, job.files.doubt)
     _written(counts, to, as_json, left)
@@ -129,7 +130,7 @@ def merge(
         return
     counts = read(found, disjoint=disjoint)
     for name in counts:
-        checked(counts[name], question=name, pairs=True)
+        checked(counts[name], question=name, where=inputs.where_of(found), pairs=True)
     counts.save(to)
     _written(counts, to, as_json)
 

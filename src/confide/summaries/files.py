@@ -13,7 +13,7 @@ from confide import _checks
 from confide._cards import bars, card, table
 from confide.accounting.spend import rounded_up, told_cost
 from confide.errors import InvalidInput, Mismatch
-from confide.files.paths import expand, load_json, named
+from confide.files.paths import expand, listed, load_json, named
 from confide.mechanisms import Channel
 from confide.summaries.copies import Seen
 from confide.summaries.counts import Counts
@@ -225,8 +225,7 @@ def read(paths: str | Path | Sequence[str | Path], *, disjoint: bool = False) ->
     ...     read(f"{folder}/*").only().n
     4
     """
-    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    first, *others = expand(given, SUFFIXES)
+    first, *others = expand(listed(paths), SUFFIXES)
     seen = Seen(disjoint=disjoint)
     total = load(first)
     seen.add(first, total.questions)

@@ -132,7 +132,7 @@ def _summaries(
     found: dict[int, int] = {}
     for kind, n in zip(*(heads.column(name).to_pylist() for name in ("kind", "n")), strict=True):
         found[kind] = found.get(kind, 0) + n
-    left = faults.settle(found, invalid=invalid, where=where)
+    left = faults.settle(found, columns=columns_of(partition), invalid=invalid, where=where)
     rows = rows.filter(compute.equal(rows.column("kind"), GOOD))
     size, levels = partition.cells.size, partition.levels
     keys, group = grouping.keys(rows, size * (2 * levels + 2))
@@ -281,7 +281,7 @@ class Query:
         compute = ibis("pyarrow.compute")
         kinds, numbers = rows.column("kind").to_numpy(), rows.column("n").to_numpy()
         found = {kind: int(numbers[kinds == kind].sum()) for kind in np.unique(kinds).tolist()}
-        left = faults.settle(found, invalid=invalid, where=where)
+        left = faults.settle(found, columns=self.columns, invalid=invalid, where=where)
         rows = rows.filter(compute.equal(rows.column("kind"), GOOD))
         outputs = self.mechanism.law.outputs
         size = math.prod(outputs)

@@ -17,6 +17,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.errors import BadRows, BadType, InvalidInput, Mismatch
 from confide.files import arrow
+from confide.files.paths import listed
 from confide.mechanisms.protocol import Reports
 from confide.questions import Question, Questionnaire
 from confide.reports.files import Files
@@ -182,7 +183,7 @@ class Job:
         unstamped: bool = False,
     ) -> Job:
         """Check files, globs and folders; the arguments are those of `summarize`."""
-        given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        given = listed(paths)
         asked: dict[str, Any] = {
             "question": question,
             "by": by,
@@ -325,7 +326,8 @@ def sound(
         left.update(kinds[bad].tolist())
         if job.invalid == "refuse" and bad.any():
             at = int(bad.argmax())
-            raise _refused(files, counted_left(left), marked.where(at), int(kinds[at]))
+            out = counted_left(left)
+            raise _refused(files, questions, out, marked.where(at), int(kinds[at]))
         yield (
             {name: _reports(files, marked, name, good) for name in questions},
             _numbers(public, marked, good),
@@ -453,7 +455,7 @@ def _marked(job: Job, advance: Advance) -> tuple[dict[str, Summary], LeftOuts]:
             advance(bad.size)
     for name, out in left.items():
         if out and job.invalid == "refuse":
-            raise _refused(files, counted_left(out), *worst[name])
+            raise _refused(files, [name], counted_left(out), *worst[name])
         if not counts[name] and files.asking is None:
             raise _none(name)
     if files.asking is not None:
@@ -488,12 +490,16 @@ def _none(name: str) -> InvalidInput:
     return InvalidInput(f"at least one report in column {name!r}", "none among the rows", RAW)
 
 
-def _refused(files: Files, rows: Mapping[str, int], row: str, kind: int) -> InvalidInput:
+def _refused(
+    files: Files, questions: Sequence[str], rows: Mapping[str, int], row: str, kind: int
+) -> InvalidInput:
     many = len(files.sources)
     where = files.sources[0].where if many == 1 else f"{many:,} files"
     advice = RAW if kind in (NOT_WHOLE, OUTSIDE) else "Mend it."
     return InvalidInput(
-        f"valid rows in {where}", f"{told(rows)}: the first is {row}", f"{advice} {DROP}"
+        f"valid rows of {', '.join(map(repr, questions))} in {where}",
+        f"{told(rows)}: the first is {row}",
+        f"{advice} {DROP}",
     )
 
 
