@@ -7,6 +7,8 @@ import platform
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from confide.errors import installing
+
 EXTRAS = {
     "cli": ("typer", "rich", "pyarrow"),
     "plot": ("matplotlib",),
@@ -51,5 +53,5 @@ def version(arguments: Sequence[str]) -> str | None:
     missing = [name for name, known in extras.items() if not known]
     lines = [f"confide {__version__}", f"extras installed: {', '.join(there) or 'none'}"]
     if missing:
-        lines.append(f"not installed: {', '.join(missing)} (pip install 'confide[{missing[0]}]')")
+        lines += [f"not installed: {', '.join(missing)}", installing(missing[0])]
     return "\n".join(lines)

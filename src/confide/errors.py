@@ -20,6 +20,7 @@
     ConfideWarning       the result is valid, under conditions that are worth a look
     ├── Implausible      counts that no values could have given; the command line refuses them
     ├── LeftOut          rows were left out of a summary
+    ├── Unstamped        files of reports do not say what made them, though they could
     └── Together         few people were asked the two questions that are related
 
 Every message is one sentence of the form "Expected this, got that." and, where there is one, a
@@ -332,12 +333,14 @@ class MissingExtra(ConfideError, ImportError):
 
     Examples
     --------
+    >>> import textwrap
     >>> from confide.errors import extra
     >>> try:
     ...     extra("a_package_that_is_not_there", "plot")
     ... except MissingExtra as error:
-    ...     print(error)
-    This needs a_package_that_is_not_there, which is not installed: pip install 'confide[plot]'.
+    ...     print(textwrap.fill(str(error), 96))
+    This needs a_package_that_is_not_there, which is not installed. Install confide with its extra
+    plot: in a clone of it pip install '.[plot]', of a wheel pip install 'FILE.whl[plot]'.
     """
 
 
@@ -421,6 +424,12 @@ def extra(module: str, name: str) -> ModuleType:
 
 def missing(package: str, name: str) -> MissingExtra:
     """The error that an optional package is not installed, but would be with an extra of ours."""
-    return MissingExtra(
-        f"This needs {package}, which is not installed: pip install 'confide[{name}]'."
+    return MissingExtra(f"This needs {package}, which is not installed. {installing(name)}")
+
+
+def installing(name: str) -> str:
+    """How to install an extra. No package index is named: there, confide may be somebody else's."""
+    return (
+        f"Install confide with its extra {name}: in a clone of it pip install '.[{name}]', of a "
+        f"wheel pip install 'FILE.whl[{name}]'."
     )

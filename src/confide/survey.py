@@ -79,11 +79,13 @@ class Survey(Questionnaire):
         response: str | None = None,
         bounds: tuple[float, float] | None = None,
         invalid: str = "refuse",
+        unstamped: bool = False,
         progress: Progress | None = None,
     ) -> Summaries:
         """Count the reports in files, all questions and all groups in one run.
 
-        The parameters are those of `confide.summarize`.
+        The parameters are those of `confide.summarize`. A column of a table, such as a frame of
+        polars or a table of Ibis, is counted by `confide.tables.counts`.
         """
         return tables.summarize(
             paths,
@@ -94,6 +96,7 @@ class Survey(Questionnaire):
             response=response,
             bounds=bounds,
             invalid=invalid,
+            unstamped=unstamped,
             progress=progress,
         )
 

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ import pytest
 import typer
 
 import confide
+from confide._extras import EXTRAS
 from confide.cli import output
 from confide.cli.app import VERBS, program, run
+from confide.errors import installing
 from confide.estimators.register import DENSITIES
 from confide.mechanisms import Joint, RandomizedResponse
 from confide.reports import Reports, read
@@ -295,7 +298,75 @@ def test_without_its_extra(folder: Path) -> None:
     code = "import sys; sys.modules['typer'] = None; from confide.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "This needs typer, which is not installed: pip install 'confide[cli]'.\n"
+    assert done.stderr.startswith("This needs typer, which is not installed. Install confide with")
+    assert len(done.stderr.splitlines()) == 1
+
+
+VERBS_WITHOUT = """
+import importlib, json, sys
+for module in sys.argv[1].split():
+    sys.modules[module] = None
+from confide.cli.app import program, run
+from confide.cli.verbs import VERBS
+from confide.errors import MissingExtra
+told = {}
+for verb in VERBS:
+    try:
+        program(verb)
+    except MissingExtra as error:
+        told[verb] = str(error)
+if len(sys.argv) > 2:
+    sys.exit(run(sys.argv[2:]))
+print(json.dumps(told))
+"""
+
+
+def without(modules: Sequence[str], *command: str) -> subprocess.CompletedProcess[str]:
+    """All verbs imported, and a command run, where some modules are not installed."""
+    return subprocess.run(
+        [sys.executable, "-c", VERBS_WITHOUT, " ".join(modules), *command],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("name", sorted(set(EXTRAS) - {"cli"}))
+def test_every_verb_can_be_looked_up_without_an_extra(name: str) -> None:
+    done = without([each for each in EXTRAS[name] if each not in EXTRAS["cli"]])
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {}
+
+
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("starlette", "serve --demo"),
+        ("uvicorn", "serve survey.toml"),
+        ("httptools", "serve survey.toml"),
+        ("matplotlib", "demo"),
+        ("matplotlib", "density survey.toml c.json --question pay --plot p.png"),
+    ],
+)
+def test_a_verb_without_its_extra_says_which(folder: Path, module: str, command: str) -> None:
+    done = without([module], *command.split())
+    assert done.returncode == 2
+    name = "serve" if command.startswith("serve") else "plot"
+    assert done.stderr == f"This needs {module}, which is not installed. {installing(name)}\n"
+    assert without([module], command.split(maxsplit=1)[0], "--help").returncode == 0
+
+
+def test_python_says_which_extra_too() -> None:
+    for module, name, code in (
+        ("starlette", "serve", "import confide.collect; confide.collect.Collector"),
+        ("sklearn", "sklearn", "import confide.sklearn"),
+    ):
+        block = f"import sys; sys.modules[{module!r}] = None; {code}"
+        done = subprocess.run(
+            [sys.executable, "-c", block], capture_output=True, text=True, check=False
+        )
+        assert f"MissingExtra: This needs {module}" in done.stderr
+        assert installing(name) in done.stderr
 
 
 def test_reader_that_goes_away(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,7 +58,7 @@ def forged(request: pytest.FixtureRequest) -> str:
     if request.param == "csv":
         table.to_pandas().to_csv(path, index=False)
     else:
-        pq.write_table(table, path)
+        pq.write_table(table.replace_schema_metadata(survey.stamp().metadata()), path)
     return path
 
 
@@ -111,7 +111,9 @@ def test_so_is_a_row_whose_public_column_is_odd(
         )
     else:
         table = pq.read_table(forged)
-        pq.write_table(table.append_column("rest", pa.array([3] * N)), forged)
+        stamp = cf.Survey.read("survey.toml").stamp()
+        table = table.append_column("rest", pa.array([3] * N))
+        pq.write_table(table.replace_schema_metadata(stamp.metadata()), forged)
     _, said = told(command.format(f"survey.toml {forged}"), capsys, 2)
     assert f"{PUBLIC[command]} of '{forged}'" in said
     assert "--invalid drop" in said

@@ -123,7 +123,8 @@ def test_from_a_file_to_a_curve(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Mean pay by age, tenure, 20,000 reports, partition" in printed
     assert "epsilon = 4" in printed
     assert Path("map.png").stat().st_size > 1000
-    Path("again.json").write_bytes(Path("sums.json").read_bytes())
+    machine("privatize survey.toml values.csv -o others.parquet", capsys)
+    machine("summarize survey.toml others.parquet -o again.json", capsys)
     machine("merge sums.json again.json -o twice.json", capsys)
     assert machine("regress --partition survey.toml twice.json", capsys)["n"] == 2 * N
 

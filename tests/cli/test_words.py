@@ -105,12 +105,13 @@ class TestRawValues:
         ],
     )
     def test_an_estimate_is_refused(self, command, mechanism, capsys):
-        assert told(command, 2, capsys) == RAW.format("", mechanism)
+        about = f" of {command.split()[4]!r} in 'raw.csv'"
+        assert told(command, 2, capsys) == RAW.format(about, mechanism)
 
     @pytest.mark.parametrize("by", ["", " --by team"])
     def test_a_summary_names_the_question(self, by, capsys):
         before = sorted(Path().iterdir())
-        refusal = RAW.format(" of 'age'", "square-wave")
+        refusal = RAW.format(" of 'age' in 'raw.csv'", "square-wave")
         assert told(f"summarize survey.toml raw.csv -o raw.json{by}", 2, capsys) == refusal
         assert sorted(Path().iterdir()) == before
 
@@ -118,7 +119,8 @@ class TestRawValues:
         mechanism = RandomizedResponse(["no", "yes"], epsilon=1.0)
         counts = Counts.of(Reports(np.zeros(1000, dtype=np.int64), mechanism, simulated=False))
         Path("raw.json").write_text(json.dumps(counts.to_dict()))
-        assert told("shares raw.json", 2, capsys) == RAW.format("", "randomized-response")
+        refusal = RAW.format(" in 'raw.json'", "randomized-response")
+        assert told("shares raw.json", 2, capsys) == refusal
         assert told("merge raw.json -o again.json", 2, capsys).startswith("Expected reports")
         assert not Path("again.json").exists()
 
@@ -144,7 +146,7 @@ class TestRawValues:
         Path("pay.csv").write_text("age,smokes,team\n31415,1,a\n")
         printed = told("summarize survey.toml pay.csv -o c.json --by team", 2, capsys)
         assert printed == (
-            "Expected valid rows in 'pay.csv', got 1 row with a report out of range: "
+            "Expected valid rows of 'age' in 'pay.csv', got 1 row with a report out of range: "
             f"the first is row 1 of 'pay.csv'. {raw}"
         )
 

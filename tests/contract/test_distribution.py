@@ -16,6 +16,7 @@ from tools import release
 
 import confide
 from confide._extras import EXTRAS, version
+from confide.errors import installing
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -114,9 +115,9 @@ main()
     assert "extras installed: none" in told.stdout
     lacking = run("demo")
     assert lacking.returncode == 2
-    assert lacking.stderr == (
-        "This needs typer, which is not installed: pip install 'confide[cli]'.\n"
-    )
+    assert lacking.stderr == f"This needs typer, which is not installed. {installing('cli')}\n"
+    assert "pip install '.[cli]'" in lacking.stderr
+    assert "pip install 'confide" not in lacking.stderr
 
 
 def test_extras_are_those_of_the_project() -> None:
@@ -133,7 +134,7 @@ def test_version_says_which_extras_are_there(monkeypatch: pytest.MonkeyPatch) ->
     told = version(["--version"])
     assert told is not None
     assert told.splitlines()[0] == f"confide {confide.__version__}"
-    assert "not installed: cli, serve (pip install 'confide[cli]')" in told
+    assert f"not installed: cli, serve\n{installing('cli')}" in told
     as_json = version(["--json", "--version"])
     assert as_json is not None
     assert '"cli": false' in as_json

@@ -529,7 +529,7 @@ def test_without_its_extra_a_database_says_what_to_install(
     people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtra, match=r"confide\[postgres\]"):
+    with pytest.raises(MissingExtra, match=r"psycopg.*its extra postgres"):
         opened("postgresql://localhost/nothing", people.survey, create=True)
 
 

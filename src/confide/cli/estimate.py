@@ -102,12 +102,20 @@ def density(
     invalid: InvalidOption = "refuse",
     plot: PlotOption = None,
     as_json: JsonOption = False,
+    band: Annotated[
+        bool,
+        typer.Option(
+            "--band", help="With --json, intervals of the density too: seconds for each group."
+        ),
+    ] = False,
     **options: str | None,
 ) -> None:
     """Estimate the density of a number, with its mean and quantiles and their intervals."""
     level = _checks.level(level)
     method, estimator = _estimator(method, options)
     plottable(plot, files or [])
+    if band and not as_json:
+        raise InvalidInput("--json to go with --band", "none", "A picture has the band: --plot.")
     if noised is not None:
         _alone({"question": question, "group": group, "by": by, "rake": rake})
         subject = _noised(files, method, noised, ranges, invalid)
@@ -125,7 +133,7 @@ def density(
             )
         if by:
             _no_plot(plot)
-            estimates.densities(found, estimator, level, as_json=as_json)
+            estimates.densities(found, estimator, level, as_json=as_json, band=band)
             _warn(method)
             return
         subject = Subject.of(found)
@@ -134,7 +142,7 @@ def density(
     if plot is not None:
         output.save_plot(curve.plot(level=level), plot, subject.caption(curve), name=subject.name)
     if as_json:
-        output.machine(as_dict(curve, subject, level))
+        output.machine(as_dict(curve, subject, level, band=band))
         return
     table(curve, subject, level)
     if plot is not None:

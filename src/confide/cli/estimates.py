@@ -101,8 +101,13 @@ class Subject:
         return {**start, **summary.facts, **forms.with_declined(curve)}
 
 
-def as_dict(curve: Density, subject: Subject, level: float) -> dict[str, Any]:
-    """A density as plain values."""
+def as_dict(
+    curve: Density, subject: Subject, level: float, *, band: bool = False
+) -> dict[str, Any]:
+    """A density as plain values.
+
+    Intervals of the density take many times what the rest does, and are there if asked for.
+    """
     cells = curve.cells
     edges = cells.edges[0]
     # Of whole numbers, the last one of each cell: shares up to it are those of the cell.
@@ -115,11 +120,10 @@ def as_dict(curve: Density, subject: Subject, level: float) -> dict[str, Any]:
         intervals["declined"] = list(curve.interval("declined", level=level))
     quantiles = _interval(curve, "quantile", QUANTILES, level)
     if quantiles is not None:
-        ends = zip(QUANTILES, *(end.tolist() for end in quantiles), strict=True)
-        intervals["quantiles"] = {str(q): [below, above] for q, below, above in ends}
-    band = _interval(curve, "pdf", x, level)
-    if band is not None:
-        intervals["pdf"] = {"lower": band[0].tolist(), "upper": band[1].tolist()}
+        rows = zip(QUANTILES, *(end.tolist() for end in quantiles), strict=True)
+        intervals["quantiles"] = {str(q): [below, above] for q, below, above in rows}
+    if band and (ends := _interval(curve, "pdf", x, level)) is not None:
+        intervals["pdf"] = {"lower": ends[0].tolist(), "upper": ends[1].tolist()}
     values = zip(QUANTILES, curve.quantile(QUANTILES).tolist(), strict=True)
     return {
         **subject.facts(curve),
@@ -220,13 +224,21 @@ def shares_as_dict(curve: Proportions, subject: Subject, level: float) -> dict[s
     }
 
 
-def densities(found: Asked, estimator: Any, level: float, *, as_json: bool) -> None:
+def densities(
+    found: Asked, estimator: Any, level: float, *, as_json: bool, band: bool = False
+) -> None:
     """The mean and the median of each group; for machines the whole density."""
-    fitted = list(_fitted(found, estimator))
     if as_json:
-        _machine(found, [(key, as_dict(curve, own, level)) for key, own, curve in fitted])
+        told = [
+            (key, as_dict(curve, own, level, band=band))
+            for key, own, curve in _fitted(found, estimator)
+        ]
+        _machine(found, told)
         return
-    values = [rows_of(curve, (0.5,), level) for _, _, curve in fitted]
+    fitted, values = [], []
+    for key, own, curve in _fitted(found, estimator):
+        fitted.append((key, own, curve))
+        values.append(rows_of(curve, (0.5,), level))
     number = output.format_of([value for rows in values for _, value, _ in rows])
     rows = []
     for (key, own, curve), parts in zip(fitted, values, strict=True):

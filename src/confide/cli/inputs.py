@@ -8,8 +8,9 @@ from pathlib import Path
 
 from confide.cli.output import counter
 from confide.errors import InvalidInput
-from confide.files.paths import readable
+from confide.files.paths import named, readable
 from confide.summaries import Summaries, raking
+from confide.summaries.plausibility import checked
 from confide.survey import Survey
 from confide.tables.asked import Asked, are_summaries, asked
 
@@ -24,6 +25,11 @@ def split(files: Sequence[Path]) -> tuple[Survey | None, Path | None, list[Path]
         return None, None, others
     readable(surveys[0])
     return Survey.read(surveys[0]), surveys[0], others
+
+
+def where_of(files: Sequence[Path]) -> str:
+    """The files of a command, for a message."""
+    return named(files[0]) if len(files) == 1 else f"{len(files):,} files, from {named(files[0])}"
 
 
 def needed(survey: Survey | None) -> Survey:
@@ -58,6 +64,7 @@ def question_of(
         found = asked(
             rest, survey=survey, question=question, by=columns, invalid=invalid, progress=tell
         )
+    checked(found.counts, question=found.question, where=where_of(rest), pairs=True)
     if margins is not None:
         groups = found.summaries.groups().rake(margins)
         found = replace(found, summaries=Summaries({found.question: groups.coarser(by or columns)}))

@@ -20,6 +20,13 @@ InvalidOption = Annotated[
         help="What to do with invalid rows: stop at the first one, or drop them and count them.",
     ),
 ]
+UnstampedOption = Annotated[
+    bool,
+    typer.Option(
+        "--unstamped",
+        help="Accept reports that another program wrote again, without confide's stamp.",
+    ),
+]
 QuestionOption = Annotated[
     str | None, typer.Option("--question", help="Which question of the survey.", metavar="NAME")
 ]

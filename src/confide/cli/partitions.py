@@ -22,6 +22,7 @@ from confide.files.settings import settings_of
 from confide.questions.partitions import TABLE, PartitionSurvey
 from confide.reports.files import SUFFIXES as LISTS
 from confide.summaries import CellSums
+from confide.summaries.copies import different
 from confide.summaries.forms import SUFFIXES as SUMMARIES
 from confide.tables.vectors import cell_sums
 
@@ -161,7 +162,7 @@ def are_sums(files: Files) -> bool:
 
 def merge(files: Files, to: Path, as_json: bool) -> None:
     """Add up sums of the same partition."""
-    sums: CellSums = sum(map(read, files[1:]), start=read(files[0]))
+    sums = different((path, read(path)) for path in files)
     save(sums, to)
     written(sums, to, as_json)
 
@@ -182,7 +183,8 @@ def sums_of(survey: PartitionSurvey, files: Files) -> CellSums:
     if not files:
         raise InvalidInput("reports (.parquet) or sums (.json, .npz) of the survey", "none")
     found = expand(files, (*LISTS, *SUMMARIES))
-    parts = [read(path) for path in found if path.suffix in SUMMARIES]
+    summed = [path for path in found if path.suffix in SUMMARIES]
+    parts = [different((path, read(path)) for path in summed)] if summed else []
     reports = [path for path in found if path.suffix not in SUMMARIES]
     if reports:
         with output.counter("Adding up reports") as tell:

@@ -90,7 +90,7 @@ def summaries_of(files: Sequence[Path], survey: Survey | None, invalid: str) -> 
     job = Job.open(files, survey=survey, invalid=invalid)
     with output.counter("Counting reports") as advance:
         found, left = job.run(advance)
-    tell(left)
+    tell(left, job.files.doubt)
     return found
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from confide import _checks
 from confide.cli import inputs, output
-from confide.cli.options import InvalidOption, JsonOption, LevelOption, RakeOption
+from confide.cli.options import (
+    InvalidOption,
+    JsonOption,
+    LevelOption,
+    RakeOption,
+    UnstampedOption,
+)
 from confide.errors import InvalidInput, Mismatch
 from confide.files.paths import expand, writable
 from confide.results import Results, tables, telling
@@ -65,6 +71,7 @@ def results(
         bool, typer.Option("--simulated", help="Accept simulated reports, which are not private.")
     ] = False,
     invalid: InvalidOption = "refuse",
+    unstamped: UnstampedOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write the results of a whole survey: every question, every group, privacy and methods."""
@@ -76,7 +83,7 @@ def results(
     columns = list(dict.fromkeys(by or ()))
     if margins is not None:
         columns = list(dict.fromkeys([*(columns or survey.groups), *margins]))
-    found = _summaries(survey, rest, columns, weights, invalid)
+    found = _summaries(survey, rest, columns, weights, invalid, unstamped=unstamped)
     if margins is not None:
         found = found.rake(margins)
     if not simulated and any(found[name].simulated for name in found):
@@ -107,17 +114,26 @@ def results(
 
 
 def _summaries(
-    survey: Survey, files: Sequence[Path], by: list[str], weights: str | None, invalid: str
+    survey: Survey,
+    files: Sequence[Path],
+    by: list[str],
+    weights: str | None,
+    invalid: str,
+    *,
+    unstamped: bool,
 ) -> Summaries:
     """The counts of all questions, by group, from reports or from summaries of them."""
     if not are_summaries(files):
-        job = _opened(survey, files, by, weights, invalid)
+        public = Public(weights, None, None)
+        job = _opened(files, by, survey=survey, public=public, invalid=invalid, unstamped=unstamped)
         with output.counter("Counting reports") as advance:
             found, left = job.run(advance)
-        tell(left)
+        tell(left, job.files.doubt)
         return found
     if invalid == "drop":
         raise no_reports("a summary")
+    if unstamped:
+        raise InvalidInput("reports to go with --unstamped", "a summary")
     if weights is not None:
         raise InvalidInput(
             "reports to go with --weights", "a summary", "Summarize with --weights COLUMN."
@@ -129,19 +145,15 @@ def _summaries(
     return Summaries(parts)
 
 
-def _opened(
-    survey: Survey, files: Sequence[Path], by: list[str], weights: str | None, invalid: str
-) -> Job:
+def _opened(files: Sequence[Path], by: list[str], *, survey: Survey, **asked: Any) -> Job:
     """The files of reports, by the columns that were asked for or else those of the survey."""
-    public = Public(weights, None, None)
     if by or not survey.groups:
-        return Job.open(files, survey=survey, by=by or None, public=public, invalid=invalid)
+        return Job.open(files, survey=survey, by=by or None, **asked)
     try:
-        groups = list(survey.groups)
-        return Job.open(files, survey=survey, by=groups, public=public, invalid=invalid)
+        return Job.open(files, survey=survey, by=list(survey.groups), **asked)
     except InvalidInput:
         # Reports may have been made without their public columns; what else is wrong is told below.
-        return Job.open(files, survey=survey, public=public, invalid=invalid)
+        return Job.open(files, survey=survey, **asked)
 
 
 def _told(made: Results) -> None:

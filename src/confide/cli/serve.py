@@ -7,16 +7,19 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from confide.cli import output
 from confide.cli.invite import PORT, KeyOption, StoreOption, asked_of, key_of, store_of
 from confide.cli.options import JsonOption
-from confide.collect import Addresses, Collector, demo, key_file
-from confide.errors import InvalidInput, extra
+from confide.collect import key_file
+from confide.errors import InvalidInput
 from confide.files.paths import named
+
+if TYPE_CHECKING:
+    from confide.collect import Addresses, demo
 
 
 def serve(
@@ -68,8 +71,9 @@ def serve(
     as_json: JsonOption = False,
 ) -> None:
     """Serve a survey: a page on which people answer, and a dashboard on which you watch."""
-    for name in ("starlette", "uvicorn"):
-        extra(name, "serve")
+    # Imported here, where what an extra must bring is told; --help does without it.
+    from confide.collect import Collector
+
     if as_demo:
         if survey is not None:
             raise InvalidInput("either a survey or --demo", "both")
@@ -124,6 +128,8 @@ def _ready(found: Addresses, as_json: bool, url: str | None) -> None:
 
 
 def _demo(port: int, owner_port: int, as_json: bool) -> None:
+    from confide.collect import demo
+
     with tempfile.TemporaryDirectory(prefix="confide-demo-") as folder:
         show = demo.Show.prepared(Path(folder), port=port, owner_port=owner_port)
         stop = threading.Event()

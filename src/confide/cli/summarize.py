@@ -9,7 +9,13 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output, partitions
-from confide.cli.options import InvalidOption, JsonOption, QuestionOption, RakeOption
+from confide.cli.options import (
+    InvalidOption,
+    JsonOption,
+    QuestionOption,
+    RakeOption,
+    UnstampedOption,
+)
 from confide.errors import InvalidInput, Mismatch
 from confide.files.paths import counted, expand, writable
 from confide.summaries import Groups, Summaries, raking, read
@@ -59,12 +65,14 @@ def summarize(
         bool, typer.Option("--simulated", help="Accept simulated reports, which are not private.")
     ] = False,
     invalid: InvalidOption = "refuse",
+    unstamped: UnstampedOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Count reports: all that an estimate needs, in a file that no longer grows with them."""
     if (partition := partitions.survey_of(files)) is not None:
         refused: dict[str, object] = {"question": question, "weights": weights, "by": by}
         refused |= {"response": response, "rake": rake}
+        refused["unstamped"] = unstamped or None
         for name in (name for name, value in refused.items() if value is not None):
             raise InvalidInput(f"no --{name} with the vector reports of a partition", "one")
         partitions.summarize(*partition, to, simulated=simulated, as_json=as_json)
@@ -78,6 +86,7 @@ def summarize(
         by=list(dict.fromkeys([*(by or ()), *(margins or ())])) or None,
         public=Public(weights, response, bounds),
         invalid=invalid,
+        unstamped=unstamped,
     )
     if job.files.simulated and not simulated:
         raise Mismatch(
@@ -93,10 +102,11 @@ def summarize(
         counts, left = job.run(advance)
     if margins is not None:
         counts = counts.rake(margins)
+    where = inputs.where_of([source.path for source in job.files.sources])
     for name in counts:
-        checked(counts[name], question=name, pairs=True)
+        checked(counts[name], question=name, where=where, pairs=True)
     counts.save(to)
-    tell(left)
+    tell(left, job.files.doubt)
     _written(counts, to, as_json, left)
 
 
@@ -105,17 +115,22 @@ def merge(
     to: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The sum, .json or .npz.")
     ],
+    disjoint: Annotated[
+        bool, typer.Option("--disjoint", help="Refuse a group that is in two files.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Add up summaries of the same questions by the same mechanisms."""
     found = expand(files, SUFFIXES)
     writable(to, SUFFIXES, found)
     if partitions.are_sums(found):
+        if disjoint:
+            raise InvalidInput("summaries by group to go with --disjoint", "sums of a partition")
         partitions.merge(found, to, as_json)
         return
-    counts = read(found)
+    counts = read(found, disjoint=disjoint)
     for name in counts:
-        checked(counts[name], question=name, pairs=True)
+        checked(counts[name], question=name, where=inputs.where_of(found), pairs=True)
     counts.save(to)
     _written(counts, to, as_json)
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from confide._extras import EXTRAS
+from confide.errors import extra
+
 if TYPE_CHECKING:
     from confide.collect.client import Client, Unacknowledged
     from confide.collect.collector import Addresses, Collector
@@ -43,6 +46,9 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'confide.collect' has no attribute {name!r}")
+    if _HOMES[name] == "collector":
+        for module in EXTRAS["serve"]:
+            extra(module, "serve")
     found = getattr(importlib.import_module(f"confide.collect.{_HOMES[name]}"), name)
     globals()[name] = found
     return found

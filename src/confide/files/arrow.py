@@ -36,7 +36,8 @@ def table_of(data: Any) -> Any:
         elif library == "polars" and hasattr(data, "to_arrow") and hasattr(data, "columns"):
             table = data.to_arrow()
         else:
-            raise InvalidInput(TABLE, _checks.shown(type(data)))
+            lazy = "Collect it first." if hasattr(data, "collect") else ""
+            raise InvalidInput(TABLE, _checks.shown(type(data)), lazy)
     except InvalidInput:
         raise
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

@@ -9,7 +9,7 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -67,6 +67,23 @@ def expand(paths: Iterable[Path | str], suffixes: Sequence[str]) -> list[Path]:
         if not ends(path, suffixes):
             raise InvalidInput(f"a {' or '.join(suffixes)} file", named(path))
     different(found)
+    return found
+
+
+def listed(paths: Any) -> list[str | Path]:
+    """One path or several, as a list; anything else is refused."""
+    if isinstance(paths, (str, Path)):
+        return [paths]
+    # Tables are made of columns, and some of them are iterables of their names.
+    if isinstance(paths, Mapping) or hasattr(type(paths), "columns"):
+        raise InvalidInput(
+            "paths of files, globs or folders",
+            f"a table ({type(paths).__module__.partition('.')[0]}.{type(paths).__name__})",
+            "cf.tables.counts(table, mechanism, column=...) counts a column of a table.",
+        )
+    found = list(paths) if isinstance(paths, Iterable) else [paths]
+    if not all(isinstance(one, (str, Path)) for one in found):
+        raise InvalidInput("paths of files, globs or folders", shown(paths))
     return found
 
 

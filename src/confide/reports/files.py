@@ -12,12 +12,12 @@ import numpy as np
 from confide import _checks, _limits
 from confide._types import Floats
 from confide.errors import BadRows, BadType, InvalidInput, Mismatch, extra
-from confide.files import arrow, formats, parse
+from confide.files import arrow, copies, formats, parse
 from confide.files.paths import counted, expand, named, writable
 from confide.files.source import Source
 from confide.mechanisms import Joint, Mechanism, Partition, Reports
 from confide.reports import rows as marks
-from confide.reports.stamps import Stamp, differs, unknown
+from confide.reports.stamps import Stamp, Unstamped, accounted, differs, unknown
 
 
 def to_arrow(reports: Reports, *, name: str = "report") -> Any:
@@ -356,6 +356,8 @@ class Files:
         The surveys that the files say they answer, as plain values.
     asking
         The rule of rows, where people were asked some of the questions only.
+    doubt
+        A warning that the files could say what made them but do not.
     """
 
     sources: tuple[Source, ...]
@@ -364,6 +366,7 @@ class Files:
     public: tuple[str, ...] = ()
     surveys: tuple[Mapping[str, Any], ...] = ()
     asking: marks.Asking | None = None
+    doubt: Unstamped | None = None
 
     @classmethod
     def open(
@@ -374,6 +377,7 @@ class Files:
         columns: Sequence[str] | None = None,
         public: Sequence[str] = (),
         asking: marks.Asking | None = None,
+        unstamped: bool = False,
     ) -> Files:
         """Check files, globs and folders.
 
@@ -389,12 +393,15 @@ class Files:
             Columns of public numbers to read along.
         asking
             The rule of rows that goes with the mechanisms, where they are given.
+        unstamped
+            Whether files that do not say what made them are known to hold reports.
         """
         sources = tuple(formats.source(path) for path in expand(paths, formats.readable()))
         stamps = [Stamp.of_answers(source.metadata, source.where) for source in sources]
         for source, stamp in zip(sources, stamps, strict=True):
             if mechanisms is None and stamp is None:
                 raise unknown(source.where)
+        doubt = accounted(sources, unstamped=unstamped)
         first = stamps[0]
         if mechanisms is None and first is not None:
             asking = first.asking
@@ -417,11 +424,12 @@ class Files:
             source.require(every)
             for name in every:
                 _whole(source, name, floats=True)
+        copies.refuse(sources, list(wanted))
         simulated = {stamp is not None and stamp.simulated for stamp in stamps}
         if len(simulated) > 1:
             raise Mismatch("reports that are all private or all simulated", "some of each")
         surveys = tuple(stamp.survey for stamp in stamps if stamp and stamp.survey)
-        return cls(sources, wanted, simulated.pop(), tuple(public), surveys, asking)
+        return cls(sources, wanted, simulated.pop(), tuple(public), surveys, asking, doubt)
 
     @property
     def rows(self) -> int | None:

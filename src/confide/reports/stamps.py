@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from confide import _checks
-from confide.errors import InvalidInput, Mismatch
+from confide.errors import ConfideWarning, InvalidInput, Mismatch
 from confide.files.paths import load_json
 from confide.mechanisms import Joint, Mechanism, Partition, register
 from confide.reports.rows import Asking
+
+if TYPE_CHECKING:
+    from confide.files.source import Source
 
 KEY = b"confide"
 VERSION = 1
@@ -155,6 +158,62 @@ def _unchanged(made: Mechanism, fingerprint: Any, where: str) -> None:
             _checks.shown(fingerprint),
             "The metadata was changed after it was written.",
         )
+
+
+class Unstamped(ConfideWarning):
+    """No file of reports says what made it, although its format could.
+
+    Parameters
+    ----------
+    where
+        A file, for the message.
+    many
+        How many files there are.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", Unstamped)  # the files are known to hold reports
+    """
+
+    def __init__(self, where: str, many: int) -> None:
+        files = where if many == 1 else f"each of {many:,} files such as {where}"
+        super().__init__(
+            f"Expected the stamp of confide in {files}, got none: nothing but you says that the "
+            f"numbers are reports and not raw values. {ACCEPTED}"
+        )
+
+
+ACCEPTED = (
+    "For reports that another program wrote again, without it: summarize --unstamped, or "
+    "unstamped=True in Python."
+)
+
+
+def accounted(sources: Sequence[Source], *, unstamped: bool) -> Unstamped | None:
+    """Refuse files without a stamp among those with one; a warning where none has a stamp.
+
+    A file of raw values looks like one of reports, and among others the sums do not show it.
+
+    Parameters
+    ----------
+    sources
+        The files.
+    unstamped
+        Whether the files without a stamp are known to hold reports.
+    """
+    bare = [source for source in sources if KEY not in source.metadata]
+    if unstamped or not bare:
+        return None
+    if len(bare) < len(sources):
+        raise Mismatch(
+            f"the stamp of confide in all {len(sources):,} files of reports",
+            f"none in {bare[0].where}" + (f" and {len(bare) - 1:,} more" if len(bare) > 1 else ""),
+            f"Raw values have none: put them through privatize first. {ACCEPTED}",
+        )
+    could = all(source.stamped for source in sources)
+    return Unstamped(bare[0].where, len(bare)) if could else None
 
 
 def unknown(where: str) -> InvalidInput:

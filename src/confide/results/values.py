@@ -427,6 +427,8 @@ class Estimates(Mapping[str, Result]):
     def to_frame(self) -> Any:
         """One row for each quantity of each question and group, as a table of pandas.
 
+        ``polars.from_pandas(results.to_frame())`` makes it one of polars.
+
         Returns
         -------
         pandas.DataFrame

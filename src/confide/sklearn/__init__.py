@@ -19,8 +19,9 @@ no value, and no epsilon covers it.
 from __future__ import annotations
 
 from confide.errors import extra
-from confide.sklearn.estimators import PrivateClassifier, PrivateKDE, PrivateRegressor
 
 extra("sklearn", "sklearn")
+
+from confide.sklearn.estimators import PrivateClassifier, PrivateKDE, PrivateRegressor  # noqa: E402
 
 __all__ = ["PrivateClassifier", "PrivateKDE", "PrivateRegressor"]

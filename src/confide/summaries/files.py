@@ -13,8 +13,9 @@ from confide import _checks
 from confide._cards import bars, card, table
 from confide.accounting.spend import rounded_up, told_cost
 from confide.errors import InvalidInput, Mismatch
-from confide.files.paths import expand, load_json, named
+from confide.files.paths import expand, listed, load_json, named
 from confide.mechanisms import Channel
+from confide.summaries.copies import Seen
 from confide.summaries.counts import Counts
 from confide.summaries.forms import ALONE, SUFFIXES, VERSION, write
 from confide.summaries.groups import Groups
@@ -194,13 +195,18 @@ def _epsilon(mechanism: Channel) -> str:
     return "–" if spend is None else rounded_up(spend.epsilon, 6)
 
 
-def read(paths: str | Path | Sequence[str | Path]) -> Summaries:
+def read(paths: str | Path | Sequence[str | Path], *, disjoint: bool = False) -> Summaries:
     """Read summaries from files and add them up.
+
+    Files with equal counts are refused where chance cannot have made them: one is a copy, or was
+    added to the other before. Whoever knows better adds up what was read from each.
 
     Parameters
     ----------
     paths
         A file, a glob or a folder of .json or .npz files, or several of them.
+    disjoint
+        Whether to refuse a group that two files have.
 
     Returns
     -------
@@ -219,11 +225,15 @@ def read(paths: str | Path | Sequence[str | Path]) -> Summaries:
     ...     read(f"{folder}/*").only().n
     4
     """
-    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    first, *others = expand(given, SUFFIXES)
+    first, *others = expand(listed(paths), SUFFIXES)
+    seen = Seen(disjoint=disjoint)
     total = load(first)
+    seen.add(first, total.questions)
     for path in others:
-        total = _added(total, load(path), f" in {named(first)} and {named(path)}")
+        found = load(path)
+        added = _added(total, found, f" in {named(first)} and {named(path)}")
+        seen.add(path, found.questions)
+        total = added
     return total
 
 

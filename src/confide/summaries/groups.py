@@ -34,7 +34,8 @@ HEADER = ("confide", "of", "by", "raked", "groups", *COMMON)
 class Groups(Mapping[Key, Summary], Generic[Summary]):
     """Summaries of one question, one for each group of respondents.
 
-    Groups add up with ``+``: those that both sides have are merged, the others are kept.
+    Groups add up with ``+``: those that both sides have are merged, the others are kept. Columns
+    may be in another order on each side; the sum has that of the left.
 
     Parameters
     ----------
@@ -259,6 +260,8 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         """Merge."""
         if not isinstance(other, Groups):
             return NotImplemented
+        if set(self.by) == set(other.by) and self.by != other.by:
+            other = other.coarser(self.by)
         if self.by != other.by:
             raise Mismatch(
                 "groups by the same columns", f"{', '.join(self.by)} and {', '.join(other.by)}"

@@ -24,7 +24,7 @@ ERROR = 1e-6
 ROUNDING = 1e-12
 
 
-def checked(summary: Any, *, question: str = "", pairs: bool = False) -> Counts:
+def checked(summary: Any, *, question: str = "", where: str = "", pairs: bool = False) -> Counts:
     """The counts; with a warning where no population could have given them.
 
     Numbers that somebody else noised come with a law that is nearly right only, so they are held
@@ -37,6 +37,8 @@ def checked(summary: Any, *, question: str = "", pairs: bool = False) -> Counts:
         Counts, of one question or of several together.
     question
         Its name for the message, where it is known.
+    where
+        The files for the message, where they are known.
     pairs
         Whether reports about a pair of questions are taken too, which most estimators cannot use.
 
@@ -78,7 +80,7 @@ def checked(summary: Any, *, question: str = "", pairs: bool = False) -> Counts:
     for axis, (name, part) in enumerate(parts.items()):
         others = tuple(other for other in range(len(parts)) if other != axis)
         if isinstance(part, Mechanism) and not possible(part, counts.counts.sum(others)):
-            about = f" of {name!r}" if name else ""
+            about = (f" of {name!r}" if name else "") + (f" in {where}" if where else "")
             warnings.warn(
                 f"Expected reports{about} by {_told(part)}, got counts that no answers whatever "
                 "would give. They may be raw values, reports of another survey, or forged: "

@@ -9,7 +9,7 @@ from pathlib import Path
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
 from confide.files import formats
-from confide.files.paths import named
+from confide.files.paths import listed, named
 from confide.questions import Questionnaire
 from confide.reports.rows import CHOICES
 from confide.summaries import Counts, Summaries
@@ -119,7 +119,7 @@ def asked(
     job = Job.open(given, survey=survey, question=question, by=list(by) or None, invalid=invalid)
     name = _checks.only(tuple(job.files.mechanisms), question=None)
     made, left = job.run(progress)
-    tell(left)
+    tell(left, job.files.doubt)
     out = left.get(name, {}) if invalid == "drop" else None
     return Asked(name, made, job.missing(name), out, job.capped(name))
 
@@ -149,11 +149,6 @@ def of_survey(
         return Asked(name, result)
     worded = survey.questions[name]
     return Asked(name, result, worded.missing, capped=worded.capped)
-
-
-def listed(paths: Paths) -> list[str | Path]:
-    """One path or several, as a list."""
-    return [paths] if isinstance(paths, (str, Path)) else list(paths)
 
 
 def are_summaries(paths: Sequence[str | Path]) -> bool:

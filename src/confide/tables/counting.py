@@ -12,6 +12,7 @@ import numpy as np
 
 from confide import _checks
 from confide.errors import InvalidInput, Mismatch
+from confide.files import copies
 from confide.mechanisms import Joint, Mechanism, Partition
 from confide.questions import Questionnaire
 from confide.reports.files import agreed, apart, columns_of
@@ -24,7 +25,7 @@ from confide.reports.rows import (
     Asking,
     LeftOut,
 )
-from confide.reports.stamps import Stamp, differs
+from confide.reports.stamps import Stamp, accounted, differs
 from confide.summaries import CellSums, Counts, Groups, Response
 from confide.summaries.groups import Key
 from confide.tables import faults
@@ -42,14 +43,19 @@ def cell_sums(
     by: str | Sequence[str] | None,
     simulated: bool,
     invalid: str,
+    unstamped: bool = False,
 ) -> CellSums | Groups[CellSums]:
     """Add up vector reports where they live: unnest the lists and GROUP BY cell and number."""
     _checks.one_of(CHOICES, invalid=invalid)
     grouping = Grouping.of(by)
     source = opened(table, [*columns_of(partition), *grouping.by], grouping.by)
+    doubt = accounted(source.files, unstamped=unstamped)
+    copies.refuse(source.files, columns_of(partition))
     stamped = _checked(source, partition, simulated)
     rows = grouped(_query(source.table, partition, grouping), source.where)
     made, left = _summaries(rows, partition, grouping, stamped, invalid=invalid, where=source.where)
+    if doubt is not None:
+        warnings.warn(doubt, stacklevel=3)
     if left:
         warnings.warn(LeftOut(left), stacklevel=3)
     if by is None:
@@ -126,7 +132,7 @@ def _summaries(
     found: dict[int, int] = {}
     for kind, n in zip(*(heads.column(name).to_pylist() for name in ("kind", "n")), strict=True):
         found[kind] = found.get(kind, 0) + n
-    left = faults.settle(found, invalid=invalid, where=where)
+    left = faults.settle(found, columns=columns_of(partition), invalid=invalid, where=where)
     rows = rows.filter(compute.equal(rows.column("kind"), GOOD))
     size, levels = partition.cells.size, partition.levels
     keys, group = grouping.keys(rows, size * (2 * levels + 2))
@@ -275,7 +281,7 @@ class Query:
         compute = ibis("pyarrow.compute")
         kinds, numbers = rows.column("kind").to_numpy(), rows.column("n").to_numpy()
         found = {kind: int(numbers[kinds == kind].sum()) for kind in np.unique(kinds).tolist()}
-        left = faults.settle(found, invalid=invalid, where=where)
+        left = faults.settle(found, columns=self.columns, invalid=invalid, where=where)
         rows = rows.filter(compute.equal(rows.column("kind"), GOOD))
         outputs = self.mechanism.law.outputs
         size = math.prod(outputs)
@@ -326,6 +332,7 @@ def counts(
     by: None = ...,
     simulated: bool = ...,
     invalid: Literal["refuse", "drop"] = ...,
+    unstamped: bool = ...,
 ) -> CellSums: ...
 
 
@@ -337,6 +344,7 @@ def counts(
     by: str | Sequence[str],
     simulated: bool = ...,
     invalid: Literal["refuse", "drop"] = ...,
+    unstamped: bool = ...,
 ) -> Groups[CellSums]: ...
 
 
@@ -353,6 +361,7 @@ def counts(
     survey: Questionnaire | None = ...,
     simulated: bool = ...,
     invalid: Literal["refuse", "drop"] = ...,
+    unstamped: bool = ...,
 ) -> Counts: ...
 
 
@@ -369,6 +378,7 @@ def counts(
     survey: Questionnaire | None = ...,
     simulated: bool = ...,
     invalid: Literal["refuse", "drop"] = ...,
+    unstamped: bool = ...,
 ) -> Groups[Counts]: ...
 
 
@@ -384,6 +394,7 @@ def counts(
     survey: Questionnaire | None = None,
     simulated: bool = False,
     invalid: Literal["refuse", "drop"] = "refuse",
+    unstamped: bool = False,
 ) -> Counts | Groups[Counts] | CellSums | Groups[CellSums]:
     """Count the reports of a table where it lives, with one GROUP BY.
 
@@ -418,6 +429,10 @@ def counts(
     invalid
         What to do about rows that cannot be used, such as a report out of range: ``"refuse"`` the
         table, or ``"drop"`` them and warn with `LeftOut`, which says how many of each kind.
+    unstamped
+        Whether Parquet files that do not say what made them are known to hold reports, because
+        another program wrote them again. Otherwise they are refused among files that say so, for
+        they may hold raw values, and are taken with a warning where no file says so.
 
     Examples
     --------
@@ -441,7 +456,9 @@ def counts(
         }  # fmt: skip
         for name in (name for name, value in given.items() if value is not None):
             raise InvalidInput(f"no {name} with vector reports of a partition", "one")
-        return cell_sums(table, mechanism, by=by, simulated=simulated, invalid=invalid)
+        return cell_sums(
+            table, mechanism, by=by, simulated=simulated, invalid=invalid, unstamped=unstamped
+        )
     made, left = counted(
         table,
         mechanism,
@@ -454,6 +471,7 @@ def counts(
         invalid=invalid,
         asking=None if survey is None else survey.asking,
         known=survey is not None,
+        unstamped=unstamped,
     )
     if left:
         warnings.warn(LeftOut(left), stacklevel=2)
@@ -473,10 +491,13 @@ def counted(
     invalid: str,
     asking: Asking | None,
     known: bool = True,
+    unstamped: bool = False,
+    verified: bool = False,
 ) -> tuple[Counts | Groups[Counts], dict[str, int]]:
     """The same with how many rows of each kind were left out, instead of a warning.
 
     Whether people were asked some of the questions only is ``known``, or is what the files say.
+    Files that were ``verified`` before are not searched for copies and for missing stamps again.
     """
     if not isinstance(mechanism, Mechanism):
         raise InvalidInput("a mechanism", _checks.shown(mechanism))
@@ -487,7 +508,10 @@ def counted(
     )
     public = [*query.public, *grouping.by]
     source = opened(table, [*query.columns, *public], public)
+    doubt = None if verified else accounted(source.files, unstamped=unstamped)
     stamped = checked(source, query, simulated)
+    if not verified:
+        copies.refuse(source.files, query.columns)
     asking = _rule(source, asking, known=known)
     if asking is not None:
         if len(query.columns) > asking.ask:
@@ -499,6 +523,8 @@ def counted(
     if query.unsure(rows):
         rows = grouped(replace(query, careful=True).over(source, grouping), source.where)
     made, left = query.summaries(rows, grouping, stamped, invalid=invalid, where=source.where)
+    if doubt is not None:
+        warnings.warn(doubt, stacklevel=3)
     return (made[()] if by is None else Groups(grouping.by, made)), left
 
 

@@ -37,13 +37,17 @@ MAX_CELLS = 2**27
 """Groups times numbers at most: summaries are dense, this many counts take a gigabyte."""
 
 
-def settle(found: Mapping[int, int], *, invalid: str, where: str) -> dict[str, int]:
+def settle(
+    found: Mapping[int, int], *, columns: Sequence[str], invalid: str, where: str
+) -> dict[str, int]:
     """Refuse the rows that cannot be used, or say how many of each kind are left out.
 
     Parameters
     ----------
     found
         How many rows of each kind.
+    columns
+        The columns of reports, for a message.
     invalid
         ``"refuse"`` or ``"drop"``.
     where
@@ -52,7 +56,7 @@ def settle(found: Mapping[int, int], *, invalid: str, where: str) -> dict[str, i
     rows = {KINDS[kind]: found[kind] for kind in sorted(found) if kind != GOOD}
     if rows and invalid == "refuse":
         raise BadRows(
-            f"valid rows in {where}",
+            f"valid rows of {', '.join(map(repr, columns))} in {where}",
             told(rows),
             'Mend them, or leave them out with invalid="drop".',
         )

@@ -17,6 +17,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.errors import BadRows, BadType, InvalidInput, Mismatch
 from confide.files import arrow
+from confide.files.paths import listed
 from confide.mechanisms.protocol import Reports
 from confide.questions import Question, Questionnaire
 from confide.reports.files import Files
@@ -32,6 +33,7 @@ from confide.reports.rows import (
     Marked,
     told,
 )
+from confide.reports.stamps import Unstamped
 from confide.summaries import Counts, Groups, Summaries
 from confide.summaries.files import Summary
 from confide.summaries.groups import Key
@@ -62,6 +64,7 @@ def summarize(
     response: str | None = None,
     bounds: tuple[float, float] | None = None,
     invalid: str = "refuse",
+    unstamped: bool = False,
     progress: Progress | None = None,
 ) -> Summaries:
     """Count the reports in files, all questions and all groups in one run.
@@ -90,6 +93,10 @@ def summarize(
     invalid
         What to do about rows that cannot be used, such as a report out of range: ``"refuse"`` the
         files, or ``"drop"`` them and warn with `LeftOut`, which says how many of each kind.
+    unstamped
+        Whether files that do not say what made them are known to hold reports, because another
+        program wrote them again. Otherwise they are refused among files that say so, for they may
+        hold raw values, and Parquet is taken with a warning where no file says so.
     progress
         Called with the number of reports that were counted since the last call, and with how many
         there are in all: None where the files do not know it.
@@ -117,9 +124,10 @@ def summarize(
         by=by,
         public=Public(weights, response, bounds),
         invalid=invalid,
+        unstamped=unstamped,
     )
     made, left = job.run(progress)
-    tell(left)
+    tell(left, job.files.doubt)
     return made
 
 
@@ -172,14 +180,16 @@ class Job:
         by: str | Sequence[str] | None = None,
         public: Public = NOTHING,
         invalid: str = "refuse",
+        unstamped: bool = False,
     ) -> Job:
         """Check files, globs and folders; the arguments are those of `summarize`."""
-        given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+        given = listed(paths)
         asked: dict[str, Any] = {
             "question": question,
             "by": by,
             "public": public,
             "invalid": invalid,
+            "unstamped": unstamped,
         }
         try:
             return cls._opened(given, survey, **asked)
@@ -199,6 +209,7 @@ class Job:
         by: str | Sequence[str] | None,
         public: Public,
         invalid: str,
+        unstamped: bool,
     ) -> Job:
         _checks.one_of(CHOICES, invalid=invalid)
         asked = [question] if isinstance(question, str) else question
@@ -214,6 +225,7 @@ class Job:
                 columns=asked,
                 public=columns,
                 asking=None if survey is None else survey.asking,
+                unstamped=unstamped,
             )
         for source in files.sources:
             source.apart(columns)
@@ -314,7 +326,8 @@ def sound(
         left.update(kinds[bad].tolist())
         if job.invalid == "refuse" and bad.any():
             at = int(bad.argmax())
-            raise _refused(files, counted_left(left), marked.where(at), int(kinds[at]))
+            out = counted_left(left)
+            raise _refused(files, questions, out, marked.where(at), int(kinds[at]))
         yield (
             {name: _reports(files, marked, name, good) for name in questions},
             _numbers(public, marked, good),
@@ -330,8 +343,10 @@ def _numbers(public: Public, marked: Marked, rows: Any) -> dict[str, Floats]:
     return {str(columns[role]): values[rows] for role, (values, _) in marked.numbers.items()}
 
 
-def tell(left: LeftOuts) -> None:
-    """Warn of rows that were left out, question by question."""
+def tell(left: LeftOuts, doubt: Unstamped | None = None) -> None:
+    """Warn of files that do not say what made them, and of rows that were left out."""
+    if doubt is not None:
+        warnings.warn(doubt, stacklevel=3)
     for name, rows in left.items():
         warnings.warn(LeftOut(rows, name), stacklevel=3)
 
@@ -359,6 +374,7 @@ def _queried(job: Job, advance: Advance) -> tuple[dict[str, Summary], LeftOuts]:
                 by=job.by or None,
                 invalid=job.invalid,
                 asking=files.asking,
+                verified=True,
             )
             counts[name] = counts.get(name, 0) + own
             for kind, n in out.items():
@@ -439,7 +455,7 @@ def _marked(job: Job, advance: Advance) -> tuple[dict[str, Summary], LeftOuts]:
             advance(bad.size)
     for name, out in left.items():
         if out and job.invalid == "refuse":
-            raise _refused(files, counted_left(out), *worst[name])
+            raise _refused(files, [name], counted_left(out), *worst[name])
         if not counts[name] and files.asking is None:
             raise _none(name)
     if files.asking is not None:
@@ -474,12 +490,16 @@ def _none(name: str) -> InvalidInput:
     return InvalidInput(f"at least one report in column {name!r}", "none among the rows", RAW)
 
 
-def _refused(files: Files, rows: Mapping[str, int], row: str, kind: int) -> InvalidInput:
+def _refused(
+    files: Files, questions: Sequence[str], rows: Mapping[str, int], row: str, kind: int
+) -> InvalidInput:
     many = len(files.sources)
     where = files.sources[0].where if many == 1 else f"{many:,} files"
     advice = RAW if kind in (NOT_WHOLE, OUTSIDE) else "Mend it."
     return InvalidInput(
-        f"valid rows in {where}", f"{told(rows)}: the first is {row}", f"{advice} {DROP}"
+        f"valid rows of {', '.join(map(repr, questions))} in {where}",
+        f"{told(rows)}: the first is {row}",
+        f"{advice} {DROP}",
     )
 
 

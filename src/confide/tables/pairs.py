@@ -16,7 +16,7 @@ import numpy as np
 from confide import _checks
 from confide.errors import ConfideWarning, InvalidInput, Mismatch
 from confide.files import arrow, parse
-from confide.files.paths import counted, named
+from confide.files.paths import counted, listed, named
 from confide.files.source import Source
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Joint, Mechanism
@@ -26,7 +26,7 @@ from confide.reports.files import Files, apart
 from confide.reports.rows import CHOICES, Asking
 from confide.summaries import Counts, Summaries, read
 from confide.summaries.counts import Response
-from confide.tables.asked import are_summaries, listed, no_reports, of_survey
+from confide.tables.asked import are_summaries, no_reports, of_survey
 from confide.tables.jobs import Job, Paths, Progress, batches, counted_left, sound, tell
 from confide.tables.public import Public
 
@@ -375,7 +375,7 @@ class _Wanted:
             sources, labels = coded(job.files.sources, y, gaps=self.invalid == "drop")
             job = replace(job, files=replace(job.files, sources=sources))
         found, out = job.run(self.progress)
-        tell(out)
+        tell(out, job.files.doubt)
         missing = _missing(job)
         return Pair(x, y, found[x], False, labels, missing, self._left(out.get(x, {})))
 
@@ -415,7 +415,7 @@ class _Wanted:
         if asking is not None:
             warnings.warn(Together(x, y, total.n, asking), stacklevel=4)
         left = counted_left(out)
-        tell({f"{x} and {y}": left} if left else {})
+        tell({f"{x} and {y}": left} if left else {}, files.doubt)
         return total, left
 
     def summary(self, paths: list[str | Path]) -> Pair:

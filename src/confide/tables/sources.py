@@ -46,12 +46,15 @@ class Opened:
         How to call the whole in a message.
     small
         Columns that files say to hold few different whole numbers.
+    files
+        The files, where there are any.
     """
 
     table: Any
     stamps: tuple[tuple[Any, str], ...]
     where: str
     small: frozenset[str] = frozenset()
+    files: tuple[Source, ...] = ()
 
 
 def opened(data: Any, columns: Sequence[str], public: Sequence[str] = ()) -> Opened:
@@ -139,7 +142,8 @@ def _files(paths: Sequence[Any], columns: Sequence[str], public: Sequence[str]) 
         # A format that DuckDB does not read: it gets what we read.
         pa = arrow.arrow()
         batches = [batch for source in sources for batch in source.batches((), public=columns)]
-        return Opened(ibis().memtable(pa.Table.from_batches(batches)), (), where)
+        memory = ibis().memtable(pa.Table.from_batches(batches))
+        return Opened(memory, (), where, files=tuple(sources))
     if engines == {"csv"}:
         with _told(where):
             # Cells stay text and are parsed by our rules. By name: files may order their columns.
@@ -147,7 +151,7 @@ def _files(paths: Sequence[Any], columns: Sequence[str], public: Sequence[str]) 
                 names, header=True, delim=",", quote='"', escape='"', all_varchar=True, skip=0,
                 comment="", union_by_name=True, **hive,
             )  # fmt: skip
-        return Opened(_present(table, sources, public), (), where)
+        return Opened(_present(table, sources, public), (), where, files=tuple(sources))
     for source in sources:
         for name in columns:
             # DuckDB would read all files with the types of the first: 1.5 as 2.
@@ -163,7 +167,7 @@ def _files(paths: Sequence[Any], columns: Sequence[str], public: Sequence[str]) 
         name for name in columns if all(source.states(name, 0, SMALL) for source in sources)
     )
     stamps = tuple((source.metadata, source.where) for source in sources)
-    return Opened(_present(table, sources, public), stamps, where, small)
+    return Opened(_present(table, sources, public), stamps, where, small, tuple(sources))
 
 
 def _present(table: Any, sources: Sequence[Source], public: Sequence[str]) -> Any:

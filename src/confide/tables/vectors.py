@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from confide.errors import InvalidInput, Mismatch
-from confide.files import arrow, formats
+from confide.files import arrow, copies, formats
 from confide.files.columns import Progress
 from confide.files.paths import expand
 from confide.mechanisms import Partition
@@ -40,6 +40,7 @@ def cell_sums(
         said.add(stamp.simulated)
     if len(said) > 1:
         raise Mismatch("reports that are all private or all simulated", "some of each")
+    copies.refuse(sources, columns_of(partition))
     rows = [source.rows for source in sources]
     whole = None if None in rows else sum(row or 0 for row in rows)
     total: CellSums | None = None
