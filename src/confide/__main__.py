@@ -23,8 +23,8 @@ def _run() -> int:
     # Imports take a while, and somebody may change their mind meanwhile.
     from importlib.util import find_spec
 
-    from confide._extras import EXTRAS, version
-    from confide.errors import missing
+    from confide._extras import version
+    from confide.errors import EXTRAS, missing
 
     if told := version(sys.argv[1:]):
         print(told)

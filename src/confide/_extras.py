@@ -7,19 +7,7 @@ import platform
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from confide.errors import installing
-
-EXTRAS = {
-    "cli": ("typer", "rich", "pyarrow"),
-    "plot": ("matplotlib",),
-    "nufft": ("finufft",),
-    "sklearn": ("sklearn",),
-    "tables": ("ibis", "duckdb", "pyarrow"),
-    "serve": ("typer", "rich", "pyarrow", "starlette", "uvicorn", "httptools"),
-    "postgres": ("starlette", "uvicorn", "psycopg"),
-    "spark": ("ibis", "pyspark"),
-}
-"""Modules that each extra installs."""
+from confide.errors import EXTRAS, installing
 
 
 def found() -> dict[str, bool]:

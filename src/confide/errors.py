@@ -427,6 +427,19 @@ def missing(package: str, name: str) -> MissingExtra:
     return MissingExtra(f"This needs {package}, which is not installed. {installing(name)}")
 
 
+EXTRAS = {
+    "cli": ("typer", "rich", "pyarrow"),
+    "plot": ("matplotlib",),
+    "nufft": ("finufft",),
+    "sklearn": ("sklearn",),
+    "tables": ("ibis", "duckdb", "pyarrow"),
+    "serve": ("typer", "rich", "pyarrow", "starlette", "uvicorn", "httptools"),
+    "postgres": ("starlette", "uvicorn", "psycopg"),
+    "spark": ("ibis", "pyspark"),
+}
+"""Modules that each extra installs."""
+
+
 def installing(name: str) -> str:
     """How to install an extra. No package index is named: there, confide may be somebody else's."""
     return (

@@ -16,10 +16,9 @@ import pytest
 import typer
 
 import confide
-from confide._extras import EXTRAS
 from confide.cli import output
 from confide.cli.app import VERBS, program, run
-from confide.errors import installing
+from confide.errors import EXTRAS, installing
 from confide.estimators.register import DENSITIES
 from confide.mechanisms import Joint, RandomizedResponse
 from confide.reports import Reports, read

@@ -15,8 +15,8 @@ import pytest
 from tools import release
 
 import confide
-from confide._extras import EXTRAS, version
-from confide.errors import installing
+from confide._extras import version
+from confide.errors import EXTRAS, installing
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

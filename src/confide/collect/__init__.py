@@ -9,8 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from confide._extras import EXTRAS
-from confide.errors import extra
+from confide.errors import EXTRAS, extra
 
 if TYPE_CHECKING:
     from confide.collect.client import Client, Unacknowledged
