@@ -317,7 +317,7 @@ def test_answers_stay_out_of_messages() -> None:
     with pytest.raises(InvalidInput) as caught:
         Categories(("no", "yes")).index(["no", "pregnant"])
     assert "pregnant" not in str(caught.value)
-    assert "position 1" in str(caught.value)
+    assert "row 2" in str(caught.value)
 
 
 def test_public_parts_cannot_be_changed() -> None:

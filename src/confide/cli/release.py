@@ -432,7 +432,7 @@ def release(
         bool | None,
         typer.Option(
             "--integer/--no-integer",
-            help="histogram, cross-table: whether all columns of numbers hold only whole ones. "
+            help="Histogram, cross-table: whether all columns of numbers hold only whole ones. "
             "Each cell of a histogram then holds equally many, and synthetic rows are whole.",
             show_default="by Parquet's types and by the bounds, never by the values",
         ),

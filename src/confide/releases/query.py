@@ -29,6 +29,8 @@ PART = 2**20
 ENDS_OF_RANGE = ("low", "high")
 AT_BOUND = 0.01
 """Share of the range within which an answer whose interval reaches a bound counts as at it."""
+CLEAR = 100
+"""Records times epsilon from which on an answer at a bound is no mere noise."""
 
 
 def variance_cells(n: int) -> int:
@@ -224,6 +226,8 @@ class Query(Additive):
     def _caution(self, release: Release) -> str:
         """Where the answer lies at a bound: values were clipped, or bounds are far too wide."""
         if self.what not in ("mean", "sum", "quantile") or self.q in (0, 1):
+            return ""
+        if release.spec["n"] * self.epsilon < CLEAR:
             return ""
         lattice, answer = bounded(self.lattice), release.answer or {}
         times = release.spec["n"] if self.what == "sum" else 1
