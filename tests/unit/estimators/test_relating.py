@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
-from scipy.stats import multivariate_normal
+from scipy.stats import binom, multivariate_normal
 
 import confide as cf
 from confide import curves, tables
@@ -143,6 +143,33 @@ def test_a_threshold_with_nobody_beyond_tells_nothing(below: float) -> None:
     mechanism = PairResponse({"x": side, "y": side}, epsilon=1.0)
     counts = Counts(mechanism, np.array([500, 500]), simulated=True)
     found = Pair(counts, (cut, half)).relation(0.95)
+    assert (found.low, found.high) == (-1, 1)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize("n", [1, 2, 10, 40])
+def test_intervals_from_few_reports_cover(epsilon: float, n: int) -> None:
+    half = Cut(np.array([0.5]), np.zeros(1))
+    side = Side(cf.Lattice(low=0, high=1, size=2), (1,))
+    mechanism = PairResponse({"x": side, "y": side}, epsilon=epsilon)
+    all_counts = [Counts(mechanism, np.array([n - k, k]), simulated=True) for k in range(n + 1)]
+    found = [Pair(counts, (half, half)).relation(0.95) for counts in all_counts]
+    assert all(one.low <= one.correlation <= one.high for one in found)
+    if n == 1:
+        assert [(one.low, one.high) for one in found] == [(-1, 1)] * 2
+    for correlation in (-0.9, -0.4, 0.0, 0.4, 0.9):
+        held = [one.low <= correlation <= one.high for one in found]
+        (_, differ) = mechanism.law.forward(table_of(half, half, correlation))
+        chances = binom.pmf(np.arange(n + 1), n, differ)
+        assert chances[held].sum() > 0.93
+
+
+def test_reports_that_no_correlation_explains_tell_nothing() -> None:
+    # All answers lie below both thresholds, and all reports say that the answers differ.
+    cut = Cut(np.array([0.99]), np.zeros(1))
+    side = Side(cf.Lattice(low=0, high=1, size=2), (1,))
+    mechanism = PairResponse({"x": side, "y": side}, epsilon=4.0)
+    found = Pair(Counts(mechanism, np.array([0, 50]), simulated=True), (cut, cut)).relation(0.95)
     assert (found.low, found.high) == (-1, 1)
 
 
