@@ -248,7 +248,9 @@ class DensityDisplay(Display):
         ax.stairs(heights, edges, color=color, lw=1.8, label=label, baseline=None)
         told = [(value, share) for value, share in self.heaps if share >= SHOWN]
         for value, share in told:
-            ax.plot((value, value), (0, heights.max()), color=color, lw=1.8, ls=":")
+            # Many points, so that the legend keeps away from the line.
+            height = np.linspace(0, heights.max(), 50)
+            ax.plot(np.full(50, value), height, color=color, lw=1.8, ls=":")
             ax.annotate(
                 f"{100 * share:.0f} %",
                 (value, heights.max()),
