@@ -1,4 +1,4 @@
-"""Pictures: arrays in, matplotlib out."""
+"""Displays: pictures of results, drawn with matplotlib."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MARKS = ((150.0, (1.0, 2.0, 5.0)), (5000.0, (1.0, 3.0)), (np.inf, (1.0,)))
 
 
 def save(display: Any, path: str | Path) -> None:
-    """Write a display's figure; the ending says the format.
+    """Write a display's figure; the file name's ending sets the format.
 
     Examples
     --------
