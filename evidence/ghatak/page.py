@@ -46,13 +46,13 @@ def figures(
 
     def save(figure: Any, number: int) -> None:
         IMAGES.mkdir(parents=True, exist_ok=True)
-        figure.savefig(IMAGES / f"ghatak_{number}.png", dpi=80)
+        figure.savefig(IMAGES / f"ghatak_{number}.png", dpi=120)
         plt.close(figure)
 
     figure, ax = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
     z = np.linspace(-5, 5, 201)
     near = closeness(z, populations["N(0,1)"], Laplace(scale=1 / math.log(10)), within=1.0)
-    ax.plot(z, 1 - near, label="given z")
+    ax.plot(z, 1 - near, color=ESTIMATE, label="given z")
     ax.axhline(0.1, color="grey", lw=0.8, label="on average over all z")
     ax.set(xlabel="z", ylabel="P(|value - z| > 1)")
     ax.legend(frameon=False)
@@ -65,11 +65,14 @@ def figures(
         for ax, (name, design) in zip(grid.ravel(), designs.items(), strict=True):
             if number == 2:
                 design.plot(ax, color=ESTIMATE)
-                ax.plot(*published[name], "x", color="#b8442c", label="published")
-                ax.legend(frameon=False, fontsize=7)
+                ax.plot(*published[name], "x", color="#d55e00", label="published")
+                ax.get_legend().remove()
             else:
                 design.plot_distribution(samples[name], seed=1, ax=ax)
             ax.set_title(name)
+        if number == 2:
+            named = grid[0, 0].get_legend_handles_labels()
+            figure.legend(*named, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
         save(figure, number)
 
 

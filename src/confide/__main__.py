@@ -9,7 +9,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line, or say what it lacks."""
+    """Run the command line, or name the extra that is missing."""
     try:
         code = _run()
     except KeyboardInterrupt:

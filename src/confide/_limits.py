@@ -66,6 +66,6 @@ def check_held(asked: int, size: int, where: str, advice: str) -> None:
 
 
 def check_columns(columns: int, where: str) -> None:
-    """Refuse a table of more columns than anybody has."""
+    """Refuse a table with too many columns."""
     if columns > MAX_COLUMNS:
         raise InvalidInput(f"at most {MAX_COLUMNS:,} columns in {where}", f"{columns:,}")

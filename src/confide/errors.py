@@ -178,7 +178,7 @@ class BadSetting(InvalidInput):
     ----------
     expected, got, advice
         As for `InvalidInput`. Settings stand in braces, ``{cells}`` or with a value ``{cells 5}``,
-        so that whoever shows the message can spell them as its reader gives them.
+        so that a command or a page can show them as its reader writes them.
 
     Examples
     --------
@@ -407,7 +407,7 @@ def alone(error: BaseException) -> None:
 
 
 def extra(module: str, name: str) -> ModuleType:
-    """Import an optional module, or say which extra brings it.
+    """Import an optional module, or raise an error that names the extra to install.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Public grids that values fall into before anything else happens to them."""
+"""Lattices: public grids that turn values into cell numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reader of one final summary learns about a person among many."""
+"""Bounds on what a reader of one final summary learns about a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks: learn from outputs which of two inputs was given, and what that proves."""
+"""Attacks that tell two inputs apart by their outputs, and the epsilon they prove."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether draws fit the law that is stated."""
+"""Tests whether draws follow the stated law."""
 
 from __future__ import annotations
 

@@ -309,7 +309,7 @@ def part_gaps(parts: Iterable[Part], n: int) -> Iterator[tuple[str, float]]:
     for part in parts:
         pmf = part.pmf()
         yield part.name, apart(part.sampler.draw(Grid(), n), pmf)
-        # Of a sampler that is none of ours only the long words can be looked at.
+        # For a sampler of another library only the long words can be checked.
         if isinstance(part.sampler, Inversion):
             yield f"{part.name}, refined", refined(part.sampler, pmf, BITS)
 

@@ -1,4 +1,4 @@
-"""`confide answer` and `confide verify`: respondents who distrust the page."""
+"""`confide answer` and `confide verify`: answer without the page, and check what is served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs together, and how errors are told."""
+"""The command line application: all verbs, and how errors are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole job in one go, on a made-up company."""
+"""`confide demo`: collect and estimate the pay of a made-up company."""
 
 from __future__ import annotations
 

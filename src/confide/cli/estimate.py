@@ -1,4 +1,4 @@
-"""`confide density` and `confide shares`: what one question's reports tell."""
+"""`confide density` and `confide shares`: estimates of one question."""
 
 from __future__ import annotations
 

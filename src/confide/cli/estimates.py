@@ -1,4 +1,4 @@
-"""Estimates as tables for people and as plain values for machines, of all or of every group."""
+"""Printed tables and JSON of estimates, for all respondents or by group."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Subject:
 
     @property
     def many(self) -> str:
-        """How many reports; numbers noised elsewhere are values."""
+        """Number of reports in words; numbers noised elsewhere are called values."""
         return counted(self.summary.n, "report" if self.mechanism else "value")
 
     def title(self) -> str:

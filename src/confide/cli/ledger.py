@@ -1,4 +1,4 @@
-"""`confide ledger`: what was released about a data set, and what is left to spend."""
+"""`confide ledger`: show what was released about a data set and the budget that is left."""
 
 from __future__ import annotations
 

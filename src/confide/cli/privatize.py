@@ -1,4 +1,4 @@
-"""`confide privatize`: values of a file turned into private reports."""
+"""`confide privatize`: turn the values of a file into private reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`confide release`: a curator's queries and curves, charged, written, shown."""
+"""`confide release`: release statistics about raw data under a budget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`confide schedule`: who is asked in which round, or in which phase."""
+"""`confide schedule`: draw the rounds or the phase in which each person is asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`confide summarize` and `confide merge`: reports counted, and counts added up."""
+"""`confide summarize` and `confide merge`: count reports, and add up counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands: the module of each, and what its help says. A new one is one entry."""
+"""Table of all commands with their module and help text. Add a new command here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process beside the service for what takes long, which lets others go first."""
+"""A process of low priority beside the service, for work that takes long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def aside() -> ProcessPoolExecutor:
 
 
 def end(pool: Executor, number: Future[int]) -> None:
-    """Let go of such a process, and stop it: nobody waits for what it works on.
+    """Stop such a process without waiting for its work.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ class Client:
 
     @cached_property
     def reported(self) -> tuple[str, ...]:
-        """What each report that is sent is about: a question each, or one pair."""
+        """The question or the pair that each sent report is about."""
         places = places_of(self._parts[1], self.survey)
         if places is None:
             return tuple(self.survey.questions)

@@ -1,4 +1,4 @@
-"""Everything that runs while a survey is answered: two services, a writer, and the deadline."""
+"""Runs a survey: the two services, the writer thread, and the deadline."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class _Watch:
                 if status.closed:
                     self._closed.set()
                 if self.closed():
-                    # Whoever has ended it may have failed to wipe it, since somebody was reading.
+                    # The process that ended it may have failed to wipe it because of a reader.
                     self._store.close()
                     self._closed.set()
                     return

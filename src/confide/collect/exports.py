@@ -1,4 +1,4 @@
-"""The stored reports as a table, for `confide summarize` and whatever else reads tables."""
+"""Exports of the stored reports as tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from confide.reports.rows import NOT_ASKED
 
 
 def export(store: Store, survey: Questionnaire) -> Any:
-    """All reports of a survey, in an order that says nothing; of the phase that it is in.
+    """All reports of the current phase of a survey, in random order.
 
     Parameters
     ----------

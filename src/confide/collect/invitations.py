@@ -97,7 +97,7 @@ def _facts_of(text: str) -> list[str | int]:
 @final
 @dataclass(frozen=True)
 class Signer:
-    """Mints invitations for one survey, and tells its own from others without a look-up.
+    """Signs invitations for one survey, and recognizes its own without a look-up.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def places(token: str | None, survey: Questionnaire) -> tuple[int, ...] | None:
 
 
 def phase_in(token: str | None, survey: Questionnaire) -> int | None:
-    """The phase that a token says, for a device; None where a survey has no phases."""
+    """The phase in a token, for a device; None for a survey without phases."""
     try:
         return checked_phase(_told(token).get("p"), survey)
     except InvalidInput:
@@ -237,7 +237,7 @@ def phase_in(token: str | None, survey: Questionnaire) -> int | None:
 
 
 def _told(token: str | None) -> dict[str, Any]:
-    """The facts in a token, whoever signed it."""
+    """The facts in a token, without checking its signature."""
     raw = None if token is None else decoded(token)
     told: Any = None
     with contextlib.suppress(InvalidInput):
@@ -330,7 +330,7 @@ def key_file(path: Path) -> SecretFile:
 
 
 def link(url: str, token: str) -> str:
-    """What a respondent opens. The token comes after the #, so that no request carries it."""
+    """The link for a respondent. The token comes after the #, so that no request carries it."""
     return f"{checked_url(url)}#{token}"
 
 

@@ -1,4 +1,4 @@
-"""Estimates while reports arrive, made beside the service and never by it."""
+"""Live estimates while reports arrive, made outside of the service's process."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Live:
         return self._status is not None and self._status.closed
 
     async def status(self) -> Status:
-        """How many were invited and how many have answered."""
+        """Numbers of people who were invited and who have answered."""
         async with self._looking:
             if self._status is None or time.monotonic() > self._seen + FRESH:
                 self._status = await self._with_store(self._look)

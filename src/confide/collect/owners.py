@@ -1,4 +1,4 @@
-"""The service that the owner of a survey meets: a dashboard, on a port of its own."""
+"""The service for the owner of a survey: the dashboard, on a separate port."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def new_secret() -> str:
 
 
 def link(port: int, secret: str) -> str:
-    """What the owner opens. The secret comes after the #, so that no request line carries it."""
+    """The link for the owner. The secret comes after the #, so that no request line carries it."""
     return f"http://127.0.0.1:{port}/#{secret}"
 
 

@@ -1,4 +1,4 @@
-"""Inviting people: one link each, in a file that only its owner can read."""
+"""Makes invitations: one link per person, in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -311,7 +311,7 @@ def assigned(
 
 
 def invited(invitations: Sequence[Invitation], survey: Questionnaire) -> Counter[str]:
-    """How many people are invited in each cell of the groups, and to each question or pair."""
+    """Number of people invited in each cell of the groups, and to each question or pair."""
     names = list(survey.mechanisms)
     counts = Counter(one.cell for one in invitations)
     counts.update(question_cell(names[at]) for one in invitations for at in one.asked or ())

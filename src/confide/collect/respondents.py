@@ -177,7 +177,7 @@ async def _health(_: Request) -> Response:
 
 
 def answer(status: int, reason: str, *, again: bool = False, close: bool = False) -> Response:
-    """An answer to an upload: a status, and a sentence that says why."""
+    """The answer to an upload: an HTTP status, and a sentence with the reason."""
     response = _json(status, {"reason": reason})
     if again:
         response.headers["retry-after"] = AGAIN

@@ -1,4 +1,4 @@
-"""Compares what a collector serves with the package and with the survey's own file."""
+"""Compares what a collector serves with this package and with a survey file."""
 
 from __future__ import annotations
 

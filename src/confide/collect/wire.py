@@ -1,4 +1,4 @@
-"""What travels between a device and a collector: the survey as data, and one upload a person."""
+"""The messages between a device and a collector: the survey, and one upload per person."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Entry:
 def served(
     survey: Questionnaire, second: Questionnaire | None = None, *, invited: bool = True
 ) -> dict[str, Any]:
-    """What a collector serves: a survey, and under ``next`` that of its second phase.
+    """The document that a collector serves: a survey, with its second phase under ``next``.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def second_of(fields: Mapping[str, Any], survey: Questionnaire) -> Questionnaire
 
 
 def check_survey(survey: Questionnaire) -> None:
-    """Refuse a survey that devices could not answer, before anybody is invited."""
+    """Refuse a survey that devices could not answer."""
     if survey.phases is not None and survey.phases.now != 1:
         raise InvalidInput(
             "the survey of the first phase, now = 1 in [phases]",

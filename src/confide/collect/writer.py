@@ -1,4 +1,4 @@
-"""Group commit: one thread stores whatever waits, and answers when the disk has it."""
+"""Group commit: one thread stores all waiting uploads, then answers them."""
 
 from __future__ import annotations
 

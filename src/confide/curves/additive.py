@@ -1,4 +1,4 @@
-"""A sum of effects, one a column: what a regression or a classifier on mixed columns is."""
+"""Additive regressions and classifiers: a sum of one effect per column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLASSES = "This model predicts a number: predict gives it, and there are no clas
 
 @lru_cache(maxsize=64)
 def basis(axis: Axis, degree: int) -> Floats:
-    """What each cell of a column adds to each coefficient: a row a cell, and rows add up to one.
+    """Weights of each coefficient in each cell of a column; each row is a cell and adds up to one.
 
     For numbers these are the Bernstein polynomials of that degree, with the first cell at 0 and
     the last one at 1; a word adds to its own coefficient alone.

@@ -1,4 +1,4 @@
-"""How the answers to several questions go together: relations of pairs, and a model of all."""
+"""Relations of pairs of questions, and a joint model of all questions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PRESERVED = (
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """How the answers to two questions go together.
+    """How the answers to two questions are related.
 
     Parameters
     ----------

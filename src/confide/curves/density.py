@@ -1,4 +1,4 @@
-"""Densities, of all kinds, and what they ask of the estimator that made them."""
+"""Density curves of all kinds, and the interface of their intervals."""
 
 from __future__ import annotations
 

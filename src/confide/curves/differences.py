@@ -58,7 +58,7 @@ class Difference:
 
     @property
     def certain(self) -> bool:
-        """Whether the interval leaves zero out."""
+        """Whether the interval excludes zero."""
         return self.low > 0 or self.high < 0
 
     @property

@@ -385,7 +385,7 @@ class Classification:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """How the result was obtained."""
+        """How the result was obtained: method, settings and privacy cost."""
         return self.score.facts
 
     def plot(

@@ -52,7 +52,7 @@ and epsilon from .5 to 4, 99 % were below 3.7, and one was above 5."""
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Bins of reports, and how they depend on a number's place.
+    """Bins of reports, and their probabilities given a number's place.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ def binned(law: Law, reports: int, places: int, declined: float | None) -> Bins:
 
 
 def misfit(waved: Floats, counts: Floats, fitted: Floats) -> float:
-    """How far reports are from what was fitted, in the directions in which they may be.
+    """Distance of the reports from the fit, in standard deviations.
 
     A sum of squares that has the mean and the variance of a chi-square where the model is right,
     in standard deviations from its mean. Directions are what waves of the density do to reports.
@@ -283,7 +283,7 @@ class Adaptive:
 
 
 def believable(counts: Counts) -> bool:
-    """Whether some values could have given the reports; others say nothing about a density."""
+    """Whether any values could have given these reports."""
     mechanism = counts.mechanism
     return not isinstance(mechanism, Mechanism) or possible(mechanism, counts.counts)
 
@@ -309,7 +309,7 @@ def density(counts: Counts) -> CellDensity:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Smooth masses and heaps, and what was chosen.
+    """Smooth masses, heaps, and the chosen settings.
 
     Attributes
     ----------

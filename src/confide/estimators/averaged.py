@@ -117,7 +117,7 @@ class Line:
 
     @property
     def last(self) -> Floats:
-        """What a standard deviation of the last coefficient moves."""
+        """Change of the shares by one standard deviation of the last coefficient."""
         moved: Floats = self.slopes[-1]
         return moved
 
@@ -209,7 +209,7 @@ class AveragedIntervals:
 
     @one_thread
     def heaped(self) -> bool:
-        """Whether the reports speak for heaps at round numbers that the estimate does not have."""
+        """Whether the reports suggest heaps at round numbers that the estimate lacks."""
         best = max(self.sets, key=lambda one: one.score)
         combs = (one for one in self._unseen if one.masses.max() < 1)
         return any(self._beside(best, one)[1] > SUSPECT for one in combs)

@@ -72,7 +72,7 @@ def apart(law: Law) -> int:
 
 
 def stacks(law: Law) -> int:
-    """How many phases a law has: each needs bins of its own."""
+    """Number of phases in a law; each needs separate bins."""
     return len(law.laws) if isinstance(law, StackedLaw) else 1
 
 

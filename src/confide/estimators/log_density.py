@@ -174,13 +174,13 @@ class Problem:
 
     @cached_property
     def told(self) -> Floats:
-        """What the reports tell of waves of 1, 2, ... half periods if the density is even."""
+        """Information of the reports about waves of 1, 2, ... half periods of an even density."""
         waved = self.law @ waves(self.law.shape[1], self.waves + max(ORDERS))
         even = np.maximum(self.law.mean(axis=1), LEAST)
         return np.asarray((self.n / even) @ waved**2)
 
     def directions(self, order: int, tau: float) -> int:
-        """How many directions of an order matter at one of its scales.
+        """Number of directions of an order that matter at one of its scales.
 
         Of the others the reports tell so little that their coefficients stay next to zero. A
         penalized direction has about as many half periods as it has zeros.

@@ -57,7 +57,7 @@ def both_below(x: Floats, y: Floats, correlation: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """The share of the population below each cut of a question, and how sure it is."""
+    """The share of the population below each cut of a question, with its uncertainty."""
 
     below: Floats
     errors: Floats
@@ -69,7 +69,7 @@ class Cut:
         return np.concatenate([[-FAR], inner, [FAR]])
 
     def moved(self, at: int, by: float) -> Cut:
-        """The same with one share moved."""
+        """A copy with one share changed."""
         below = self.below.copy()
         below[at] = np.clip(below[at] + by, 0, 1)
         return Cut(below, self.errors)
@@ -222,7 +222,7 @@ class Pair:
         return (-1.0, 1.0) if low == 1 or high == -1 else (low, high)
 
     def relation(self, level: float) -> Relation:
-        """The correlation, the table of both questions, and how sure both are."""
+        """The correlation and the cross table of two questions, with intervals."""
         z = float(ndtri((1 + level) / 2))
         rho, low, high, error = self._solution(z)
         shares, errors = self._cells()

@@ -1,4 +1,4 @@
-"""How fine the differences are that reports can tell: waves of a density."""
+"""Resolution: the finest waves of a density that reports can show."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def waves(places: int, most: int) -> Floats:
 
 
 def told(law: Floats, waved: Floats, n: float) -> int:
-    """How many waves of a density the reports of n people can tell from none.
+    """Number of waves of a density that n reports can distinguish from none.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class SystemEntropy(Entropy):
 
 
 class SeededEntropy(Entropy):
-    """A repeatable stream for simulation. Never private: whoever knows the seed knows the noise."""
+    """A repeatable stream for simulation. Never private: the seed reveals the noise."""
 
     def __init__(self, seed: int) -> None:
         # A stream of its own: values made with default_rng(1) must not share noise of seed 1.

@@ -98,7 +98,7 @@ def _within(kind: Any) -> Any:
 
 
 def unique(names: Sequence[str], where: str) -> None:
-    """Refuse two columns of one name: nobody could say which is meant."""
+    """Refuse two columns of one name, which would be ambiguous."""
     seen = set()
     for name in names:
         if name in seen:

@@ -134,7 +134,7 @@ NEAR = 0.01
 
 @dataclass(frozen=True)
 class Pair:
-    """A shape, the smallest scale that protects with it, and what it costs.
+    """A shape, the smallest scale that protects with it, and its error.
 
     Parameters
     ----------

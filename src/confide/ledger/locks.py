@@ -81,7 +81,7 @@ def _taken(path: Path, until: float, attempt: Callable[[], int | None]) -> int:
     while True:
         handle = attempt()
         if handle is not None:
-            # Whoever has put another file in its place locks that one.
+            # Another process has replaced the file and locks the new one.
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(handle), path.stat()):
                     return handle

@@ -312,7 +312,7 @@ class Partition(Mechanism):
         return super().simulate(_paired(values, responses), seed=seed)
 
     def stream(self, points: Any, responses: Any = None) -> Iterator[Reports]:
-        """The same in batches, so that `CellSums.of` adds them up in bounded memory."""
+        """Like `simulate`, in batches that `CellSums.of` adds up in bounded memory."""
         # Checked at the call, not when the first batch is asked for.
         indices, entropy = self.index(_paired(points, responses)), SystemEntropy()
         self.gate(indices)

@@ -1,4 +1,4 @@
-"""All kinds of mechanisms by name, and the way back from their JSON."""
+"""The register of mechanisms by name, and reading them back from JSON."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class ErrorMap:
     planned: tuple[int, float]
 
     def fine(self) -> tuple[Floats, Floats, Floats]:
-        """The same at many places, interpolated between logarithms."""
+        """The map at many more places, interpolated on a log scale."""
         if self.errors.size >= FINE:
             return self.n, self.epsilon, self.errors
         n = np.geomspace(self.n[0], self.n[-1], FINE)

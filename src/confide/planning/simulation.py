@@ -1,4 +1,4 @@
-"""Surveys that never took place: how far estimates from them are from the population.
+"""Simulated surveys, and the errors of their estimates.
 
 Values and reports are independent draws, so the counts of the reports of n respondents are one
 multinomial draw from the law applied to the population's cells: exact, and as fast for ten million
@@ -191,7 +191,7 @@ def _settled(found: Mapping[tuple[str, str], Risk], precision: float, only: str 
 def _summary(
     drawn: Sequence[Errors], metrics: Mapping[str, Metric], level: float
 ) -> dict[tuple[str, str], Risk]:
-    # An estimator that some survey was too poor for is none to count on.
+    # Leave out an estimator that failed on any simulated survey.
     always = [key for key in drawn[0] if all(key in one for one in drawn)]
     return {
         key: _risk(metrics[key[1]], np.array([one[key] for one in drawn]), level) for key in always

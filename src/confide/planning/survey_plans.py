@@ -1,4 +1,4 @@
-"""Plans of whole surveys: the error of every question, of differences, and how many to ask."""
+"""Plans of whole surveys: errors of all questions and differences, and questions per person."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Expected(Quantified):
 
     @property
     def is_weak(self) -> bool:
-        """Whether the estimate would tell almost nothing."""
+        """Whether the estimate would be almost all noise."""
         return self.error > WEAK * self.span
 
 
@@ -212,7 +212,7 @@ class SurveyPlan:
 
     @property
     def recommended(self) -> Design | None:
-        """How many questions to ask of each person; None where there is one question."""
+        """Recommended number of questions per person; None for a single question."""
         return recommended(self.designs) if self.designs else None
 
     def row(self, question: str, quantity: str) -> Expected:
@@ -426,7 +426,7 @@ class SurveyPlan:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`. What was not worked out then, `plan_survey` must do again."""
+        """The inverse of `to_dict`. Parts that were not computed need a new `plan_survey`."""
         fault = InvalidInput("a plan of a survey that to_dict wrote", "another document")
         try:
             rows = tuple(Expected(**row) for row in fields["rows"])

@@ -1,4 +1,4 @@
-"""People by their names: when two of them are the same person."""
+"""Compares names of people, to find one person listed twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PERSON = "person"
 
 
 def plain(value: str) -> str:
-    """A name as people see it, whatever its capital letters, blanks and composed letters.
+    """A name without differences in case, blanks and composed letters.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def person_of(value: Any, at: int, where: str) -> str:
 
 
 def once(people: Sequence[Any], where: str) -> None:
-    """Refuse a table in which somebody is not named, or named twice.
+    """Refuse a table with a missing or repeated name.
 
     Parameters
     ----------

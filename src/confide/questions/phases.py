@@ -48,7 +48,7 @@ class Phases:
     after
         A collector moves on by itself once so many people of the first phase have answered.
     until
-        It moves on at this moment, whoever has answered by then. Where both are given, whichever
+        It moves on at this moment, with the answers received by then. If both are given, whichever
         comes first counts.
 
     Examples
@@ -212,7 +212,7 @@ class Phases:
 
 
 def no_phase(where: str) -> InvalidInput:
-    """The error that a table does not say who is in which phase."""
+    """The error for a table without the phase of each person."""
     return InvalidInput(
         f"a column {PHASE!r} in {where}: the survey has phases",
         "none",

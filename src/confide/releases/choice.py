@@ -42,7 +42,7 @@ class Score(ABC):
     @property
     @abstractmethod
     def unit(self) -> Fraction:
-        """What one is worth in the integer of `total`."""
+        """The value of one in units of the integer `total`."""
 
     @property
     @abstractmethod
@@ -321,7 +321,7 @@ class Choice(Recipe):
         )  # fmt: skip
 
     def lattices(self, n: int) -> Mapping[str, Axis]:
-        """Those of the first candidate: all have the same bounds."""
+        """The lattices of the first candidate; all candidates have the same bounds."""
         return self.candidates[0].lattices(n)
 
     def made_of(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A holdout that may be asked again and again: Thresholdout (Dwork et al. 2015).
+"""A reusable holdout: Thresholdout (Dwork et al. 2015).
 
 An analyst who tunes on a training set checks each idea on a holdout; after enough checks the
 holdout is tuned on as well. Thresholdout answers from the training set as long as the holdout
@@ -191,7 +191,7 @@ class Holdout:
 
     @property
     def left(self) -> int:
-        """How often the holdout may still be shown, as far as this process knows."""
+        """Number of times that this process may still show the holdout."""
         return self.overfits - self._begun + (self._limit is not None)
 
     def ask(self, query: Ask) -> Answer:

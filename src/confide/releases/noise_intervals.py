@@ -74,7 +74,7 @@ def shrunk(
 
 
 def student(n: int, tail: float) -> float:
-    """What Student's law adds to the normal one where a variance is itself an estimate."""
+    """Factor by which Student's quantile exceeds the normal one, for an estimated variance."""
     return float(stdtrit(max(n - 1, 1), tail) / ndtri(tail))
 
 

@@ -1,4 +1,4 @@
-"""What every release has in common: integers in, noise, a document, and only then floats."""
+"""The base class of all releases: integers in, exact noise, a document, and then floats."""
 
 from __future__ import annotations
 
@@ -404,7 +404,7 @@ class Recipe(Private):
 
     @unquoted("values that can be read")
     def admitted(self, values: Any) -> Indices:
-        """What `index` makes of the values; more records than sums can hold are refused."""
+        """The indices of the values; more records than sums can hold are refused."""
         indices = self.index(values)
         if len(indices) > MOST_RECORDS:
             raise InvalidInput(f"at most {MOST_RECORDS} records", str(len(indices)))
@@ -499,7 +499,7 @@ class Additive(Recipe):
         """
 
     def records(self, prepared: Any) -> int:
-        """How many records were prepared."""
+        """Number of prepared records."""
         return len(prepared)
 
     def loss(self, n: int) -> float:

@@ -1,4 +1,4 @@
-"""From the summaries of a survey to its results."""
+"""Computes the results of a survey from its summaries."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ FIRST = re.compile(r"^(?=[-+=:])|^(\d+)(?=[.)](?:\s|$))")
 
 
 def escaped(text: str) -> str:
-    """Text of somebody else as text, on one line."""
+    """Untrusted text, escaped and on one line."""
     seen = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
     return FIRST.sub(r"\1\\", SPECIAL.sub(r"\\\1", seen))
 

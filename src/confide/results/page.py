@@ -1,4 +1,4 @@
-"""Results as a page: one file that needs no network, no script and nothing beside it."""
+"""Results as one HTML file, without network, scripts or other files."""
 
 from __future__ import annotations
 

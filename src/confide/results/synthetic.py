@@ -62,7 +62,7 @@ class Synthetic(Mapping[str, npt.NDArray[Any]]):
 
     @property
     def preserved(self) -> list[tuple[str, str, str]]:
-        """What the rows keep of the population, whether they do, and how far."""
+        """Which properties of the population the rows keep, and how closely."""
         return list(PRESERVED)
 
     def __repr__(self) -> str:

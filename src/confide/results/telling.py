@@ -1,4 +1,4 @@
-"""What results say in words: how many answered, what it cost them, and how it was estimated."""
+"""The sentences of results: response, privacy cost and methods."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def title(results: Estimates) -> str:
 
 
 def many(n: int, noun: str = "person", nouns: str = "people") -> str:
-    """How many, in words."""
+    """A count in words."""
     return f"{n:,} {noun if n == 1 else nouns}"
 
 
@@ -49,7 +49,7 @@ def rate(answered: int, invited: int) -> str:
 
 
 def opening(results: Estimates) -> list[str]:
-    """Who answered, and how to read the numbers."""
+    """The opening sentences: response, and how to read the numbers."""
     survey = results.questionnaire
     level = percent(results.level)
     who = f"{many(results.n)} answered"
@@ -92,7 +92,7 @@ def opening(results: Estimates) -> list[str]:
 
 
 def answered(result: Result, about: About) -> str:
-    """How many answered a question."""
+    """Number of answers to a question, in a sentence."""
     text = f"{many(result.n)} answered this question."
     if result.declined is not None:
         share = Percent()

@@ -1,4 +1,4 @@
-"""Results: what is known about each question, as plain values that travel as JSON."""
+"""Results of each question as plain values, with JSON forms."""
 
 from __future__ import annotations
 
@@ -389,7 +389,7 @@ class Estimates(Mapping[str, Result]):
 
     @property
     def comparisons(self) -> int:
-        """How many differences there are, whose intervals hold together."""
+        """Number of differences with simultaneous intervals."""
         return sum(
             len(one.differences)
             for result in self.values()

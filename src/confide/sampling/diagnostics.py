@@ -1,4 +1,4 @@
-"""How near samples are to a known target, and pictures of what samplers learned."""
+"""Measures and pictures of how close samples are to a known target."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Reference(ABC):
     @property
     @abstractmethod
     def draws(self) -> int:
-        """How many uniform numbers a point is made of."""
+        """Number of uniform numbers that make a point."""
 
     @abstractmethod
     def place(self, uniforms: Floats) -> Floats:
@@ -340,7 +340,7 @@ class Product(Reference):
 
     @property
     def draws(self) -> int:
-        """As many as the parts take together."""
+        """The total over all parts."""
         return sum(part.draws for part in self.parts)
 
     def place(self, uniforms: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""All kinds of samplers by name, made of plain settings, and back from their JSON."""
+"""The register of samplers: made from settings by name, or read back from JSON."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Sampler(Private):
     @property
     @abstractmethod
     def outcomes(self) -> int:
-        """How many outcomes a draw has, numbered from 0."""
+        """Number of outcomes of a draw; outcomes are numbered from 0."""
 
     @abstractmethod
     def odds(self) -> Fraction:
@@ -156,7 +156,7 @@ class Sampler(Private):
 class Elsewhere:
     """A ratio estimator or learner that JSON names and does not hold.
 
-    Whoever reads samples needs the public parameters only; the estimator runs where records are.
+    A reader of samples needs the public parameters only; the estimator runs where the records are.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What the estimators with scikit-learn's interface have in common."""
+"""Shared parts of the estimators with scikit-learn's interface."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def warn_outside(
 ) -> None:
     """Warn where most values lie outside their bounds, quoting none of them.
 
-    The warning reaches whoever holds the data. It tells one fact about them that no epsilon
+    The warning reaches the holder of the data. It states one fact about them that no epsilon
     covers, so it belongs in no log that leaves their hands.
     """
     outside = (values < low) | (values > high)
@@ -53,7 +53,7 @@ SAFE = re.compile(
 
 
 def guarded(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """What a function gives, or an error that quotes no value."""
+    """Call a function, and replace any error by one that quotes no value."""
     try:
         return function(*arguments, **options)
     except Exception as error:

@@ -377,7 +377,7 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """How far each row lies on the side of the second class."""
+        """Signed distance of each row towards the second class."""
         points = self._points(X)
         scores: Floats = np.asarray(self.curve_.score.predict(points)) - self.curve_.threshold
         return scores

@@ -181,7 +181,7 @@ class CellSums:
             counts = generator.binomial(inside, keep) + generator.binomial(n - inside, flip)
         if mechanism.counting:
             return cls(mechanism, n, counts, _unsent(mechanism, n), True)
-        # Whoever is not in a cell reports for it as a response of zero does.
+        # A person outside a cell reports for it like a response of zero.
         kinds = truth.copy()
         kinds[mechanism.levels] += n - inside
         tallies = np.zeros_like(kinds)

@@ -308,7 +308,7 @@ class Counts:
 
     @property
     def effective_n(self) -> float:
-        """Respondents of equal weight that would tell as much: (sum w)**2 / sum w**2 (Kish)."""
+        """Number of respondents of equal weight with equal information: (sum w)**2 / sum w**2."""
         if self.weights is None:
             return float(self.n)
         w, squares = self.weights
@@ -316,7 +316,7 @@ class Counts:
 
     @cached_property
     def residuals(self) -> Residuals:
-        """How far weighted means of scores of the reports may be off."""
+        """The uncertainty of weighted means of scores of the reports."""
         if self.raked is not None:
             return self.raked
         squares = self.total if self.weights is None else self.weights[1]

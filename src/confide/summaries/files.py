@@ -199,7 +199,7 @@ def read(paths: str | Path | Sequence[str | Path], *, disjoint: bool = False) ->
     """Read summaries from files and add them up.
 
     Files with equal counts are refused where chance cannot have made them: one is a copy, or was
-    added to the other before. Whoever knows better adds up what was read from each.
+    added to the other before. To count both anyway, add up what was read from each.
 
     Parameters
     ----------

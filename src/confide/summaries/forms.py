@@ -1,4 +1,4 @@
-"""The JSON and binary forms of summaries, and everything that can be wrong with one."""
+"""The JSON and binary forms of summaries, and the checks of both."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Packed:
         return cls(archive, member, shape, dtype)
 
     def read(self) -> npt.NDArray[Any]:
-        """The array; whoever asks for it has looked at its shape and type."""
+        """The array; check its shape and type before reading it."""
         try:
             with self.archive.open(self.name) as file:
                 array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
@@ -228,7 +228,7 @@ def _counts(array: Any, shape: tuple[int, ...], n: Any) -> npt.NDArray[np.int64]
 
 
 def too_many() -> InvalidInput:
-    """The error that there are more respondents than anybody could ask."""
+    """The error for an impossibly large number of respondents."""
     return InvalidInput(
         f"at most {MAX_N:,} respondents in a summary",
         "more",

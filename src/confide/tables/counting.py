@@ -255,7 +255,7 @@ class Query:
         return inner.group_by([*names, "kind"]).aggregate(n=inner["n"].sum().cast("int64"), **sums)
 
     def unsure(self, rows: Any) -> bool:
-        """Whether NaN went unseen: no test may have found it, but sums that hold one show it."""
+        """Whether a NaN was missed: tests may overlook it, but sums reveal it."""
         names = [name for name in SUMS if name in rows.column_names]
         return not all(np.isfinite(rows.column(name).to_numpy()).all() for name in names)
 

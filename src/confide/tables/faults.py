@@ -1,4 +1,4 @@
-"""What can be wrong with a row, found where the rows are."""
+"""Finds invalid rows inside the database that holds a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From files and tables of any kind to an Ibis table, and when a database is worth it."""
+"""Turns files and tables into Ibis tables, and decides when to use a database."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def opened(
 
 
 def has_password(address: str | Path) -> bool:
-    """Whether the address of a store has a password in it, which others must not see.
+    """Whether the address of a store contains a password, which must not be shown.
 
     Examples
     --------

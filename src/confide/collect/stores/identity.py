@@ -1,4 +1,4 @@
-"""The survey that a store is for; opening it with another one is refused."""
+"""The identity of a store's survey; a store is refused for another survey."""
 
 from __future__ import annotations
 

@@ -173,11 +173,11 @@ class PostgresStore(Store):
 
     @property
     def cap(self) -> int | None:
-        """How many a survey takes that takes anybody; None where invitations are needed."""
+        """Limit of answers in a survey without invitations; None if invitations are needed."""
         return self._cap
 
     def document(self) -> str:
-        """The survey as JSON, as it is asked now: that of the second phase once it has begun."""
+        """The survey of the current phase as JSON."""
         return self._run(self._document)
 
     def advance(self, before: str, now: str) -> None:
@@ -212,7 +212,7 @@ class PostgresStore(Store):
         return outcomes
 
     def status(self) -> Status:
-        """How many were invited and how many have answered."""
+        """Numbers of people who were invited and who have answered."""
         return self._run(self._status)
 
     def tallies(self) -> Tallies:
@@ -386,7 +386,7 @@ class PostgresStore(Store):
 
     def _close(self) -> None:
         with self._writing() as run:
-            # However many reports there are, and whoever reads them just now.
+            # This works for any number of reports and while others read them.
             run("SET LOCAL statement_timeout = 0")
             ((closed,),) = run("SELECT closed FROM survey").fetchall()
             if not closed:
