@@ -86,7 +86,7 @@ def test_the_notes_constants_fail_where_ours_hold() -> None:
     assert laplace_loss(exact, printed) > 1.8 * epsilon
     assert laplace_loss(exact, series.noise(n).scale / (n * UNIT)) <= epsilon * (1 + 1e-9)
 
-    # Gaussian process: a unit process times c / (epsilon n h**(d/2)) instead of h**d.
+    # Gaussian process: c / (epsilon n h**(d/2)), where a process of variance one takes h**d.
     delta, width = 1e-6, 0.05
     process = GaussianProcess(PLANE, epsilon=epsilon, delta=delta, bandwidth=width)
     sensitivity, sd = math.sqrt(process.squared_sensitivity(n)), process.noise(n).sd
