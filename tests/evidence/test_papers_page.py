@@ -8,6 +8,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from evidence.sampling.page import bare
 from evidence.sampling.targets import mix1d, ring
@@ -161,6 +162,28 @@ def test_figures_of_farokhi() -> None:
         assert all(one["kernel as in the paper"] < one["line on z"] for one in rows)
     assert short(one["ours"] for one in found["loans"]) in row("figures 4 and 5: mean squared")
     assert short(one["ours"] for one in found["printed"]) in row("figures 7 and 8")
+    chosen = row("the bandwidths of the figures")
+    for key in ("LC", "Adult"):
+        both = found[f"bandwidths_{key}"]
+        assert len(both["true"]) == len(both["noised"]) == 4
+        assert f"prints {short([both['printed']], 2)}" in chosen
+        true, noised = (
+            short((min(both[at]), max(both[at])), 2, " to ") for at in ("true", "noised")
+        )
+        assert f"(8) gives {true}, the same at the noisy values {noised}" in chosen
+    errors = {
+        method: [one["mean"] for one in found["simulated"] if one["method"] == method]
+        for method in ("Cauchy, CV at z", "Cauchy, oracle (8)")
+    }
+    ratios = np.divide(*errors.values())
+    assert f"{min(ratios):.1f} to {max(ratios):.1f} times" in chosen
+    density = found["figure_3"]
+    assert density["draws"] == 40
+    assert f"it is {short([density['distance_mean']])} from" in row("figure 3: density")
+    assert (
+        f"is {short([density['distance_adjusted']])} from it, the one that is not adjusted "
+        f"{short([density['distance_not_adjusted']])}" in row("figure 3: density")
+    )
 
 
 def test_figures_of_the_notes() -> None:
