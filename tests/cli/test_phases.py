@@ -108,10 +108,15 @@ def test_a_trend(capsys: pytest.CaptureFixture[str]) -> None:
     assert [one["round"] for one in found["rounds"]] == [1, 2, 3]
     assert found["slope"]["estimate"] == pytest.approx(1, abs=0.3)
     args = ["trend", "survey.toml", "reports.parquet", "--question", "smokes"]
-    assert run([*args, "--category", "yes"]) == 0
-    assert "Change a round" in capsys.readouterr().out
-    assert run(args) == 2
+    assert run([*args, "--category", "yes", "--plot", "p.svg"]) == 0
+    said = capsys.readouterr().out
+    assert "Change a round" in said
+    assert "Picture: p.svg" in said
+    for words in ("smokes by round", "share of yes, 95 % interval"):
+        assert words in Path("p.svg").read_text()
+    assert run([*args, "--plot", "q.svg"]) == 2
     assert "a category whose share is wanted" in capsys.readouterr().err
+    assert not Path("q.svg").exists()
     assert run(["results", "survey.toml", "reports.parquet", "--simulated", "--json"]) == 0
     groups = json.loads(capsys.readouterr().out)["questions"][0]["groups"]
     assert [one["by"] for one in groups] == ["round"]
@@ -226,4 +231,5 @@ def test_links_have_the_phase_that_was_drawn(capsys: pytest.CaptureFixture[str])
         Path("other.toml").write_text(PHASES.replace("[phases]", keys))
         assert run(["invite", "other.toml", *link, "-n", "100"]) == 2
         assert said in capsys.readouterr().err.replace("\n", " ")
-        assert not Path("links.csv").exists()
+        # Nothing is left: a store keeps its survey, and the owner has to change that.
+        assert not [*Path().glob("links*"), *Path().glob("other.[kr]*")]

@@ -25,7 +25,7 @@ def schedule(
         list[Path],
         typer.Argument(
             metavar="SURVEY PEOPLE",
-            help="A survey with [rounds] or [phases], and a .csv file with a row for each person.",
+            help="A survey with rounds or phases, and a .csv file with a row for each person.",
         ),
     ],
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The schedule, .csv.")],

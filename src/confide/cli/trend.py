@@ -9,7 +9,14 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output
-from confide.cli.options import InvalidOption, JsonOption, LevelOption, QuestionOption
+from confide.cli.options import (
+    InvalidOption,
+    JsonOption,
+    LevelOption,
+    PlotOption,
+    QuestionOption,
+    plottable,
+)
 from confide.estimators.trends import ROUND, Trend
 from confide.estimators.trends import trend as fitted
 
@@ -33,17 +40,23 @@ def trend(
         ),
     ] = None,
     level: LevelOption = 0.95,
+    plot: PlotOption = None,
     invalid: InvalidOption = "refuse",
     as_json: JsonOption = False,
 ) -> None:
     """Tell how a mean or a share moves from round to round."""
     level = _checks.level(level)
+    plottable(plot, files)
     found = inputs.question_of(files, question, by=[ROUND], invalid=invalid)
     made = fitted(found.summaries.groups(), category=category, level=level)
+    if plot is not None:
+        output.save_plot(made.plot(), plot, f"{found.question or 'Answers'} by round")
     if as_json:
         output.machine({"question": found.question or None, **made.to_dict()})
         return
     _table(made, found.question)
+    if plot is not None:
+        output.say(f"Picture: {plot}")
 
 
 def _table(made: Trend, question: str) -> None:

@@ -36,6 +36,7 @@ from confide.planning.survey_scenarios import (
 )
 from confide.questions import Questionnaire
 from confide.questions.phases import LEAST, SHARES
+from confide.questions.rounds import ROUND
 
 WEAK = 0.25
 """An error of more than this part of the range says next to nothing."""
@@ -732,7 +733,7 @@ def _groups(survey: Questionnaire, by: Mapping[str, Any]) -> dict[str, tuple[flo
     for column, given in by.items():
         if column in survey.questions:
             raise InvalidInput("a public column to compare groups by", f"the question {column!r}")
-        if survey.groups and column not in survey.groups:
+        if survey.groups and column not in (*survey.groups, ROUND):
             advice = _checks.nearest(column, survey.groups)
             raise InvalidInput("one of the survey's groups", repr(column), advice)
         sizes = _checks.vector(**{column: _sizes(column, given)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -250,6 +251,23 @@ def test_synthetic_people_are_like_the_model(model: curves.Copula) -> None:
     assert np.mean(made["w"] == "a") == pytest.approx(model.margins["w"].share("a"), abs=0.01)
     again = cf.synthesize(model, 40_000, seed=1)
     assert (again["x"] == made["x"]).all()
+
+
+def test_synthetic_people_say_how_far_correlations_were_moved(model: curves.Copula) -> None:
+    made = cf.synthesize(model, 10, seed=1)
+    assert model.moved < 0.005
+    assert ("yes", "as fitted, within their intervals") in [row[1:] for row in made.preserved]
+    signs = {("x", "y"): 0.9, ("y", "w"): 0.9, ("x", "w"): -0.9}
+    asked = [
+        replace(one, correlation=signs[one.questions])
+        for one in model.relations
+        if one.questions in signs
+    ]
+    far = replace(model, relations=asked)
+    assert far.moved == pytest.approx(0.4, abs=0.01)
+    kept = [row for row in cf.synthesize(far, 10, seed=1).preserved if "moved" in row[2]]
+    assert [row[1] for row in kept] == ["partly"]
+    assert "moved by up to 0.40" in kept[0][2]
 
 
 def test_results_have_relations_and_can_be_synthesized(tmp_path: Any) -> None:
