@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -23,6 +24,7 @@ from confide.errors import (
     ConfideWarning,
     Implausible,
     InvalidInput,
+    MissingExtra,
     Unnamed,
     Unsupported,
 )
@@ -40,6 +42,9 @@ METHODS = {
 
 COMPLETION = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 """Variables in which shells hand over a command that is to be completed."""
+
+ESTIMATING = ("scipy", "threadpoolctl")
+"""What estimates need, and a machine that only makes or counts reports may do without."""
 
 # Options that have another name than the setting of the library.
 OPTIONS = {"integers": "integer", "mechanisms": "mechanism", "most": "at-most"}
@@ -76,13 +81,27 @@ def program(*verbs: str) -> typer.Typer:
         if name not in verbs:
             app.command(name, help=summary)(_nothing)
             continue
-        verb = getattr(importlib.import_module(f"confide.cli.{module}"), name)
+        verb = getattr(_imported(module, name), name)
         if isinstance(verb, typer.Typer):
             app.add_typer(verb, name=name)
         else:
             app.command(name)(verb)
     parsing.shape(app)
     return app
+
+
+def _imported(module: str, verb: str) -> ModuleType:
+    """The module of a verb, or a sentence that says what it needs."""
+    try:
+        return importlib.import_module(f"confide.cli.{module}")
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in ESTIMATING:
+            raise
+        raise MissingExtra(
+            f"confide {verb} needs {package}, which is not installed: pip install {package}. "
+            "Without it confide can privatize, summarize and merge."
+        ) from None
 
 
 def _nothing() -> None:

@@ -132,8 +132,7 @@ def density(
                 "Use confide shares for categories.",
             )
         if by:
-            _no_plot(plot)
-            estimates.densities(found, estimator, level, as_json=as_json, band=band)
+            estimates.densities(found, estimator, level, as_json=as_json, band=band, plot=plot)
             _warn(method)
             return
         subject = Subject.of(found)

@@ -264,7 +264,8 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
             other = other.coarser(self.by)
         if self.by != other.by:
             raise Mismatch(
-                "groups by the same columns", f"{', '.join(self.by)} and {', '.join(other.by)}"
+                "groups by the same columns",
+                f"some by {' and '.join(self.by)}, and some by {' and '.join(other.by)}",
             )
         merged = dict(self.summaries)
         for key, one in other.items():
