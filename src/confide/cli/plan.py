@@ -417,4 +417,6 @@ def _merged(own: list[Any], size: Callable[[Any], float]) -> list[tuple[str, Any
 
 
 def _size(error: float, row: Any) -> str:
-    return f"{100 * error:.2g} points" if row.is_share else output.number(float(f"{error:.3g}"))
+    if row.is_share:
+        return f"{output.number(float(f'{100 * error:.2g}'))} points"
+    return output.number(float(f"{error:.3g}"))

@@ -176,6 +176,8 @@ class SurveyPlan:
         bounds that would get nine tenths of the second phase's cells.
     phases
         Whether the survey has phases.
+    needed
+        How many reports an estimate of each question needs: with fewer, results show none.
     simulated
         What further errors are worked out with; None in a plan that was read from JSON.
 
@@ -199,6 +201,7 @@ class SurveyPlan:
     assumed: Mapping[str, str]
     zooms: Mapping[str, float] = field(default_factory=dict)
     phases: bool = False
+    needed: Mapping[str, int] = field(default_factory=dict)
     simulated: SurveyScenario | None = None
 
     @property
@@ -309,6 +312,12 @@ class SurveyPlan:
             f"With {people}{asked}, and epsilon {rounded_up(self.epsilon, 4)} for each of them in "
             f"all, {percent(self.level)} of surveys will come this close to the truth: {told}."
         )
+        if nothing := self._too_few():
+            parts = ", ".join(
+                f"{name} ({asked:,} reports, {self.needed[name]:,} are needed)"
+                for name, asked in nothing.items()
+            )
+            lines.append(f"Too few reports: results will show nothing of {parts}.")
         lines += self._advice()
         lines += self._wider()
         for by in dict.fromkeys(one.by for one in self.differences):
@@ -320,7 +329,9 @@ class SurveyPlan:
                 f"Differences between two of {own[0].groups} groups by {by} that {percent(POWER)} "
                 f"of surveys will show: {parts}."
             )
-        few = [one for one in self.differences if one.n < one.needed]
+        few = [
+            one for one in self.differences if one.n < one.needed and one.question not in nothing
+        ]
         for one in {(one.by, one.question): one for one in few}.values():
             lines.append(
                 f"Results will show nothing of {one.question} in the smallest group by {one.by}: "
@@ -347,6 +358,11 @@ class SurveyPlan:
         assumed = "; ".join(f"{name}: {words}" for name, words in self.assumed.items())
         lines.append(f"Assumed answers: {assumed}.")
         return lines
+
+    def _too_few(self) -> dict[str, int]:
+        """The questions that too few people are asked for any estimate, and how many are."""
+        asked = {row.question: row.n for row in self.rows}
+        return {name: asked[name] for name, least in self.needed.items() if asked[name] < least}
 
     def _told(self) -> list[str]:
         """One error a question: that of the mean, or the largest of a share."""
@@ -423,6 +439,7 @@ class SurveyPlan:
             "assumed": dict(self.assumed),
             "zooms": dict(self.zooms),
             "phases": self.phases,
+            "needed": dict(self.needed),
         }
 
     @classmethod
@@ -438,8 +455,9 @@ class SurveyPlan:
             numbers += [one.difference + one.in_results for one in differences]
             numbers += [value for one in designs for value in (one.relative, *one.errors.values())]
             assumed = {str(name): str(words) for name, words in fields["assumed"].items()}
+            least = {str(name): int(count) for name, count in fields.get("needed", {}).items()}
             finite = bool(np.isfinite(np.array(numbers, dtype=np.float64)).all())
-            sound = finite and rows and {row.question for row in rows} == set(assumed)
+            sound = finite and rows and {row.question for row in rows} == set(assumed) >= set(least)
             plain = {key: fields[key] for key in ("n", "epsilon", "ask", "level")}
             narrow = {str(name): float(share) for name, share in fields.get("zooms", {}).items()}
         except (TypeError, KeyError, ValueError, AttributeError):
@@ -458,6 +476,7 @@ class SurveyPlan:
             assumed=assumed,
             zooms=narrow,
             phases=bool(fields.get("phases", False)),
+            needed=least,
         )
 
     def to_frame(self) -> Any:
@@ -496,7 +515,7 @@ def _about(row: Expected | Detectable) -> str:
 def _size(error: float, share: bool) -> str:
     if not share:
         return number(float(f"{error:.2g}"))
-    points = f"{100 * error:.2g}"
+    points = number(float(f"{100 * error:.2g}"))
     return f"{points} percentage point{'' if points == '1' else 's'}"
 
 
@@ -642,6 +661,7 @@ def plan_survey(
         assumed={name: one.words for name, one in chosen.items()},
         zooms=_zooms(survey, chosen, n * ask / count),
         phases=survey.phases is not None,
+        needed=_needed(scenario, total, ask),
         simulated=scenario,
     )
 
@@ -707,6 +727,15 @@ def _rows(
             )
         told(done / len(scenario.outlooks))
     return tuple(found)
+
+
+def _needed(scenario: SurveyScenario, epsilon: float, ask: int) -> dict[str, int]:
+    """How many reports an estimate of each question needs."""
+    epsilons = scenario.epsilons(epsilon, ask)
+    return {
+        name: needed(outlook.mechanism(epsilons[name]))
+        for name, outlook in scenario.outlooks.items()
+    }
 
 
 def _differences(

@@ -14,7 +14,7 @@ from confide.errors import InvalidInput, Unsupported
 from confide.estimators import CategoryShares, Likelihood
 from confide.planning.guesses import guesses
 from confide.planning.survey_plans import SurveyPlan, plan_survey
-from confide.results import estimate
+from confide.results import estimate, needed
 
 KEYS = {
     "pay": {"low": 0, "high": 100, "size": 64, "epsilon": 1.0},
@@ -190,6 +190,44 @@ def test_groups_that_results_leave_out_are_named():
     words = " ".join(found.words())
     assert "Results will show nothing of pay in the smallest group by region" in words
     assert "it will have 100 reports" in words
+
+
+def test_questions_that_results_leave_out_are_named():
+    few = plan_survey(SURVEY, n=120, by={"region": 2}, surveys=0)
+    least = needed(SURVEY.mechanisms["pay"])
+    assert few.needed == {name: needed(each) for name, each in SURVEY.mechanisms.items()}
+    words = few.words()
+    (line,) = [line for line in words if line.startswith("Too few reports: ")]
+    assert f"results will show nothing of pay (120 reports, {least} are needed), age" in line
+    # Said once for everybody, and not again for the groups.
+    again = [line for line in words if "in the smallest group by region" in line]
+    assert [line.partition(" in the")[0] for line in again] == [
+        "Results will show nothing of smokes"
+    ]
+    assert SurveyPlan.from_dict(json.loads(json.dumps(few.to_dict()))).words() == words
+    # A plan that was written before it had this key says nothing about it.
+    old = {key: value for key, value in few.to_dict().items() if key != "needed"}
+    assert not SurveyPlan.from_dict(old).needed
+    enough = plan_survey(SURVEY, n=least, surveys=0)
+    assert "Too few reports" not in " ".join(enough.words())
+
+
+def test_a_question_that_few_are_asked_is_named():
+    questions = {
+        name: {key: value for key, value in keys.items() if key != "epsilon"}
+        for name, keys in KEYS.items()
+    }
+    survey = Survey.from_dict({"epsilon": 1.0, "ask": 1, "questions": questions})
+    few, enough = (plan_survey(survey, n=n, surveys=0) for n in (300, 600))
+    assert "pay (100 reports, 133 are needed)" in " ".join(few.words())
+    assert "Too few reports" not in " ".join(enough.words())
+
+
+def test_shares_of_many_points_are_plain_numbers():
+    found = plan_survey(SURVEY, n=50, by={"region": 4}, surveys=0)
+    words = " ".join(found.words())
+    assert "e+02" not in words
+    assert "shares of smokes 120 percentage points" in words
 
 
 def test_a_difference_shows_in_four_of_five_surveys(made):
