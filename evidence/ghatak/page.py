@@ -15,6 +15,12 @@ from confide.gamma.designer import optimal_gamma
 from confide.gamma.protection import closeness
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
+CRITERIA = (
+    "full error, 36",
+    "variance integral, 36",
+    "full error, 11520",
+    "variance integral, 11520",
+)
 PREFACE = """# Ghatak, Sengupta and Roy: the figures of a paper on gamma noise
 
 Written by `make evidence NAME=ghatak`; `evidence/ghatak/results.json` has every number. The paper
@@ -127,15 +133,14 @@ def _optima(results: dict[str, Any]) -> str:
         "\nBest shape by criterion, over shapes in steps of .05. The full error is the one of the "
         "paper's section 3 at its best bandwidth; the variance integral alone is what its section "
         "4 minimises; 11520 is the constant it prints.\n",
-        "| values | z | published | full error, 36 | variance integral, 36 | full error, 11520 |",
-        "|---|---|---|---|---|---|",
+        f"| values | z | published | {' | '.join(CRITERIA)} |",
+        "|---|---|---|" + "---|" * len(CRITERIA),
     ]
     for name in names:
         for z in ("64 cells", "sums at 100 z"):
             row = by[name, z]
             found = " | ".join(
-                f"{_spread(row[c]['shape'])}, scale {row[c]['scale'][0]:.3g}"
-                for c in ("full error, 36", "variance integral, 36", "full error, 11520")
+                f"{_spread(row[c]['shape'])}, scale {row[c]['scale'][0]:.3g}" for c in CRITERIA
             )
             lines.append(
                 f"| {name} | {z} | {row['published'][0]:g}, scale {row['published'][1]:g} | "
