@@ -201,7 +201,9 @@ def _with_thresholds(
     if Survey.read(to) != made:
         to.unlink()
         raise InvalidInput(
-            f"a table that begins with the line [relations] in {named(path)}", "another spelling"
+            f"a table that begins with the line [relations] in {named(path)}",
+            "the table in another form",
+            "Write the thresholds by hand, or write the table with that line.",
         )
     if as_json:
         output.machine({"at": at, "output": str(to)})

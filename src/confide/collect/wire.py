@@ -212,8 +212,8 @@ def survey_of(fields: Any) -> Questionnaire:
     names = fields.get("survey"), fields.get("wording")
     if not same or (survey.fingerprint, survey.worded) != names:
         raise Mismatch(
-            "a survey that has the names it gives itself",
-            "another one",
+            "a survey that matches its fingerprint",
+            "one that does not",
             "Nothing was drawn. The collector runs another release of confide, or was changed.",
         )
     return survey

@@ -157,7 +157,7 @@ class Relation:
                 declined=None if fields.get("declined") is None else float(fields["declined"]),
             )
         except (KeyError, TypeError, ValueError):
-            raise InvalidInput("a relation, as its to_dict gives it", "another document") from None
+            raise InvalidInput("a relation that to_dict wrote", "another document") from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

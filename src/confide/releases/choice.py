@@ -214,7 +214,9 @@ def _(recipe: GaussianProcess, n: int) -> Score:
 def _single(lattice: Bounds) -> None:
     """Refuse several columns: pairs of their cells would be too many."""
     if len(named(lattice)) > 1:
-        raise InvalidInput("candidates of one column", "more", "Histograms may have several.")
+        raise InvalidInput(
+            "candidates of one column", "several", "Use a Histogram for several columns."
+        )
 
 
 def _added(basis: Floats, sd: float) -> float:

@@ -72,7 +72,7 @@ def _unquoted(error: Exception) -> Exception:
     if "Reshape your data" in text:
         return InvalidInput("rows of features", "none", "Reshape your data: X.reshape(-1, 1).")
     if text.startswith("Complex data"):
-        return InvalidInput("real numbers", "others", "Complex data not supported.")
+        return InvalidInput("real numbers", "complex ones", "Complex data not supported.")
     if SAFE.match(text):
         return TypeError(text) if isinstance(error, TypeError) else ValueError(text)
     kind = "text" if "could not convert" in text else f"what raised {type(error).__name__}"

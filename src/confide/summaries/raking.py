@@ -160,7 +160,7 @@ def read(path: str | Path) -> Margins:
     if not isinstance(fields, dict) or not all(isinstance(one, dict) for one in fields.values()):
         raise InvalidInput(
             f"a table of numbers for each column in {named(Path(path))}",
-            "others",
+            "values of another kind",
             "Write a line [region], and below it north = 0.3 and south = 0.7.",
         )
     margins: Margins = fields

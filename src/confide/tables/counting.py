@@ -292,7 +292,7 @@ class Query:
             if place.min() < 0 or place.max() >= end:
                 raise InvalidInput(
                     f"reports from 0 to {end - 1} in {where}",
-                    "others, behind statistics that say otherwise",
+                    "numbers outside that range, although the file's statistics deny it",
                 )
         at = group * size + np.ravel_multi_index(places, outputs)
 
