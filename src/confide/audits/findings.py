@@ -122,7 +122,7 @@ class Finding:
         return f"<Finding {self.layer} of {_checks.shown(self.subject)}: {claim}>"
 
     def _repr_html_(self) -> str:
-        """What was claimed, proved and found, for notebooks."""
+        """The claim, the proof and the findings, for notebooks."""
         numbers = {
             "claimed": self.claimed,
             "certified, at most": self.certified,

@@ -50,8 +50,8 @@ class Relation:
     n
         People who were asked for this pair.
     correlation
-        Correlation of the normal copula that gives what was reported: of the normal scores of the
-        two answers. Words count in the order of the survey.
+        Correlation of the normal scores of the two answers (of the normal copula that fits the
+        reports). Words count in the order of the survey.
     low, high
         Its confidence interval.
     error
@@ -173,7 +173,7 @@ class Copula:
     level
         Confidence level of the intervals.
     facts
-        How it came about.
+        Facts about the estimate.
 
     Examples
     --------

@@ -353,17 +353,17 @@ def thresholds(
 ) -> dict[str, tuple[float, ...]]:
     """Thresholds that divide each question into classes of about equal size.
 
-    They are quantiles of private estimates, so they cost nothing more, but the people behind the
-    summaries must not be those who are then asked for pairs.
+    They are quantiles of private estimates, so they cost no further epsilon. Ask other people for
+    pairs than those behind the summaries.
 
     Parameters
     ----------
     summaries
         Counts of earlier reports.
     names
-        The questions; those of words have no thresholds.
+        The questions; questions with categories have no thresholds.
     classes
-        How many classes each is divided into.
+        Number of classes for each question.
 
     Examples
     --------

@@ -195,8 +195,8 @@ class PostgresStore(Store):
     def knows(self, invitation: bytes) -> bool:
         """Whether an invitation of this hash was admitted, once nobody is admitting any.
 
-        Under the lock of those who write: where a connection was cut the database may still be
-        working on what it was sent.
+        Takes the writers' lock, because the database may still be working for a connection that was
+        cut.
         """
         return self._run(lambda: self._knows(invitation))
 
