@@ -137,7 +137,7 @@ class Finding:
 
     def words(self) -> str:
         """The finding in a sentence, and what the check cannot see."""
-        # Only a certificate proves; whatever else passes has found nothing.
+        # Only a certificate is a proof; other checks that pass have found no fault.
         passed = "holds" if self.certified is not None else "is not refuted"
         verdict = "FAILS" if not self.holds else passed if self.looked else "was not tested"
         parts = [f"{self.layer}: the claim of epsilon = {figure(self.claimed)} {verdict}"]

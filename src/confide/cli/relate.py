@@ -58,7 +58,7 @@ def relate(
     invalid: InvalidOption = "refuse",
     as_json: JsonOption = False,
 ) -> None:
-    """Recover how the answers to pairs of questions go together."""
+    """Estimate how the answers to pairs of questions are related."""
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
     assert path is not None

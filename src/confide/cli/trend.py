@@ -36,7 +36,7 @@ def trend(
     invalid: InvalidOption = "refuse",
     as_json: JsonOption = False,
 ) -> None:
-    """Tell how a mean or a share moves from round to round."""
+    """Estimate how a mean or a share changes from round to round."""
     level = _checks.level(level)
     found = inputs.question_of(files, question, by=[ROUND], invalid=invalid)
     made = fitted(found.summaries.groups(), category=category, level=level)

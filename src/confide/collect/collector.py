@@ -223,7 +223,7 @@ class _Watch:
             except Unavailable:
                 pass  # uploads are told, and it is tried again
             except Exception as error:
-                # The deadline must come whatever happens, and a message may quote a report.
+                # The deadline must always run, and a message may quote a report.
                 if trouble != type(error).__name__:
                     trouble = type(error).__name__
                     LOG.error("Looking at the store failed: %s.", trouble)

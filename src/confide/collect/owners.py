@@ -215,7 +215,7 @@ def described(survey: Questionnaire, status: Status) -> dict[str, Any]:
     Of people who have not answered yet only the number is known.
     """
     invited, answered = sum(status.invited.values()), sum(status.answered.values())
-    # A survey that takes anybody invites nobody.
+    # A survey without invitations has no invited people.
     by_name = bool(status.invited)
     return {
         "title": survey.title,

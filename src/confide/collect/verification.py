@@ -63,7 +63,7 @@ class Verification:
         """The comparisons and whether they agree, for notebooks."""
         checks = {**self.files, "headers": self.headers}
         checks |= {"mechanisms": self.mechanisms, "wording": self.wording}
-        # Whatever differs comes first.
+        # Differences come first.
         rows = sorted(((name, "same" if same else "DIFFERS") for name, same in checks.items()),
                       key=lambda row: row[1])  # fmt: skip
         title = "What is served " + ("is as it should be" if self.holds else "DIFFERS")

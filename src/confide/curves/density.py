@@ -187,7 +187,7 @@ class Density(ABC):
             least = np.ceil(edges[keep][0])
             result = np.maximum(np.ceil(result - 0.5 - CLOSE), least) + 0.0
         elif self.cells.kinds == (POINTS,):
-            # The least point with F >= q, among those that anybody is at.
+            # The least point with F >= q and with people.
             held, sums = self.cells.at_points(0)[rising], cumulative[1:][rising]
             result = held[np.minimum(np.searchsorted(sums + CLOSE, shares), held.size - 1)]
         return float(result) if shares.ndim == 0 else result

@@ -208,7 +208,7 @@ class Pair:
         for _ in range(1 if self.mechanism.bit else STEPS):
             weights = self.weights(rho)
             if np.abs(weights).max() < TINY:
-                # Nobody lies on one side of a threshold: every correlation gives these reports.
+                # One side of a threshold is empty: every correlation gives these reports.
                 return 0.0, -1.0, 1.0, 1.0
             rho = self.solved(weights)
         spread = self.error(weights, rho)

@@ -201,7 +201,7 @@ class Mollification:
         if scores.shape != self.reference.shape:
             raise InvalidInput(f"{self.reference.size} log ratios", f"shape {scores.shape}")
         lower, upper = self._bounds
-        # Whatever numpy is told to raise: a failure here would hang on the records.
+        # Ignore numpy's error settings: a failure here would depend on the records.
         with np.errstate(all="ignore"):
             ideal = mollify(scores, self.reference, self.epsilon) * TOTAL
             weights: Weights = np.clip(np.rint(ideal).astype(np.int64), lower, upper)
@@ -217,7 +217,7 @@ class Mollification:
     def draw(self, weights: Weights, entropy: Entropy, k: int) -> Weights:
         """Numbers of ``k`` cells, drawn independently with the given weights, exactly."""
         lower, upper = self._bounds
-        # The last gate: whatever came before, nothing outside the band is drawn from.
+        # The last check: never draw from weights outside the band.
         if weights.dtype != np.int64 or weights.shape != lower.shape:
             raise InvalidInput(
                 "a whole weight for every cell", "fractions, or another number of weights"

@@ -176,7 +176,7 @@ class CellSums:
 
     @classmethod
     def _drawn(cls, mechanism: Partition, n: int, truth: Integers, seed: int) -> Self:
-        # A stream of its own, apart from the one that rounded the responses.
+        # A separate stream from the one that rounded the responses.
         generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM, 1)))
         inside = truth.sum(axis=0)
         counts = np.zeros_like(inside)

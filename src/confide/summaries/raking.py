@@ -57,7 +57,7 @@ def weights(
         off = 0.0
         for places, shares in targets:
             now = np.bincount(places, found * n, minlength=shares.size) / n.sum()
-            # A group that earlier columns left without anybody cannot come back.
+            # A group that earlier columns left without respondents cannot come back.
             if not (now > 0).all():
                 raise _unreached()
             off = max(off, float(np.abs(now / shares - 1).max()))

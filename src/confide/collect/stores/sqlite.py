@@ -378,7 +378,7 @@ class SqliteStore(Store):
         with self._transaction("BEGIN IMMEDIATE") as run:
             yield run
             if self._file != _number(self._path):
-                # It would go into a file that nobody finds again.
+                # It would go into a file that is deleted already.
                 raise Unavailable(f"The store {self._name} was moved or replaced while in use.")
 
     @contextlib.contextmanager
@@ -540,7 +540,7 @@ class SqliteStore(Store):
                 run(f"PRAGMA application_id = {APPLICATION}")
                 run(f"PRAGMA user_version = {VERSION}")
                 run("COMMIT")
-            # A second name, not a new one: a store that somebody made meanwhile stays.
+            # A hard link does not replace a store that another process made meanwhile.
             with contextlib.suppress(FileExistsError):
                 os.link(draft, self._path)
             settle(self._path.parent)
