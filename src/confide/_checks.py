@@ -119,7 +119,7 @@ def nearest(word: Any, known: Iterable[str], *, rest: str = "") -> str:
         return f"Did you mean {shown(close[0])}?"
     if rest:
         return rest
-    # Whatever they are, the message stays one line.
+    # The message must stay on one line.
     plain = (name if name.isprintable() and len(name) <= 60 else shown(name) for name in known)
     return f"Known: {', '.join(plain)}."
 

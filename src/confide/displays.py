@@ -392,7 +392,7 @@ class RegressionDisplay(Display):
             words = once(ax, f"{percent(self.level or 0)} pointwise band")
             ax.fill_between(x, *self.band, color=color, alpha=0.2, lw=0, label=words)
         if self.baseline is not None:
-            # Beside another curve a line needs the color of its own one.
+            # Beside another curve, a line needs its curve's color.
             words = once(ax, "corrected line")
             own = NAIVE if words == "corrected line" else color
             ax.plot(x, self.baseline, color=own, lw=1.4, ls="--", label=words)

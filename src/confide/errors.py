@@ -369,9 +369,9 @@ class Implausible(ConfideWarning):
 class unquoted(ContextDecorator):
     """Let no message out that may quote a private value: for wherever values meet other libraries.
 
-    Errors of ours go on alone, without those that led to them. Errors of others, whose messages
-    may hold anything, become one of ours that names their kind and nothing else, with the lines of
-    code that led to them. What the system lacks, such as memory or a file, is told as it is.
+    Errors of confide are raised again without their causes. Other errors may quote values, so they
+    become an error that names only their kind and the lines of code that led to them. System
+    errors, such as missing memory or files, are passed on unchanged.
 
     Parameters
     ----------

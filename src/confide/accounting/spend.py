@@ -92,7 +92,7 @@ class Spend:
         return f"Spend({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """What it means, for notebooks."""
+        """The cost and its meaning, for notebooks."""
         return card(repr(Spend(self.epsilon, self.delta)), cost=self.words())
 
 

@@ -406,7 +406,7 @@ def _opinions(size: int) -> list[Floats]:
 
 
 def _partition(subject: Partition, n: int) -> Iterator[tuple[str, float]]:
-    # Every cell sees a grid of its own, which takes long where there are many.
+    # Every cell needs a separate grid, which is slow with many cells.
     n = min(n, max(LEAST_WORDS, WORDS // subject.cells.size))
     for cell in (-1, 0, subject.cells.size - 1):
         for level in (0, subject.levels, 2 * subject.levels):

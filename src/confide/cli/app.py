@@ -134,7 +134,7 @@ def _parsed(given: list[str]) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _warner()
         warnings.simplefilter("always", ConfideWarning)
-        # Nobody who types a command wants estimates from raw values; who knows better has Python.
+        # On the command line, estimates from raw values are always a mistake; Python allows them.
         warnings.simplefilter("error", Implausible)
         try:
             result = _command(verb).main(
@@ -147,7 +147,7 @@ def _parsed(given: list[str]) -> int:
         except typer.Abort:
             return 130
         except BrokenPipeError:
-            # Whoever read our output has gone; say nothing, also not when stdout is closed.
+            # The reader of our output has gone: print nothing more, also when stdout is closed.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except OSError as error:

@@ -180,7 +180,7 @@ def shares(
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Recover the shares of categories from randomized response."""
+    """Estimate the shares of categories from randomized responses."""
     level = _checks.level(level)
     plottable(plot, files or [])
     found = inputs.question_of(

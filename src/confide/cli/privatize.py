@@ -67,7 +67,7 @@ def privatize(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Turn values into private reports, in random order, with randomness of the system's own."""
+    """Turn values into private reports in random order, with the system's secure randomness."""
     if (partition := partitions.survey_of(files)) is not None:
         partitions.privatize(
             *partition,

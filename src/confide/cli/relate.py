@@ -59,7 +59,7 @@ def relate(
     invalid: InvalidOption = "refuse",
     as_json: JsonOption = False,
 ) -> None:
-    """Recover how the answers to pairs of questions go together."""
+    """Estimate how the answers to pairs of questions are related."""
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
     assert path is not None
@@ -213,7 +213,9 @@ def _with_thresholds(
     if Survey.read(to) != made:
         to.unlink()
         raise InvalidInput(
-            f"a table that begins with the line [relations] in {named(path)}", "another spelling"
+            f"a table that begins with the line [relations] in {named(path)}",
+            "the table in another form",
+            "Write the thresholds by hand, or write the table with that line.",
         )
     if as_json:
         output.machine({"at": at, "output": str(to)})

@@ -478,7 +478,7 @@ def release(
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Publish a density or a number about raw values, with noise that is paid from a budget."""
+    """Publish statistics about raw values, with noise, under a budget."""
     settings: dict[str, Any] = {
         "column": column,
         "low": low,

@@ -31,7 +31,7 @@ def schedule(
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The schedule, .csv.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Draw in which rounds, or in which phase, each person is asked: once, before anybody is."""
+    """Draw in which rounds, or in which phase, each person is asked. Run it once, beforehand."""
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
     if len(rest) != 1:

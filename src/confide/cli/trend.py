@@ -44,7 +44,7 @@ def trend(
     invalid: InvalidOption = "refuse",
     as_json: JsonOption = False,
 ) -> None:
-    """Tell how a mean or a share moves from round to round."""
+    """Estimate how a mean or a share changes from round to round."""
     level = _checks.level(level)
     plottable(plot, files)
     found = inputs.question_of(files, question, by=[ROUND], invalid=invalid)

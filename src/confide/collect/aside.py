@@ -47,7 +47,7 @@ def _terminate(number: Future[int]) -> None:
 def _settle() -> None:
     """Prepare the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Implausible counts are told in the results.
+    # Implausible counts are reported in the results.
     warnings.simplefilter("ignore", ConfideWarning)
     if hasattr(os, "nice"):
         os.nice(PATIENCE)

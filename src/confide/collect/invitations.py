@@ -207,8 +207,8 @@ def decoded(token: Any) -> bytes | None:
 def places(token: str | None, survey: Questionnaire) -> tuple[int, ...] | None:
     """Places of the questions or the pair that a token asks; None where everybody is asked all.
 
-    For a device, which has no key and cannot check the signature: the collector does. What it
-    says is checked against the survey, so that nobody is made to answer more than they are told.
+    For a device. It has no key, so it cannot check the signature; the collector does. The places
+    are checked against the survey, so that a link cannot ask for more than the survey states.
     """
     try:
         return checked_places(_told(token).get("q"), survey)
@@ -264,7 +264,7 @@ def checked_phase(given: Any, survey: Questionnaire) -> int | None:
 def checked_places(given: Any, survey: Questionnaire) -> tuple[int, ...] | None:
     """Places of questions in the order of a survey, as many as it asks each person, or of a pair.
 
-    Pairs have the places after all questions, and nobody is asked for more than one.
+    Pairs have the places after all questions. A person is asked for at most one pair.
     """
     asking = survey.asking
     if asking is None and given is None:

@@ -77,7 +77,7 @@ class Live:
 
     The store is used by one thread. Estimates are made by one process of their own, one at a time:
     everybody, then a pause that is as long as that took, and from time to time all groups as well,
-    of which there may be many. Nothing is counted or estimated unless somebody asks.
+    of which there may be many. Reports are counted and estimated only while the dashboard is open.
 
     Parameters
     ----------

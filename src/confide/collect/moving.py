@@ -86,7 +86,7 @@ class Moving:
         if self._work is not None and self._work.done():
             done, self._work = self._work, None
             self._due = time.monotonic() + PAUSE
-            # In place of what was there when the work began: another process may have moved on.
+            # Compare with the state at the start: another process may have moved on.
             self._store.advance(self._before, done.result())
         document = self._store.document()
         self._second = second_in(document, self._survey)

@@ -104,7 +104,7 @@ def _times(
 
 
 def _spelled_once(name: str, values: Sequence[str], path: Path) -> None:
-    """Refuse groups that nobody would tell apart: each spelling would be a group of its own."""
+    """Refuse groups that differ only in spelling, since each spelling would be a separate group."""
     spellings: dict[str, tuple[str, int]] = {}
     for at, value in enumerate(values, start=2):
         if not value.strip():

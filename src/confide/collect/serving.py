@@ -183,7 +183,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         http=_Impatient,
         ws="none",
         lifespan="auto",
-        # Errors inside a service are told by the service, without what was sent.
+        # The service itself logs its errors, without the content of requests.
         log_config=None,
         log_level="critical",
         access_log=False,

@@ -51,8 +51,8 @@ class Relation:
     n
         People who were asked for this pair.
     correlation
-        Correlation of the normal copula that gives what was reported: of the normal scores of the
-        two answers. Words count in the order of the survey.
+        Correlation of the normal scores of the two answers (of the normal copula that fits the
+        reports). Words count in the order of the survey.
     low, high
         Its confidence interval.
     error
@@ -158,7 +158,7 @@ class Relation:
                 declined=None if fields.get("declined") is None else float(fields["declined"]),
             )
         except (KeyError, TypeError, ValueError):
-            raise InvalidInput("a relation, as its to_dict gives it", "another document") from None
+            raise InvalidInput("a relation that to_dict wrote", "another document") from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -174,7 +174,7 @@ class Copula:
     level
         Confidence level of the intervals.
     facts
-        How it came about.
+        Facts about the estimate.
 
     Examples
     --------

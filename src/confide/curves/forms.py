@@ -123,7 +123,7 @@ def keyed(
         if key not in fields:
             raise InvalidInput(f"the key {key!r} in a {curve}", "none")
     if "facts" in keys and not isinstance(fields["facts"], Mapping):
-        raise InvalidInput(f"facts by name in a {curve}", "something else")
+        raise InvalidInput(f"facts in a {curve} as a JSON object", "a value of another type")
     return fields
 
 

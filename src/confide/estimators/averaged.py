@@ -319,7 +319,7 @@ class AveragedIntervals:
         high = _point(models.chances, least + heap, over + after, 1 - tail)
         at_low, at_high = self._heaped_most(tail)
         low, high = np.minimum(low, 1 - at_high), np.maximum(high, at_low)
-        # Nobody is below the low bound, and nobody above the high one.
+        # No values are below the low bound or above the high one.
         all_, none = np.ravel(x) >= self._edges[-1], np.ravel(x) < self._edges[0]
         ends = (np.where(all_, 1.0, np.where(none, 0.0, end.clip(0, 1))) for end in (low, high))
         least, most = (end.reshape(np.shape(x)) for end in ends)

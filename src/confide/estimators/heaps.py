@@ -54,7 +54,7 @@ def values(lattice: Lattice, edges: Floats) -> Floats:
 
 
 def _places(edges: Floats, numbers: Floats) -> npt.NDArray[np.int64]:
-    # A number on an edge belongs to the upper cell, whatever rounding did to the edge.
+    # A number on an edge belongs to the upper cell, even if the edge was rounded.
     slack = 1e-9 * np.diff(edges).min()
     found = np.searchsorted(edges, numbers + slack, side="right") - 1
     return np.asarray(np.clip(found, 0, edges.size - 2), dtype=np.int64)

@@ -247,7 +247,7 @@ class Pair:
         for _ in range(1 if self.mechanism.bit else STEPS):
             weights = self.weights(rho)
             if np.abs(weights).max() < TINY:
-                # Nobody lies on one side of a threshold: every correlation gives these reports.
+                # One side of a threshold is empty: every correlation gives these reports.
                 return 0.0, -1.0, 1.0, 1.0
             rho = self.solved(weights)
         spread = self.error(weights, rho)
@@ -401,17 +401,17 @@ def thresholds(
 ) -> dict[str, tuple[float, ...]]:
     """Thresholds that divide each question into classes of about equal size.
 
-    They are quantiles of private estimates, so they cost nothing more, but the people behind the
-    summaries must not be those who are then asked for pairs.
+    They are quantiles of private estimates, so they cost no further epsilon. Ask other people for
+    pairs than those behind the summaries.
 
     Parameters
     ----------
     summaries
         Counts of earlier reports.
     names
-        The questions; those of words have no thresholds.
+        The questions; questions with categories have no thresholds.
     classes
-        How many classes each is divided into.
+        Number of classes for each question.
 
     Examples
     --------

@@ -150,7 +150,7 @@ def unbiased_response(counts: Counts, name: str) -> Counts:
     -------
     Counts
         Of the other questions' mechanism. The bounds of the response are those of its lattice;
-        scores lie beyond them.
+        scores may lie beyond them.
 
     Examples
     --------

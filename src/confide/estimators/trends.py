@@ -145,7 +145,7 @@ def trend(groups: Groups[Counts], *, category: str | None = None, level: float =
     """How a mean or a share changes from round to round.
 
     Estimates of two rounds are independent, except for people who are in both. With
-    ``per_person = 1`` nobody is. Each round has its own noise.
+    ``per_person = 1`` there are none. Each round has its own noise.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ class Entropy(ABC):
     def words(self, n: int, bits: int) -> Words:
         """``n`` independent words, uniform on 0 .. 2**bits - 1; ``bits`` is 8, 16, 32 or 64.
 
-        Each is an unsigned integer of so many bits.
+        Each is an unsigned integer with this number of bits.
         """
 
 

@@ -210,10 +210,9 @@ def unseen(path: Path, *, replace: bool = False, private: bool = False) -> Itera
     path
         The name.
     replace
-        Take the place of a file that has it.
+        Replace an existing file of this name.
     private
-        Only its owner may read a new file. One that takes the place of another can be read by
-        those who could read that one.
+        Only its owner may read a new file. A file that replaces another keeps its permissions.
 
     Raises
     ------

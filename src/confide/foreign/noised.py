@@ -121,9 +121,9 @@ class Noised(Channel):
 
     Notes
     -----
-    Formal guarantee: none of ours. This describes data that came with noise; it adds none.
-    Where the noise has a scale of its own for each value, its average stands for all: right as
-    long as the scale does not depend on the value.
+    Formal guarantee: none. This describes data that came with noise, and adds none. If each value
+    has its own noise scale, the average law is used for all, which is right if the scale does not
+    depend on the value.
 
     Examples
     --------

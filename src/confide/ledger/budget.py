@@ -1,7 +1,7 @@
 """A budget on disk that survives crashes, retries and several writers.
 
 A charge and its release are one transaction of an SQLite file: both are stored, or neither. The
-release is handed out only after the commit, so that whatever anybody has seen is charged for.
+release is handed out only after the commit, so that every release that anyone has seen is charged.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def mounted(path: Path) -> bool:
 
 def _mount(path: Path) -> int:
     """The number of the mount through which a path is reached."""
-    # A handle of this kind can neither read nor drop anybody's locks.
+    # Such a handle can neither read nor release locks of others.
     handle = os.open(path, os.O_PATH)
     try:
         told = Path(f"/proc/self/fdinfo/{handle}").read_text()

@@ -235,7 +235,7 @@ class Partition(Mechanism):
             raise InvalidInput(f"a bound from {1 / LIMIT:g} to {LIMIT:g}", f"bound={bound:g}")
         for name, value in (("bound", bound), ("levels", levels), ("split", split)):
             object.__setattr__(self, name, value)
-        # Now, and not in the field: an epsilon too small is refused before anybody answers.
+        # Refuse an epsilon that is too small now, before people answer.
         _ = self.law
 
     @cached_property

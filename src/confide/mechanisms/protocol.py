@@ -527,7 +527,7 @@ class Reports:
                     "numbers outside that range",
                     "Were raw values passed instead of reports, or reports of another mechanism?",
                 )
-        # A copy of its own, so that what was checked stays as it was; small where numbers are.
+        # A copy, so that checked values cannot change; of a small type if the numbers are small.
         small = all(low >= -128 and high < 128 for low, high in ends) and len(shape) > 2
         kept = np.array(array, dtype=np.int8 if small else np.int32)
         kept.flags.writeable = False

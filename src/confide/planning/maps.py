@@ -92,7 +92,7 @@ class MapDisplay(Display):
         ax.set_yscale("log")
         n, epsilon, errors = self.map.fine()
         target = self.map.target
-        # The target has a line of its own.
+        # The target has a separate line.
         levels = [level for level in _levels(errors) if level != target]
         lines = ax.contour(n, epsilon, errors, levels=levels, colors=color or ESTIMATE)
         lines.set_linewidth(1.0)

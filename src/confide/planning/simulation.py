@@ -158,10 +158,10 @@ def risks(
     """
     drawn: list[Errors] = []
     with LIMIT, warnings.catch_warnings():
-        # What an estimator says of a made-up survey is of no interest to anybody.
+        # Warnings about simulated surveys do not matter.
         warnings.simplefilter("ignore", ConfideWarning)
         for start in range(0, surveys, BLOCK):
-            # The same streams at every n and epsilon: errors then differ by what is asked about.
+            # Use the same streams at every n and epsilon, so that errors differ by these alone.
             block = range(start, min(start + BLOCK, surveys))
             drawn += draws([np.random.default_rng([SEED, number]) for number in block])
             told(len(drawn) / surveys)
@@ -202,7 +202,7 @@ def _risk(metric: Metric, values: Floats, level: float) -> Risk:
     if metric.distance:
         spread = values.std(ddof=1) if values.size > 1 else 0.0
         return Risk(float(values.mean()), float(spread / np.sqrt(values.size)))
-    # The root of the mean square holds what is off on average as well as what varies.
+    # The root of the mean square includes both bias and variation.
     squares = values**2
     size = float(np.sqrt(squares.mean()))
     spread = squares.std(ddof=1) if values.size > 1 else 0.0

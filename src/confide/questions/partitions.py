@@ -181,7 +181,7 @@ class PartitionSurvey:
             if (self.levels, self.split) != (1, None):
                 raise InvalidInput("no levels or split with labels", "one of them")
             object.__setattr__(self, "labels", labels)
-        # Now, so that what cannot be asked is refused before anybody answers.
+        # Check now, before people answer.
         _ = self.mechanism
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -143,7 +143,7 @@ class Questionnaire:
         if self.relations is not None:
             object.__setattr__(self, "relations", self._related(self.relations))
         self._check_times()
-        # Nobody must be asked what nobody could read: files of reports keep to the same bounds.
+        # Files of reports have the same limits, so every answer can be read back.
         affordable((question.to_dict() for question in self.questions.values()), "a survey")
         object.__setattr__(self, "questions", dict(self.questions))
 

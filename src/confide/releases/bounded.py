@@ -88,7 +88,7 @@ def split(columns: Axis | Mapping[str, Axis], values: Any) -> list[npt.NDArray[A
     if names == [""]:
         found = [values]
     elif isinstance(values, Mapping) or hasattr(values, "columns"):
-        # By name, whatever order a table has them in.
+        # By name, in any order of the table's columns.
         missing = [name for name in names if name not in values]
         if missing:
             raise InvalidInput(f"a column {missing[0]!r}", "none")

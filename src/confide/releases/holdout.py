@@ -155,7 +155,7 @@ class Holdout:
         self.threshold = _checks.within(0, 1, threshold=threshold)
         self.noises = noises(exact(self.epsilon))
         if not self.noises.loss <= self.epsilon:
-            raise InvalidInput(f"a loss of at most {self.epsilon:g}", "more")
+            raise InvalidInput(f"noise that keeps epsilon={self.epsilon:g}", "a larger loss")
         if ledger is not None and (not isinstance(key, str) or not key):
             raise InvalidInput("a key for the ledger", _checks.shown(key), "Name the holdout.")
         self._ledger, self._key = ledger, key

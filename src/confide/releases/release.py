@@ -354,9 +354,9 @@ class Recipe(Private):
         spec = self._spec(len(indices))
         # Before anything is charged: whether there is noise for this at all, and enough of it.
         if not self.loss(len(indices)) <= self.epsilon:
-            raise InvalidInput(f"a loss of at most {self.epsilon:g}", "more")
+            raise InvalidInput(f"noise that keeps epsilon={self.epsilon:g}", "a larger loss")
         if not self.slack(len(indices)) <= self.delta:
-            raise InvalidInput(f"a delta of at most {self.delta:g}", "more")
+            raise InvalidInput(f"noise that keeps delta={self.delta:g}", "a larger delta")
         self.vet(len(indices))
         if ledger is None and (key, group) != (None, None):
             raise InvalidInput(

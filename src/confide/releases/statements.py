@@ -311,7 +311,7 @@ def _described(function: Any) -> str:
 
 def _compiled(code: Any) -> str:
     if isinstance(code, frozenset):
-        # Sets have no order of their own.
+        # Sets are unordered.
         return repr(sorted(map(_compiled, code)))
     if isinstance(code, tuple):
         return repr([_compiled(each) for each in code])

@@ -611,7 +611,7 @@ def _vectors(bare: Any, partition: Partition, *, simulated: bool, where: str) ->
         lengths = arrow.arrow("pyarrow.compute").list_value_length(lists)
         numbers = lists.flatten()
         if lists.null_count or numbers.null_count or lengths.unique().to_pylist() != [size]:
-            raise InvalidInput(expected, "others" if len(lists) else "no rows")
+            raise InvalidInput(expected, "lists with gaps" if len(lists) else "no rows")
         parts.append(numbers.to_numpy(zero_copy_only=False).reshape(len(lists), size))
     return Reports(np.stack(parts, axis=1), partition, simulated=simulated)
 

@@ -33,7 +33,7 @@ def document(results: Estimates) -> str:
         el("meta", name="referrer", content="no-referrer"),
         el("meta", name="color-scheme", content="light dark"),
         el("title", title),
-        # A style sheet of ours, in which nothing of anybody else stands.
+        # Our own style sheet, without outside content.
         el("style", Html(style)),
     )
     body = el("body", el("main", *_parts(results, title)), _foot(results))

@@ -267,7 +267,9 @@ class Result:
             own = groups.setdefault(column["by"], {})
             for one in _listed(column, "of"):
                 if not isinstance(one, Mapping) or not isinstance(one.get("group"), str | int):
-                    raise InvalidInput("groups that are words or whole numbers", "others")
+                    raise InvalidInput(
+                        "groups that are words or whole numbers", "a group of another type"
+                    )
                 own[one["group"]] = cls.from_dict({key: one[key] for key in one if key != "group"})
         declined = fields.get("declined")
         reader = fields.get("reader")
@@ -583,7 +585,9 @@ def _band(fields: Any) -> SimultaneousBand:
     level = _checks.level(fields["level"])
     x, low, high = (_checks.vector(**{key: _listed(fields, key)}) for key in BAND)
     if not x.size == low.size == high.size > 1 or not (np.diff(x) > 0).all():
-        raise InvalidInput("a band with ends at two or more ascending places", "another one")
+        raise InvalidInput(
+            "a band at two or more ascending places", "other places, or lists of unequal length"
+        )
     return SimultaneousBand(what="pdf", x=x, low=low, high=high, level=level)
 
 

@@ -140,7 +140,7 @@ class Mollifier(Banded):
         if self.seed is not None:
             seed = _checks.integer(0, 2**SEED_BITS - 1, seed=self.seed)
             object.__setattr__(self, "seed", seed)
-        # Now, and not on the device: an epsilon too small is refused before anybody samples.
+        # Refuse an epsilon that is too small now, not on the device.
         _ = self.band
 
     @property

@@ -207,7 +207,9 @@ class Samples:
         top = self.mechanism.outcomes - 1
         if not (array.min() >= 0 and array.max() <= top):
             raise InvalidInput(
-                f"numbers from 0 to {top}", "others", "They are not samples of this mechanism."
+                f"numbers from 0 to {top}",
+                "numbers outside that range",
+                "They are not samples of this mechanism.",
             )
         kept = np.array(array, dtype=np.int64)
         kept.flags.writeable = False

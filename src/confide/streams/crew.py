@@ -133,7 +133,7 @@ def _crew(job: Job, parts: Parts) -> Iterator[tuple[Callable[[], Connection], En
     def hire() -> Connection:
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, work, lock), daemon=True)
-        # Starting waits for what is imported, long enough to draw a few batches here.
+        # Starting waits for imports, long enough to draw a few batches here.
         starting = Thread(target=_start, args=(process, theirs))
         starting.start()
         hired[ours] = starting, process

@@ -231,7 +231,7 @@ def _check(folder: Path, manifest: Any) -> None:
         raise Mismatch(
             f"the values, survey and options of the run that was interrupted, which left "
             f"finished batches in {named(folder)}",
-            "others",
+            "different ones",
             RESTART,
         )
 

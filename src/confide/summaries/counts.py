@@ -135,7 +135,7 @@ def comparable(counts: npt.NDArray[np.int64], sums: Floats, squares: Floats) -> 
         return
     total, second = sums[there], squares[there]
     if not ((total > 0) & (second > 0)).all():
-        raise InvalidInput("weights > 0 for every report that was sent", "others")
+        raise InvalidInput("weights > 0 for every report that was sent", "a weight of 0 or below")
     if (second / total).max() > SPREAD * (total / counts[there]).min():
         raise _apart()
 
@@ -395,9 +395,11 @@ class Counts:
         if len(some) == 1:
             return some[0]
         if not some or len({one.simulated for one in some}) > 1:
-            raise Mismatch("counts of phases that are all private or all simulated", "others")
+            raise Mismatch("counts of phases that are all private or all simulated", "some of each")
         if len({one.weights is None for one in some}) > 1:
-            raise Mismatch("counts of phases that all have weights or all have none", "others")
+            raise Mismatch(
+                "counts of phases that all have weights or all have none", "some of each"
+            )
         channel = Stacked(tuple(one.mechanism for one in some))  # type: ignore[misc]
         counts = channel.together([one.counts for one in some])
         weights = None

@@ -153,7 +153,7 @@ def _summaries(
         else:
             tallies[group[here], number[here] + levels, cell[here]] = n[here]
     if partition.counting:
-        # Nobody sends a response, which stands in the sums as 0 for everybody.
+        # Responses are not sent, and count as 0 in the sums.
         tallies[:, levels] = respondents[:, None]
     made = {
         key: CellSums(partition, int(respondents[at]), counts[at], tallies[at], simulated)
@@ -292,7 +292,7 @@ class Query:
             if place.min() < 0 or place.max() >= end:
                 raise InvalidInput(
                     f"reports from 0 to {end - 1} in {where}",
-                    "others, behind statistics that say otherwise",
+                    "numbers outside that range, although the file's statistics deny it",
                 )
         at = group * size + np.ravel_multi_index(places, outputs)
 

@@ -23,7 +23,7 @@ def opened(
     ----------
     address
         The path of a file, or a PostgreSQL database: ``postgresql://user@host/database``. A
-        database can hold several stores, of which one is named after a ``#``:
+        database can hold several stores. Name one after a ``#``:
         ``postgresql://user@host/database#staff``.
     survey
         The survey. A store that was made for another one, or for another wording, is refused.

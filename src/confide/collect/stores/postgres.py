@@ -188,15 +188,15 @@ class PostgresStore(Store):
         """Admit one report for each hash of an invitation; ``cells`` says how many in each cell."""
         if self._cap is not None:
             raise InvalidInput("a survey that needs invitations", "one that takes anybody")
-        # Not tried again where nobody knows what became of it: invitations are admitted once.
+        # Do not retry with an unknown outcome: invitations are admitted once.
         with self._told():
             self._invite(sorted(hashes), dict(cells))
 
     def knows(self, invitation: bytes) -> bool:
         """Whether an invitation of this hash was admitted, once nobody is admitting any.
 
-        Under the lock of those who write: where a connection was cut the database may still be
-        working on what it was sent.
+        Takes the writers' lock, because the database may still be working for a connection that was
+        cut.
         """
         return self._run(lambda: self._knows(invitation))
 
@@ -204,7 +204,7 @@ class PostgresStore(Store):
         """Store a batch in one transaction; what it answers is on disk when it returns."""
         if not entries:
             return []
-        # Whatever became of a first attempt: a second one finds what is stored, and says so.
+        # A second attempt finds what the first one stored, and says so.
         outcomes = self._run(lambda: self._put(entries))
         self._fresh += outcomes.count(Outcome.STORED)
         if self._fresh >= LOADED:
@@ -268,7 +268,7 @@ class PostgresStore(Store):
         receipts = [entry.receipt for entry in entries]
         hashes = [entry.invitation for entry in entries if entry.invitation is not None]
         connection = self._open()
-        # Sent in two parts, each answered at once: the questions, then what is to be kept.
+        # Sent in two parts, each answered at once: first the queries, then the rows to store.
         with connection.pipeline(), connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [self._lock])
             head = connection.execute(

@@ -227,8 +227,8 @@ class SqliteStore(Store):
     def close(self) -> None:
         """End the survey: no reports any more, receipts dropped, both tables written anew.
 
-        The end and the new names are one transaction. If the process dies after it, whoever opens
-        the store next wipes the file.
+        The end and the new names are one transaction. If the process dies after it, the next
+        process that opens the store wipes the file.
         """
         with self._writing() as run:
             ((state,),) = run("SELECT state FROM survey")
@@ -251,7 +251,7 @@ class SqliteStore(Store):
     def backup(self, path: Path) -> None:
         """Write a copy of the store, without what the log has, where there is no file yet.
 
-        Whoever goes on with a copy has forgotten which invitations were spent since.
+        A survey continued from a copy accepts invitations again that were spent since the copy.
         """
         path = Path(path)
         try:
@@ -378,7 +378,7 @@ class SqliteStore(Store):
         with self._transaction("BEGIN IMMEDIATE") as run:
             yield run
             if self._file != _number(self._path):
-                # It would go into a file that nobody finds again.
+                # It would go into a file that is deleted already.
                 raise Unavailable(f"The store {self._name} was moved or replaced while in use.")
 
     @contextlib.contextmanager
@@ -540,7 +540,7 @@ class SqliteStore(Store):
                 run(f"PRAGMA application_id = {APPLICATION}")
                 run(f"PRAGMA user_version = {VERSION}")
                 run("COMMIT")
-            # A second name, not a new one: a store that somebody made meanwhile stays.
+            # A hard link does not replace a store that another process made meanwhile.
             with contextlib.suppress(FileExistsError):
                 os.link(draft, self._path)
             settle(self._path.parent)

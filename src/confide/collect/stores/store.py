@@ -36,7 +36,7 @@ class Outcome(enum.Enum):
 class Unavailable(ConfideError):
     """The store cannot take anything now: the disk is full, or the database does not answer.
 
-    Nothing of the batch was stored, or nobody knows; a device sends the same upload again.
+    The batch was not stored, or it is unknown whether it was; a device sends the same upload again.
 
     Examples
     --------
@@ -116,8 +116,8 @@ class Store(ABC):
     def advance(self, before: str, now: str) -> None:
         """Begin the second phase, unless another process was faster or the survey has ended.
 
-        This is one transaction: a store is in the one phase or in the other, and whoever asks
-        for its `document` afterwards gets the same one.
+        This is one transaction: a store is in one phase or the other, and `document` agrees for all
+        processes afterwards.
 
         Parameters
         ----------
@@ -137,9 +137,9 @@ class Store(ABC):
         Raises
         ------
         InvalidInput
-            If the store takes no invitations any more; none was admitted.
+            If the store does not take invitations anymore; none was admitted.
         Unavailable
-            If the store failed. Then nobody knows, and `knows` tells later.
+            If the store failed. Ask `knows` later whether they were admitted.
         """
 
     @abstractmethod
@@ -183,7 +183,7 @@ class Store(ABC):
     def tidy(self) -> bool:
         """Wipe what the last uploads left beside the tables. A writer calls it when it has time.
 
-        Returns whether that was possible; where somebody reads just now, it is tried again later.
+        Returns whether that was possible; while another process reads, it is tried again later.
         """
 
     @abstractmethod
