@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,8 @@ from confide.cli.options import (
     QuestionOption,
     plottable,
 )
-from confide.estimators.trends import ROUND, Trend
+from confide.errors import ConfideWarning
+from confide.estimators.trends import ROUND, SHARED_ROUNDS, Trend
 from confide.estimators.trends import trend as fitted
 
 
@@ -47,7 +49,10 @@ def trend(
     """Estimate how a mean or a share changes from round to round."""
     level = _checks.level(level)
     plottable(plot, files)
+    survey, _, _ = inputs.split(files)
     found = inputs.question_of(files, question, by=[ROUND], invalid=invalid)
+    if survey is not None and survey.times > 1:
+        warnings.warn(SHARED_ROUNDS, ConfideWarning, stacklevel=2)
     made = fitted(found.summaries.groups(), category=category, level=level)
     if plot is not None:
         output.save_plot(made.plot(), plot, f"{found.question or 'Answers'} by round")

@@ -193,6 +193,8 @@ def _groups(results: Estimates, name: str, by: str, about: About) -> Html:
         look = "blocks several" if len(blocks) > 1 else "blocks"
         parts.append(el("div", *blocks, class_=look))
     parts.append(_table(tables.groups(results, name, by)))
+    if told := telling.trend(results, name, by):
+        parts.append(el("p", told))
     return el("div", *parts, class_="groups")
 
 

@@ -14,6 +14,7 @@ import pytest
 import confide as cf
 from confide.errors import InvalidInput
 from confide.estimators.trends import trend
+from confide.results import estimate
 from confide.summaries import Counts, Groups
 
 PAY = {"low": 0, "high": 10, "size": 32}
@@ -225,3 +226,24 @@ def test_results_state_no_smaller_figure_where_a_person_answers_several_rounds()
         parts = {k: Counts.of(mechanism.privatize(draw.random(20_000))) for k in (1, 2)}
         results = made.estimate(cf.Summaries({"pay": Groups(("round",), parts)}))
         assert (results["pay"].reader is None) == (per_person == 2)
+
+
+def test_results_tell_the_change_per_round_of_rounds_that_can_be_estimated() -> None:
+    made = survey(epsilon=4.0, rounds={"count": 3})
+    mechanism = made.mechanisms["pay"]
+    parts = {
+        number: Counts.of(mechanism.simulate(np.full(n, 2.0 + number), seed=number))
+        for number, n in ((1, 4000), (2, 4000), (3, 5))
+    }
+
+    def slopes(by: str, *numbers: int, **options: Any) -> Any:
+        groups = Groups((by,), {number: parts[number] for number in numbers})
+        return estimate(made, cf.Summaries({"pay": groups}), **options)["pay"].slopes
+
+    (found,) = slopes("round", 1, 2, 3)
+    # The round of five people has no estimate, and does not count.
+    expected = trend(Groups(("round",), {number: parts[number] for number in (1, 2)})).slope
+    assert (found.estimate, found.low, found.high) == (expected.value, expected.low, expected.high)
+    assert found.low < 1 < found.high
+    for none in (slopes("round", 1, 3), slopes("region", 1, 2), slopes("round", 1, 2, quick=True)):
+        assert none == ()
