@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
-from types import ModuleType
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +23,6 @@ from confide.errors import (
     ConfideWarning,
     Implausible,
     InvalidInput,
-    MissingExtra,
     Unnamed,
     Unsupported,
 )
@@ -81,27 +79,13 @@ def program(*verbs: str) -> typer.Typer:
         if name not in verbs:
             app.command(name, help=summary)(_nothing)
             continue
-        verb = getattr(_imported(module, name), name)
+        verb = getattr(importlib.import_module(f"confide.cli.{module}"), name)
         if isinstance(verb, typer.Typer):
             app.add_typer(verb, name=name)
         else:
             app.command(name)(verb)
     parsing.shape(app)
     return app
-
-
-def _imported(module: str, verb: str) -> ModuleType:
-    """The module of a verb, or a sentence that says what it needs."""
-    try:
-        return importlib.import_module(f"confide.cli.{module}")
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in ESTIMATING:
-            raise
-        raise MissingExtra(
-            f"confide {verb} needs {package}, which is not installed: pip install {package}. "
-            "Without it confide can privatize, summarize and merge."
-        ) from None
 
 
 def _nothing() -> None:
@@ -120,7 +104,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if told := version(given):
         print(told)
         return 0
-    return _parsed(given)
+    try:
+        return _parsed(given)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in ESTIMATING:
+            raise
+        return _refuse(
+            f"confide {given[0]} needs {package}, which is not installed: pip install {package}. "
+            "Without it confide can privatize, summarize and merge."
+        )
 
 
 def _parsed(given: list[str]) -> int:

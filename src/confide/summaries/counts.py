@@ -124,6 +124,22 @@ def tally(
     )
 
 
+def _tallies(given: npt.ArrayLike, outputs: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Whole numbers from 0 on, one for each report that there can be."""
+    found = np.asarray(given)
+    if found.shape != outputs:
+        raise InvalidInput(
+            f"counts of {' x '.join(map(str, outputs))} reports, with 0 for those that nobody sent",
+            f"an array of shape {found.shape}",
+        )
+    whole = found.dtype.kind in "iu" or (found.dtype.kind == "f" and bool((found % 1 == 0).all()))
+    if not whole or not (found >= 0).all():
+        raise InvalidInput("counts that are whole numbers from 0 on", "others")
+    if float(found.sum(dtype=np.float64)) > forms.MAX_N:
+        raise forms.too_many()
+    return found.astype(np.int64, copy=False)
+
+
 def comparable(counts: npt.NDArray[np.int64], sums: Floats, squares: Floats) -> None:
     """Refuse weights of which some make others vanish, as far as their sums by report tell.
 
@@ -183,7 +199,8 @@ class Counts:
     mechanism
         What made the reports.
     counts
-        Number of respondents for each report, one axis a question.
+        Number of respondents for each report, one axis a question. A GROUP BY of your own leaves
+        out reports that nobody sent: `numpy.bincount` puts them back.
     simulated
         Whether the reports were drawn from a seed.
     weights
@@ -210,9 +227,8 @@ class Counts:
     raked: Residuals | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", _checks.frozen(self.counts))
-        if float(self.counts.sum(dtype=np.float64)) > forms.MAX_N:
-            raise forms.too_many()
+        tallies = _tallies(self.counts, self.mechanism.law.outputs)
+        object.__setattr__(self, "counts", _checks.frozen(tallies))
         if self.weights is not None:
             sums, squares = map(_checks.frozen, self.weights)
             object.__setattr__(self, "weights", (sums, squares))
