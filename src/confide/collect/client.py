@@ -21,6 +21,7 @@ from typing import Any, final
 from urllib.parse import urlsplit
 
 from confide import _checks
+from confide._secrets import settle
 from confide.accounting.spend import WEAK_EPSILON, rounded_up
 from confide.collect import wire
 from confide.collect.invitations import ID, decoded, phase_in, split_link
@@ -278,6 +279,8 @@ class Client:
             # Unlike a rename this fails where another process was faster.
             with contextlib.suppress(FileExistsError):
                 os.link(draft, self._path)
+            # The name too: a machine that loses power after sending must not draw again.
+            settle(self._path.parent)
         finally:
             os.unlink(draft)
         return self._path.read_bytes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,8 @@ from confide.errors import BadRows
 
 PERSON = "person"
 """The public column that says who it is."""
+WHOLE = re.compile(r"\A(-?[0-9]+)\.0*\Z")
+"""A whole number that is written as a fraction."""
 
 
 def plain(value: str) -> str:
@@ -38,10 +41,15 @@ def person_of(value: Any, at: int, where: str) -> str:
 
     Examples
     --------
-    >>> person_of(" P7 ", 0, "the table")
-    'p7'
+    >>> person_of(" P7 ", 0, "the table"), person_of(7.0, 1, "the table")
+    ('p7', '7')
     """
-    found = "" if value is None else plain(str(value))
+    # The same people may be whole numbers in one file, and floats, decimals or bytes in the next.
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    found = "" if value is None else WHOLE.sub(r"\1", plain(str(value)))
     if not found or (isinstance(value, float) and math.isnan(value)):
         raise BadRows(f"a person in every row of {where}", f"none in row {at + 1}", column=PERSON)
     return found
