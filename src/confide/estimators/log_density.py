@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from confide._types import Floats
 from confide.estimators.em import LEAST, one_thread
-from confide.estimators.resolution import waves
+from confide.estimators.resolution import wave_information, waves
 
 ORDERS: Mapping[int, tuple[float, float, float]] = {
     1: (0.0, math.log(3), 1.5),
@@ -161,12 +161,16 @@ class Problem:
         Bins by heaps.
     waves
         Directions of the smooth part, at most.
+    one_report
+        What it tells of waves of 1, 2, ... half periods if the density is even, where that is known
+        from before.
     """
 
     counts: Floats
     law: Floats
     heaps: Floats
     waves: int
+    one_report: Floats | None = None
 
     @cached_property
     def n(self) -> float:
@@ -186,9 +190,10 @@ class Problem:
     @cached_property
     def told(self) -> Floats:
         """What the reports tell of waves of 1, 2, ... half periods if the density is even."""
+        if self.one_report is not None:
+            return self.n * self.one_report
         waved = self.law @ waves(self.law.shape[1], self.waves + max(ORDERS))
-        even = np.maximum(self.law.mean(axis=1), LEAST)
-        return np.asarray((self.n / even) @ waved**2)
+        return self.n * wave_information(self.law, waved)
 
     @cached_property
     def worth(self) -> dict[int, Floats]:
