@@ -22,7 +22,7 @@ from confide.estimators.intervals import Intervals, unbiased_means
 from confide.estimators.likelihood import Likelihood
 from confide.estimators.log_density import FAR, ORDERS, Ladder, Mode, Problem
 from confide.estimators.pilot import Pilot
-from confide.estimators.resolution import told, waves
+from confide.estimators.resolution import count, wave_information, waves
 from confide.lattice import NUMBER, Lattice
 from confide.mechanisms import Mechanism
 from confide.mechanisms.laws import Law
@@ -72,6 +72,11 @@ class Bins:
     def squares(self) -> Floats:
         """Of the law."""
         return self.law**2
+
+    @cached_property
+    def information(self) -> Floats:
+        """What one report tells of the waves."""
+        return wave_information(self.law, self.waved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +129,13 @@ def smoothed(bins: Bins, cells: int) -> Floats:
     law: Floats = bins.law @ spread(bins.law.shape[1], cells)
     law.flags.writeable = False
     return law
+
+
+@lru_cache(maxsize=8)
+def smooth_information(bins: Bins, cells: int, most: int) -> Floats:
+    """What one report tells of the waves of so many equal cells."""
+    law = smoothed(bins, cells)
+    return wave_information(law, law @ waves(cells, most))
 
 
 @lru_cache(maxsize=8)
@@ -190,7 +202,7 @@ def grid(law: Law, counts: Floats, declined: float | None = None) -> Grid:
     places = min(law.inputs[0] - extra, PLACES)
     many = stacks(law)
     bins = binned(law, many * BINS, places, declined)
-    kept = int(np.clip(2 * told(bins.law, bins.waved, n), *WAVES))
+    kept = int(np.clip(2 * count(bins.information, n), *WAVES))
     cells = CELLS[0]
     while cells < min(1.5 * kept, CELLS[1]):
         cells *= 2
@@ -433,7 +445,9 @@ def estimate(grid: Grid, lattice: Lattice) -> Estimate:
 def _sets(grid: Grid, odds: Floats) -> list[Heaps]:
     """No heaps, and each larger set of heaps that was found on the way to the best one."""
     none = np.empty((grid.counts.size, 0))
-    ladder = Ladder(Problem(grid.counts, smoothed(grid.bins, grid.cells), none, grid.waves))
+    law = smoothed(grid.bins, grid.cells)
+    information = smooth_information(grid.bins, grid.cells, grid.waves + max(ORDERS))
+    ladder = Ladder(Problem(grid.counts, law, none, grid.waves, information))
     ladder.climb()
     sets = [Heaps((), 0.0, ladder)]
     for _ in range(ROUNDS):
