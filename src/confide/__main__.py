@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 INTERRUPTED = 130
-"""Exit code of a command that somebody stopped with Ctrl-C, as shells have it."""
+"""Exit code of a command that was stopped with Ctrl-C, as in shells."""
 
 
 def main() -> None:

@@ -161,7 +161,7 @@ def known_keys(given: Iterable[str], known: Sequence[str], where: str) -> None:
 
 PUBLIC_VALUE = "Give missing answers a public value of their own."
 LEAVE_OUT = "Leave the rows of missing answers out."
-"""What to do about missing answers before noise is drawn, and after somebody else has added it."""
+"""Advice about missing answers: before noise is drawn, and for data noised elsewhere."""
 
 
 @unquoted("a plain array")

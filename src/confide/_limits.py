@@ -10,13 +10,13 @@ from __future__ import annotations
 from confide.errors import InvalidInput
 
 UNPACKED, RATIO = 2**26, 100
-"""Bytes that a file may unpack to: so many, and so many for each of its own."""
+"""Bytes that a file may unpack to: a fixed number, plus a number for each of its bytes."""
 VALUES, PER_BYTE = 2**24, 1000
-"""Values that may be read from a file: so many, and so many for each of its bytes."""
+"""Values that may be read from a file: a fixed number, plus a number for each of its bytes."""
 WORD = 16
 """Letters that words have on average, at most, over all values that may be read."""
 HELD, HELD_PER_BYTE = 2**26, 16
-"""Values that may be held in memory at once: so many, and so many for each byte of the file."""
+"""Values in memory at once: a fixed number, plus a number for each byte of the file."""
 MAX_COLUMNS = 2**14
 """Columns of a table, as many as spreadsheets have."""
 MAX_SURVEY = 2**23

@@ -340,7 +340,7 @@ class MissingExtra(ConfideError, ImportError):
     ... except MissingExtra as error:
     ...     print(textwrap.fill(str(error), 96))
     This needs a_package_that_is_not_there, which is not installed. Install confide with its extra
-    plot: in a clone of it pip install '.[plot]', of a wheel pip install 'FILE.whl[plot]'.
+    plot. In a clone: pip install '.[plot]'. From a wheel: pip install 'FILE.whl[plot]'.
     """
 
 
@@ -441,8 +441,8 @@ EXTRAS = {
 
 
 def installing(name: str) -> str:
-    """How to install an extra. No package index is named: there, confide may be somebody else's."""
+    """How to install an extra; without a package index, where the name may belong to others."""
     return (
-        f"Install confide with its extra {name}: in a clone of it pip install '.[{name}]', of a "
-        f"wheel pip install 'FILE.whl[{name}]'."
+        f"Install confide with its extra {name}. In a clone: pip install '.[{name}]'. "
+        f"From a wheel: pip install 'FILE.whl[{name}]'."
     )

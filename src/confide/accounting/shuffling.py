@@ -18,7 +18,7 @@ LEAST_DELTA = 1e-10
 SLACK = 1e-12
 """Added to a delta for the rounding of floats: terms are below 1 and there are some thousand."""
 BINS = 512
-"""Numbers of clones that are told apart, at most."""
+"""Largest number of clones that is computed separately."""
 ENTRIES = 2**22
 """Weights of a law that are looked at one by one, at most."""
 STEPS = 36

@@ -32,7 +32,7 @@ THRESHOLDS = 256
 MOST_COLUMNS = 64
 """Of more columns than this those are taken that differ most."""
 MOST_PAIRED = 5
-"""Up to so many columns are also looked at in pairs."""
+"""Largest number of columns that are also tested in pairs."""
 HUGE = 1e300
 """Numbers beyond it count as this large in a mean."""
 LOWEST = -1100

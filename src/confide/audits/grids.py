@@ -36,7 +36,7 @@ from confide.sampling.sampler import Sampler
 DRAWS = 4096
 """Draws that are put together again of their parts, and must be the same."""
 WORDS, LEAST_WORDS = 2**17, 2**10
-"""Words of the grids of all cells of a partition together, and at least so many for each cell."""
+"""Words of the grids of all cells of a partition together, and the least number per cell."""
 CERTAIN, RARE = 6, 22
 """Beyond x = 2**6 no word gives an event of probability e**-x; below x = 2**-21 nearly all do."""
 
@@ -183,7 +183,7 @@ SLACK = 1e-6
 SHORT, BITS = 8, 11
 """Bits of a short word, and of the grid that is read in such words."""
 FEW = 12
-"""Laws of at most so many inputs are run for each of them."""
+"""Laws with at most this number of inputs are run for every input."""
 UNSEEN = (
     "It replaces the source of randomness, so that it cannot see a bad source, and it looks at "
     "one output at a time."

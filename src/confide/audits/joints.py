@@ -24,9 +24,9 @@ from confide.questions.rounds import ROUND
 from confide.reports.rows import NOT_ASKED
 
 GROUPS = 8
-"""Reports are put into so many groups to see whether two of them go together."""
+"""Number of groups of reports in the test of independence."""
 ROUNDS = 4
-"""Of a survey that comes back so many rounds of one respondent are looked at, at most."""
+"""Largest number of rounds of one respondent that are checked."""
 UNSEEN = (
     "It sees reports that go together where their values do not. What a device sends besides its "
     "reports, or on another day, it cannot see."

@@ -45,7 +45,7 @@ from confide.releases.selection import Selection
 from confide.sampling.sampler import Sampler
 
 BRUTE = 12_000
-"""Laws with at most so many entries are also looked at entry by entry."""
+"""Laws with at most this number of entries are also checked entry by entry."""
 UNSEEN = (
     "It reads the law that the mechanism states, exactly; whether the code draws from that law is "
     "for the other checks."
@@ -184,7 +184,7 @@ def _every_pair(law: Law) -> Fraction:
 
 
 def _short(law: Law) -> Fraction:
-    """The same for large laws, from their structure: the tests compare it on small ones."""
+    """The largest ratio of a large law, from its structure; tests compare both on small laws."""
     # A subclass may define other weights.
     own = type(law) in (Band, Declinable)
     if own and isinstance(law, Band | Declinable) and min(law.near, law.far) > 0:

@@ -22,7 +22,7 @@ Spots = npt.NDArray[np.float64]
 Data = npt.NDArray[np.int64]
 
 FEW = 4
-"""All data sets of up to so many records are tried, at as many spots or fewer."""
+"""All data sets of up to this number of records are tried, at as many spots or fewer."""
 SPOTS = 16
 """Spots that every choice is tried at, at most."""
 RECORDS = 2**23
@@ -122,7 +122,7 @@ def ready(recipe: Recipe, places: Spots, data: Data) -> Any:
 
 
 def all_families(count: int, n: int) -> Iterator[list[Data]]:
-    """All data sets of n records at so many spots, by the record that changes."""
+    """All data sets of n records at a number of spots, by the record that changes."""
     for at in range(n):
         for others in product(range(count), repeat=n - 1):
             yield [np.array([*others[:at], spot, *others[at:]]) for spot in range(count)]

@@ -41,7 +41,7 @@ from confide.releases.selection import Selection
 from confide.releases.sequences import Layers
 
 FEW_HELD = 3
-"""All holdouts of up to so many records are tried."""
+"""All holdouts of up to this number of records are tried."""
 SEEDS = 16
 """Rounds that are made again from the noises that are stated."""
 ODD = np.array([0.0, 0.5, 1.0, -5.0, 7.0, math.nan])
@@ -313,7 +313,7 @@ def _coarsest(recipe: Choice) -> Choice:
 
 
 def _coarse(lattice: Any, size: int) -> Any:
-    """The same bounds with so many cells, or fewer."""
+    """A lattice with the same bounds and at most this number of cells."""
     if isinstance(lattice, Mapping):
         return {name: _coarse(each, size) for name, each in lattice.items()}
     return replace(lattice, size=min(size, lattice.size))

@@ -89,7 +89,7 @@ def answer(
 
 
 def _told(client: Client) -> Iterator[str]:
-    """What is sent, before anybody is asked."""
+    """Print what will be sent, before the first question."""
     survey = client.survey
     weak = " That is hardly any protection." if survey.spend.weak else ""
     sent = "one report that is sent changes" if client.paired else "reports that are sent change"

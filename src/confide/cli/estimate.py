@@ -211,7 +211,7 @@ def shares(
 
 
 def _alone(given: Mapping[str, Any]) -> None:
-    """Refuse options for reports beside numbers that somebody else noised."""
+    """Refuse options for reports together with numbers noised elsewhere."""
     if given["question"] is not None:
         raise InvalidInput("--noised COLUMN=LAW:SCALE to name a column", "--question")
     for option in ("group", "by", "rake"):

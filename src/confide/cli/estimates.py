@@ -58,7 +58,7 @@ class Subject:
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """The mechanism of the reports; None for data noised by somebody else."""
+        """The mechanism of the reports; None for data noised elsewhere."""
         found = getattr(self.summary, "mechanism", None)
         return found if isinstance(found, Mechanism) else None
 

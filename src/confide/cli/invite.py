@@ -25,7 +25,7 @@ from confide.survey import Survey
 STORE = "CONFIDE_STORE"
 """Environment variable with the address of a store."""
 PORT = 8300
-"""The port of the respondents' page, unless `confide serve` is told another."""
+"""Default port of the respondents' page in `confide serve`."""
 SurveyArgument = Annotated[
     Path, typer.Argument(metavar="SURVEY", help="The survey, .toml or .json.")
 ]

@@ -1,4 +1,4 @@
-"""Numbers that somebody else noised, as options name them: COLUMN=LAW:SCALE."""
+"""Options for numbers that were noised elsewhere: COLUMN=LAW:SCALE."""
 
 from __future__ import annotations
 

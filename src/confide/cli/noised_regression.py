@@ -1,4 +1,4 @@
-"""`confide regress --noised`: a response against numbers that somebody else noised."""
+"""`confide regress --noised`: a response against numbers noised elsewhere."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ class Surface:
 
     @property
     def title(self) -> str:
-        """What is told, of how many, and how."""
+        """The title of the printed answer: quantity, number of rows and method."""
         facts, how = self.curve.facts, [self.method]
         for key in ("kernel", "smoothing", "size", "bandwidth"):
             value = facts.get(key)

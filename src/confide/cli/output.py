@@ -25,7 +25,7 @@ from confide.files.paths import atomic
 WIDEST = 100_000
 """Characters of a line of a table that nobody looks at in a terminal."""
 STEPS = 1000
-"""Steps of a bar for work that is told in shares."""
+"""Steps of a bar for work whose progress is a share."""
 
 
 def say(*lines: str) -> None:
@@ -107,7 +107,7 @@ def costs(epsilons: Sequence[float]) -> list[str]:
 
 @contextlib.contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on stderr while rows go by, if somebody is looking; it leaves nothing behind."""
+    """A progress bar on stderr, if that is a terminal; it is erased at the end."""
     if not sys.stderr.isatty():
         # Older releases of rich end a bar that is switched off with an empty line.
         yield lambda rows: None

@@ -445,7 +445,7 @@ class _Request:
     def noised(
         self, files: list[Path] | None, asked: noised_regression.Asked, to: Path | None
     ) -> None:
-        """Fit and tell a regression on numbers that somebody else noised."""
+        """Fit and print a regression on numbers noised elsewhere."""
         if self.points is not None:
             _checks.integer(2, MAX_POINTS, points=self.points)
         estimator = _estimator(self.method, self.options)

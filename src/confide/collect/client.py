@@ -67,7 +67,7 @@ class Client:
     Parameters
     ----------
     link
-        The link of an invitation, or the plain address of a survey that takes anybody.
+        The link of an invitation, or the plain address of a survey without invitations.
     folder
         Where the upload is kept, so that a second run sends the same one. It holds the noisy
         reports and the invitation, never an answer. By default a folder of the user's own.
@@ -202,7 +202,7 @@ class Client:
     def check(self) -> None:
         """Refuse a survey that this link cannot answer, or that costs too much.
 
-        `answer` does so too, before it draws. Call it to know before somebody is asked.
+        `answer` does so too, before it draws. Call it to check before asking the questions.
 
         Raises
         ------

@@ -60,7 +60,7 @@ class Collector:
     store
         A file, or ``postgresql://...``.
     key
-        The key that signs invitations; None for a survey that takes anybody.
+        The key that signs invitations; None for a survey without invitations.
     cap
         Limit of answers in a survey without invitations.
     host, port

@@ -31,7 +31,7 @@ def export(store: Store, survey: Questionnaire) -> Any:
         One column of whole numbers for each question and each pair, and one of words for each
         public group. Its metadata names the mechanisms, so that the reports can be summarized
         without the survey. A question or pair that a person was not asked has no value in that row.
-        A person without groups, in a survey that takes anybody, has none there.
+        In a survey without invitations, a person without groups has none there.
 
     Notes
     -----

@@ -30,7 +30,7 @@ QUIET = 10.0
 SHORT = 3.0
 """Seconds that a quick estimate may take for that to happen before the survey has ended."""
 RARELY = 3
-"""Groups are estimated again after so many times as long as they took."""
+"""Pause before groups are estimated again, as a multiple of the time that they took."""
 PAUSE = 10.0
 """Seconds after which an estimate is tried again that has failed."""
 Told = TypeVar("Told")

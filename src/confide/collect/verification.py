@@ -138,7 +138,7 @@ def _steers_nothing(told: Message) -> bool:
 
 
 def _same(given: Mapping[str, Any], survey: Questionnaire) -> bool:
-    """Whether a device is told all of a survey and nothing else, which a page might show."""
+    """Whether a device receives the complete survey and nothing more that a page might show."""
     rest = {key: value for key, value in given.items() if key != "closed"}
     second = wire.second_of(given, survey)
     expected = wire.served(survey, second, invited=given.get("invited") is True)

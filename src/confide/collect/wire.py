@@ -63,7 +63,7 @@ class Entry:
     Parameters
     ----------
     invitation
-        The hash of the invitation that it spends; None where a survey takes anybody.
+        The hash of the invitation that it spends; None in a survey without invitations.
     receipt
         The hash of the receipt. It names the upload, and only the device knows the receipt itself.
     tie
@@ -320,7 +320,7 @@ class Reader:
     survey
         The survey that they must answer.
     signer
-        Tells which invitations are ours; None where a survey takes anybody.
+        Recognizes our invitations; None in a survey without invitations.
     second
         Gives the survey of the second phase, once it has begun.
     """

@@ -38,7 +38,7 @@ CELLS = (64, 256)
 WAVES = (40, 100)
 """Cells and directions of the smooth part: fewest and most."""
 BINS, FINENESS = 256, 2
-"""Bins of reports: so many, or so many for each smooth cell where that is more."""
+"""Bins of reports: this number, or a number for each smooth cell if that is more."""
 MOST = 1e8
 """Respondents at most: beyond, doubles cannot tell likelihoods apart."""
 ALL = 0.99
@@ -108,7 +108,7 @@ class Grid:
 
 @lru_cache(maxsize=16)
 def overlap(places: int, cells: int) -> Floats:
-    """Part of each of so many equal places that lies in each of so many equal cells."""
+    """Part of each of a number of equal places that lies in each of a number of equal cells."""
     edges = np.arange(cells + 1) * (places / cells)
     parts: Floats = np.diff(np.clip(edges[:, None] - np.arange(places), 0, 1), axis=0).T
     parts.flags.writeable = False
@@ -117,7 +117,7 @@ def overlap(places: int, cells: int) -> Floats:
 
 @lru_cache(maxsize=16)
 def spread(places: int, cells: int) -> Floats:
-    """Share of each of so many equal places in each of so many cells that are even inside."""
+    """Share of each equal place in each cell; cells are even inside."""
     shares: Floats = overlap(places, cells) * (cells / places)
     shares.flags.writeable = False
     return shares
@@ -125,7 +125,7 @@ def spread(places: int, cells: int) -> Floats:
 
 @lru_cache(maxsize=8)
 def smoothed(bins: Bins, cells: int) -> Floats:
-    """The law of bins given one of so many equal cells."""
+    """The law of bins given one of a number of equal cells."""
     law: Floats = bins.law @ spread(bins.law.shape[1], cells)
     law.flags.writeable = False
     return law
@@ -140,7 +140,7 @@ def smooth_information(bins: Bins, cells: int, most: int) -> Floats:
 
 @lru_cache(maxsize=8)
 def binned(law: Law, reports: int, places: int, declined: float | None) -> Bins:
-    """About so many bins of reports, and their law given equal places.
+    """Roughly the wanted number of bins of reports, and their law given equal places.
 
     The first and the last report have bins of their own: where noise is clamped they hold all that
     lies beyond, and mean something else than their neighbors. Where people may decline the report
@@ -405,7 +405,7 @@ class Estimate:
 
 @lru_cache(maxsize=16)
 def heap_odds(lattice: Lattice, places: int) -> Floats:
-    """Logarithm of the prior odds of a heap at each of so many equal places."""
+    """Logarithm of the prior odds of a heap at each of a number of equal places."""
     prior = heaps.chances(lattice, coarse_edges(lattice, places))
     odds: Floats = np.log(prior / (1 - prior))
     odds.flags.writeable = False

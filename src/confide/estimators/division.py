@@ -1,4 +1,4 @@
-"""Division of characteristic functions, for numbers that somebody else noised."""
+"""Division of characteristic functions, for numbers noised elsewhere."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def em(
         A row is done when total * sum f (log f' - log f)**2 is below this: about twice what the
         step gains in log-likelihood. What is left to gain may be 10,000 times that.
     iterations
-        At most so many evaluations of the law and its adjoint.
+        Largest number of evaluations of the law and its adjoint.
 
     Returns
     -------

@@ -35,7 +35,7 @@ FLOOR = 0.05
 ROOM = 2.0
 """Ranges of the numbers over which the sums of waves of one covariate are the estimate."""
 CELLS = {1: 512, 2: 48, 3: 20}
-"""Cells of each covariate on which the density is looked at, for so many covariates."""
+"""Cells of each covariate on which the density is checked, by the number of covariates."""
 NOTABLE, NOTABLE_NUMBERS = 0.01, 0.1
 """Share of the grid at the floor from which on somebody should know, and share of the numbers: of
 those some percent lie where nobody is, because noise took them there."""

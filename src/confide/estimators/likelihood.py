@@ -189,7 +189,7 @@ class Marginals:
 
 
 def _told(masses: Floats, lattices: list[Lattice]) -> tuple[Floats, tuple[Floats, ...]]:
-    """Masses and edges as they are told: coarse cells of numbers, all points and whole numbers.
+    """Masses and edges of the result: coarse cells of numbers, all points and whole numbers.
 
     Coarse cells cut the others apart. So what they hold is shared out evenly over those.
     """

@@ -36,7 +36,7 @@ LITTLE = (
     "noise."
 )
 STATED = f"{LITTLE[:-1]}, or the stated noise is larger than the real one."
-"""For noise that somebody else added, whose law is only as good as what was said of it."""
+"""A note for noise added elsewhere, whose stated law may be wrong."""
 MUCH = (
     "The values seem to vary more than their bounds allow, so the slope is a guess without "
     "standard errors: the noise is larger than stated, or the bounds are too narrow."
@@ -132,7 +132,7 @@ class LinearRegression:
 
 
 def _elsewhere(summary: Counts | Spectrum) -> bool:
-    """Whether the noise was added by somebody else."""
+    """Whether the noise was added elsewhere."""
     return isinstance(summary, Spectrum) or isinstance(summary.mechanism, Noised)
 
 

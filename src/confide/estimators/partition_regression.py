@@ -182,7 +182,7 @@ class PartitionClassification:
     -----
     The probability of the second label in a cell is (1 + nu/mu)/2. A partition that classifies
     sends no count of its cells, but noise turns a label into 0 less often than it leaves nothing
-    at 0, so that the share of reports other than 0 tells mu as well, if less well than nu is told.
+    at 0, so the share of reports other than 0 estimates mu too, but less precisely than nu.
     `Classification.probability` is the posterior mean, given both: mu has a prior with density
     1/(1 + k mu)**2 for k cells, and nu/mu is evenly spread over -1 .. 1. What is not known is
     therefore near one half, and always on the side of the predicted label.

@@ -123,7 +123,7 @@ def between(
 FEWEST_CELLS = {1: 32, 2: 12}
 MOST_CELLS = {1: 256, 2: 48}
 JOINT_CELLS = {1: 48, 2: 16}
-"""At most so many for each covariate of a private response, which needs cells of its own."""
+"""Largest number of cells per covariate with a private response, which needs cells too."""
 RESPONSE_CELLS = 12
 
 

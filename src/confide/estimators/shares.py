@@ -101,7 +101,7 @@ class ReportIntervals:
     n
         Respondents, or their effective number for each report.
     together
-        The same for each report and all before it.
+        The two values for each report and all before it.
     """
 
     own: Floats
@@ -203,7 +203,7 @@ def _most_likely(law: Law, reports: Floats, gap: float) -> Floats:
 
 
 def _randomized(law: Band, reports: Floats) -> Floats:
-    """The same for randomized response, in closed form for any number of categories.
+    """The most likely shares for randomized response, in closed form for any number of categories.
 
     The likelihood is greatest at max(0, reports/level - low)/gap, with the level at which these
     sum to one.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 Words = npt.NDArray[np.unsignedinteger[Any]]
 
 KINDS = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-"""The type of words of so many bits."""
+"""The type of words by their number of bits."""
 
 
 class Entropy(ABC):

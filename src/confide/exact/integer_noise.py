@@ -86,7 +86,7 @@ def laplace_sampler(parameter: int, m: int, bits: int = 32) -> Inversion:
 MOST_DIGITS = 52
 """Binary digits drawn one by one; with more, the noise would leave 64-bit integers."""
 LEVELS = 64
-"""What is left above the digits is drawn so many steps at a time."""
+"""The part above the digits is drawn this number of steps at a time."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from confide.exact.entropy import KINDS, Entropy, Words
 Outcomes = npt.NDArray[np.int32]
 
 FEW = 4096
-"""Up to so many draws at once all take the same path."""
+"""Up to this number of draws at once take the same path."""
 
 Enclosure = Callable[[int], tuple[Sequence[int], Sequence[int]]]
 """bits -> (lower, upper): integers with lower[k] <= 2**bits F(k) <= upper[k], k = 0 .. K-2."""
@@ -186,7 +186,7 @@ def permutation(entropy: Entropy, n: int) -> npt.NDArray[np.int64]:
 
 
 SPARE = 16
-"""Keys for each number to order, at least: about one number in so many shares its key."""
+"""Least number of keys for each number to order: about one number in this many shares its key."""
 
 
 def _digits(entropy: Entropy, n: int, kind: type[np.uint8 | np.uint16]) -> npt.NDArray[Any]:

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from confide.exact.enclosures import exp_enclosure, float_ceiling
 
 FARTHEST = 64
-"""Beyond so many standard deviations the share is taken as nothing, or everything, outwards."""
+"""Beyond this number of standard deviations shares are rounded outwards to 0 or 1."""
 GRID = 2**40
 """Roots and thresholds are rounded outwards to this fraction."""
 

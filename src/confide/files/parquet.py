@@ -261,7 +261,7 @@ def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
 
 
 def _integer(data: mmap.mmap, at: int) -> tuple[int, int]:
-    """The same with a sign, in its lowest bit."""
+    """A `_varint` with a sign in its lowest bit."""
     number, at = _varint(data, at)
     return (number >> 1) ^ -(number & 1), at
 

@@ -23,7 +23,7 @@ NUMBER = r"^-?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 
 LARGEST_WHOLE = 2**53
-"""Floats beyond need not be whole numbers that anybody meant."""
+"""Larger floats cannot represent every whole number."""
 
 # What people and spreadsheets write instead, and what to tell them.
 MONEY = re.compile(r"[-+]?[$€£¥]? ?[0-9][0-9.,' \u00a0\u202f]*[$€£¥%]?", re.ASCII)

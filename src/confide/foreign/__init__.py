@@ -1,4 +1,4 @@
-"""Data that somebody else noised: the law of the noise, and summaries of such data."""
+"""Data that were noised elsewhere: laws of noise, and summaries of such data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of noise on the real line, for values that somebody else has noised.
+"""Laws of noise on the real line, for values that were noised elsewhere.
 
 Reports of our own mechanisms never see these: their noise is made of integers.
 """

@@ -1,4 +1,4 @@
-"""Values that somebody else noised, seen on a lattice."""
+"""Values that were noised elsewhere, binned on a lattice."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ class Noised(Channel):
     def unbiased(self, power: int) -> Floats:
         """Polynomials of the noised value, and the two end cells, that undo noise and binning.
 
-        Refused where the margin gathers so much in the end cells that nothing undoes it.
+        Refused if so much mass gathers in the end cells that the noise cannot be inverted.
         """
         wide, target = self.wide, self.lattice.centers**power
         basis = polynomials(wide.centers, DEGREE)

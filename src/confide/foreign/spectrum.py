@@ -1,4 +1,4 @@
-"""Numbers that somebody else noised, seen through their characteristic function."""
+"""Numbers that were noised elsewhere, summarized by their characteristic function."""
 
 from __future__ import annotations
 
@@ -332,7 +332,7 @@ def _damped(
     weights: Floats | Waves | None,
     varying: Sequence[tuple[int, Floats]],
 ) -> Waves:
-    """The same as a plain sum in pieces, each term damped by its own Gaussian noise."""
+    """Like `wave_sums` as a plain sum in pieces, each term damped by its own Gaussian noise."""
     total = np.zeros(len(t), dtype=np.complex128)
     rows = max(1, CHUNK // max(1, len(t)))
     for start in range(0, len(z), rows):

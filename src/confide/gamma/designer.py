@@ -129,7 +129,7 @@ CRITERIA = {
     "mise": "exact for as many values distributed like these, smoothed",
 }
 NEAR = 0.01
-"""Noise below so many standard deviations of the values hardly changes one."""
+"""Noise below this number of standard deviations hardly changes a value."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ WAVES = 1200.0
 WIDTH = 1 / 64
 """Of a cell that values are put in, in standard deviations."""
 PADDING = 16
-"""Frequencies are so many times denser than the cells need, for interpolation between them."""
+"""Factor by which frequencies are denser than the cells need, for interpolation."""
 NEGLIGIBLE = 6.0
 """A normal factor e**(-(h t)**2) counts as zero from h t = 6 on."""
 

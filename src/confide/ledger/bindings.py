@@ -20,7 +20,7 @@ from confide.errors import InvalidInput, Mismatch
 Array = npt.NDArray[Any]
 
 DENSE = 2**22
-"""Up to so many cells there is a counter for each; beyond that the records are sorted."""
+"""Up to this number of cells each has a counter; with more the records are sorted."""
 CHUNK = 2**22
 """Records that are counted at a time, so that little memory is needed beside them."""
 WHOLE = 2**53

@@ -51,7 +51,7 @@ SCHEMA = (*SCHEMA_2, bindings.TABLE)
 COLUMNS = "key, fingerprint, epsilon, delta, note, attribute, member, at, release"
 ENTRIES = f"SELECT {COLUMNS}, CAST(secret AS BLOB) FROM charges LEFT JOIN data USING (number)"
 MOST_BITS = 2048
-"""Size of an integer in a document: whatever Python is told, it can be read back."""
+"""Largest integer in a document, in bits; Python can read it back under any setting."""
 
 
 class _Head(NamedTuple):

@@ -38,7 +38,7 @@ def inside(path: Path, until: float, *, shared: bool) -> Iterator[bool]:
     Raises
     ------
     TimeoutError
-        If somebody else still holds it at the time ``until``.
+        If another process still holds it at the time ``until``.
     FileNotFoundError
         If there is no such file.
     """
@@ -104,7 +104,7 @@ def _released(handle: int, unlock: Callable[[], None]) -> Iterator[None]:
 
 
 def _opened(path: Path, *, shared: bool) -> int | None:
-    """The file itself, locked, or None while somebody else holds it."""
+    """The file itself, locked, or None while another process holds it."""
     try:
         handle = os.open(path, os.O_RDONLY if shared else os.O_RDWR)
     except OSError as error:
@@ -123,7 +123,7 @@ def _opened(path: Path, *, shared: bool) -> int | None:
 
 
 def _made(lock: Path) -> int | None:
-    """The file beside, made where there is none and locked, or None while somebody else has it."""
+    """The lock file, made if missing and locked, or None while another process holds it."""
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

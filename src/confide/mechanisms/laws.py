@@ -370,7 +370,7 @@ class Declinable(Law):
         return reports
 
     def adjoint(self, values: Floats) -> Floats:
-        """The band on the cells, the symbol counted as so many."""
+        """The band on the cells, with the symbol counted as several reports."""
         low, gap = self.far / self.total, (self.near - self.far) / self.total
         cells, symbol = values[..., :-1], self.symbol * values[..., -1:]
         near = [gathered(cells, self.reach), symbol]
@@ -538,7 +538,7 @@ class Grouped(Law):
         return self.response.weights(outcome)
 
     def ratio(self) -> Fraction:
-        """The same as for any law: weights depend on the outcomes, and all that occur are met."""
+        """The largest ratio: weights depend on outcomes alone, so each outcome is checked once."""
         met = {
             self.outcomes[first][second]
             for first in set(self.classes[0])

@@ -200,7 +200,7 @@ taken to be zero. For the indicator of one report that is a chance of 1e-14."""
 class Channel(Described):
     """Anything that turns a value into a report by a known law: all that an estimator needs.
 
-    Most channels are mechanisms of ours; `Noised` describes what somebody else did.
+    Most channels are mechanisms of confide; `Noised` describes noise added elsewhere.
 
     Examples
     --------

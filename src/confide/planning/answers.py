@@ -22,7 +22,7 @@ class Answer:
     mechanism, estimator
         What reaches it.
     n, epsilon
-        With so many respondents at this epsilon; one of the two is the answer.
+        The number of respondents and the epsilon; one of the two is the answer.
     """
 
     metric: str

@@ -19,7 +19,7 @@ from confide.questions import Question, Questionnaire
 DECLINED = 0.05
 """Share of people who prefer not to say, unless another is given."""
 LISTED = 6
-"""Categories whose guessed shares are told one by one, at most."""
+"""Largest number of categories whose guessed shares are listed one by one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -154,7 +154,7 @@ class Price:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Plan:
-    """Expected errors of a survey before anybody is asked. It comes from `plan`.
+    """Expected errors of a survey before it runs, made by `plan`.
 
     Attributes
     ----------
@@ -278,7 +278,7 @@ class Plan:
         Parameters
         ----------
         metric
-            Whose least error is told.
+            The metric of the least error.
         """
         best, price = self.best(metric), self.price
         known = metrics() if self.simulated is None else self.simulated.metrics
@@ -572,7 +572,7 @@ def plan(
     precision: float = 0.05,
     told: Callable[[float], None] = lambda share: None,
 ) -> Plan:
-    """Expected errors of a survey, before anybody is asked.
+    """Expected errors of a survey before it runs.
 
     Every number that a plan needs is public. A pilot that is raw private data leaks through what
     is chosen with it: take public values, or an estimate from private reports.

@@ -150,7 +150,7 @@ class Detectable(Quantified):
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SurveyPlan:
-    """The expected errors of a whole survey, made by `plan_survey` before anybody is asked.
+    """The expected errors of a whole survey before it runs, made by `plan_survey`.
 
     Attributes
     ----------

@@ -116,7 +116,7 @@ class SurveyScenario:
         return self._shown(first, second, 1)
 
     def marked(self, by: str) -> float:
-        """The same for a difference of the smallest group from everybody else, among all others.
+        """Standard errors that a visible difference of the smallest group from everybody else has.
 
         The results of a survey compare every group with everybody else, the mean of a number or
         the share of each category; of two categories the second says it all.

@@ -47,7 +47,7 @@ def assigned(
     pairs
         How many pairs there are.
     share
-        Of the people so many are asked for a pair.
+        The share of people who are asked for a pair.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class Phases:
     now
         The phase that the survey is in. `Survey.next_phase` makes the survey of the second.
     after
-        A collector moves on by itself once so many people of the first phase have answered.
+        A collector moves on by itself once this number of people of the first phase have answered.
     until
         It moves on at this moment, with the answers received by then. If both are given, whichever
         comes first counts.

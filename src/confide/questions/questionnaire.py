@@ -278,7 +278,7 @@ class Questionnaire:
         return assigned(own, cells, questions=self.rounds.count, ask=self.rounds.per_person)
 
     def phase_of(self, cells: npt.ArrayLike, *, seed: int | None = None) -> npt.NDArray[np.int64]:
-        """Draw the phase of each person, 1 or 2, before anybody answers.
+        """Draw the phase of each person, 1 or 2, before the survey runs.
 
         Parameters
         ----------
@@ -556,7 +556,7 @@ class Questionnaire:
         return {**fields, "epsilon": self.epsilon, "questions": questions}
 
     def _spelt(self) -> dict[str, Any]:
-        """The same with an epsilon for every question, whether or not the survey has one."""
+        """Plain values with an epsilon for every question, even if the survey has one epsilon."""
         fields: dict[str, Any] = {"title": self.title, **self.wording.to_dict()}
         if self.language != "en":
             fields["language"] = self.language

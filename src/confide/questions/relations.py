@@ -43,7 +43,7 @@ class Relations:
     pairs
         Two different questions each.
     share
-        Of the people so many are asked for a pair, between 0 and 1.
+        The share of people who are asked for a pair, between 0 and 1.
     at
         Thresholds by question, in the units of the data: a number, or several in order. They
         apply to the whole lattice: an answer is cut at the nearest edge of a cell. Categories

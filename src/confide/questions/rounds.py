@@ -27,7 +27,7 @@ class Rounds:
     every round is drawn anew and is independent, so a person spends ``per_person`` times what one
     round costs, whatever their answers do in the meantime.
 
-    A table in which somebody is asked too often is refused. That holds in one table: nobody
+    A table in which a person is asked too often is refused. That holds in one table: nobody
     remembers who was in another. So the schedule, drawn once before the first round, is what
     carries the cap from table to table.
 

@@ -30,7 +30,7 @@ from confide.releases.release import Indices, Progress, Recipe, checked
 from confide.releases.series import UNIT, Series
 
 HEIGHT = 8
-"""A histogram is scored as if cut off at so many times the uniform density: see `CountScore`."""
+"""A histogram is scored as if cut off at this multiple of the uniform density: `CountScore`."""
 
 
 class Score(ABC):

@@ -36,7 +36,7 @@ LEAST_BANDWIDTH = (0.002, 0.01, 0.03)
 FINE = 8
 """Cells a bandwidth: a cell is then too narrow to be seen in the curve."""
 MARGIN = 3
-"""Points go so many kernel widths beyond the bounds, from where on records hardly matter."""
+"""Kernel widths that points reach beyond the bounds; further out, records hardly matter."""
 ROUGHNESS = 5000.0
 """Public guess of the squared bias a column at bandwidth 1, for the default bandwidth."""
 

@@ -301,7 +301,7 @@ def _answers(query: Ask, records: Array) -> npt.NDArray[np.int64]:
 
 
 def _private(query: Ask, records: Array) -> npt.NDArray[np.int64]:
-    """The same for records that nobody may see: an error would tell what one of them is.
+    """Like `_answers` for the private records, of which an error could reveal one.
 
     Where the query fails, each record is asked alone, and one that it fails for answers 0.
     """

@@ -54,7 +54,7 @@ FORMER = {"kolmogorov-smirnov": "kolmogorov_smirnov"}
 a retry of an old charge is still one."""
 
 MOST_RECORDS = 2**29
-"""Sums of the tallest table's entries over so many records stay within 64 bits."""
+"""Sums of the largest table's entries over this number of records stay within 64 bits."""
 
 Noise = DiscreteLaplace | DiscreteGaussian
 Progress = Callable[[float], None]
@@ -314,7 +314,7 @@ class Recipe(Private):
         return ""
 
     def _caution(self, release: Release) -> str:
-        """What about a release, seen by anybody, speaks against its public bounds, or nothing."""
+        """A sentence about a release that suggests wrong public bounds, or nothing."""
         return ""
 
     @property

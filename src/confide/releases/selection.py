@@ -113,7 +113,7 @@ class Selection(Stated):
         return max(abs(a - b) for a, b in zip(one, other, strict=True))
 
     def reached(self, limit: Fraction) -> Fraction:
-        """The same."""
+        """The limit, as `distance` counts it."""
         return limit
 
     def integer_sensitivity(self, n: int) -> int:

@@ -34,7 +34,7 @@ from confide.releases.release import Indices, Recipe, bounded, checked
 FINE = 1024
 """Steps in the stated sensitivity by default: rounding then costs a thousandth of the noise."""
 FEW = 4
-"""All data sets of up to so many records are tried, at as many places or fewer."""
+"""All data sets of up to this number of records are tried, at as many places or fewer."""
 MIXED = 8
 """Of more records the others lie at one place, or at the two ends: eighths of them at each."""
 
@@ -399,7 +399,7 @@ def _places(recipe: Stated) -> list[npt.NDArray[np.int64]]:
 
 
 def words_of(given: Any, name: str, *, least: int) -> tuple[str, ...]:
-    """Different words as a tuple, at least so many."""
+    """Different words as a tuple with a least length."""
     found = tuple(given) if isinstance(given, list | tuple) else None
     if found is None or len(found) < least or not all(isinstance(each, str) for each in found):
         raise InvalidInput(f"a list of at least {least} words as {name}", _checks.shown(given))

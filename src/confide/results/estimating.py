@@ -33,7 +33,7 @@ from confide.summaries.groups import Part
 from confide.summaries.plausibility import possible
 
 QUANTITIES = ("mean", *QUARTILES)
-"""What is told about a number."""
+"""The quantities that results have of a number."""
 BAND = "band"
 """The simultaneous band around the density of a number, which its picture shows."""
 

@@ -17,7 +17,7 @@ COARSE = 2.0 ** np.arange(1, -9, -1)
 """Bandwidths tried, as multiples of the normal reference: modes make the best one smaller."""
 FINE = 2.0 ** np.array([-0.5, 0.5])
 TINY = 1e-9
-"""Columns that say the same are told apart by so much, in units of their variance."""
+"""A ridge in units of the variance, for columns that are equal or dependent."""
 OUTLIERS = 0.02
 """Share of judges that are not heard: those far from all others want any bandwidth but a small."""
 

@@ -94,7 +94,7 @@ class NaiveSampler(Sampler):
         return self.blurred(counts.reshape(self.shape) / len(indices))
 
     def blurred(self, shares: npt.ArrayLike) -> Floats:
-        """The same from the shares of the records in the cells."""
+        """The law of one sample, from the shares of the records in the cells."""
         return self.mechanism.law.forward(np.asarray(shares, dtype=np.float64))
 
     def locate(self, numbers: Numbers) -> dict[str, npt.NDArray[Any]]:

@@ -223,7 +223,7 @@ class Classifier:
 
 
 def tried(log_ratio: LogRatio, reference: Reference) -> LogRatio:
-    """The same, refused if it does not work at a few points, the same for all records."""
+    """The log ratio, refused if it fails at a few fixed points."""
     few = reference.sample(FEW, seed=0)
     with np.errstate(all="ignore"):
         shape = np.asarray(log_ratio(few), dtype=np.float64).shape
@@ -241,7 +241,7 @@ def opinions(log_ratio: LogRatio, points: Floats) -> Floats:
         with np.errstate(all="ignore"):
             # A copy: the points are public, and must stay as they were drawn.
             found = np.asarray(log_ratio(points.copy()), dtype=np.float64)
-    except Exception:  # whatever an estimator of somebody else's may raise
+    except Exception:  # any error of another library's estimator
         found = np.empty(0)
     return found if found.shape == (len(points),) else np.full(len(points), np.nan)
 

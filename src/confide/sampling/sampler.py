@@ -81,7 +81,7 @@ class Sampler(Private):
         """Numbers of k independent outcomes: integers and fair words only."""
 
     def settled(self, entropy: Entropy) -> Self:
-        """The same with every public choice made: a fresh public seed where none was given."""
+        """A copy with every public choice made: a fresh public seed if none was given."""
         return self
 
     def _reopened(self, document: Mapping[str, Any]) -> Self:
@@ -89,7 +89,7 @@ class Sampler(Private):
         return self
 
     def _public(self) -> dict[str, Any]:
-        """What settling has chosen, to be stored with a release."""
+        """The choices of `settled`, to be stored with a release."""
         return {}
 
     @property

@@ -32,7 +32,7 @@ BLOCKS = 4
 SMALL = 2**22
 """Rows up to which one process is done before others have started."""
 SMALL_BYTES = 2**26
-"""The same in bytes of CSV."""
+"""The limit in bytes of CSV."""
 BUCKET = 2**19
 """Rows of a bucket at most, about: as many are shuffled at once."""
 MOST = 2**12

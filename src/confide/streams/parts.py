@@ -300,7 +300,7 @@ def _flush(folder: Path) -> None:
 
 
 def _private(folder: Path) -> None:
-    """Make the folder, for nobody else to read; refuse one that somebody else made."""
+    """Make the private folder; refuse one that another user made."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     own = not hasattr(os, "getuid") or folder.lstat().st_uid == os.getuid()

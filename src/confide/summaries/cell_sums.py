@@ -151,7 +151,7 @@ class CellSums:
     def simulate_tallies(
         cls, mechanism: Partition, n: int, truth: npt.ArrayLike, *, seed: int
     ) -> Self:
-        """The same from how many respondents there are of each kind, for very large n.
+        """Like `simulate`, from the number of respondents of each kind, for very large n.
 
         Parameters
         ----------

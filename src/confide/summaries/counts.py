@@ -281,7 +281,7 @@ class Counts:
         bounds: tuple[float, float] | None = None,
         weights: npt.ArrayLike | None = None,
     ) -> Self:
-        """Bin numbers that somebody else noised, for the estimators that work on counts.
+        """Bin numbers that were noised elsewhere, for the estimators that work on counts.
 
         Parameters
         ----------
@@ -536,7 +536,7 @@ class Counts:
 
     @classmethod
     def named_from_bytes(cls, data: bytes) -> tuple[str, Self]:
-        """The same with the name of the question, '' where the archive does not say."""
+        """Like `from_bytes`, with the name of the question, or '' if the archive has none."""
         header, arrays = forms.unpack(data)
         counts = cls._read(header, arrays)
         return header.get("question", ""), counts

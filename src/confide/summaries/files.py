@@ -197,7 +197,7 @@ class Summaries(Mapping[str, Counts]):
 
 
 def _epsilon(mechanism: Channel) -> str:
-    """The epsilon of a report, as words; a dash for noise that somebody else added."""
+    """The epsilon of a report in words; a dash for noise added elsewhere."""
     spend = getattr(mechanism, "spend", None)
     return "–" if spend is None else rounded_up(spend.epsilon, 6)
 

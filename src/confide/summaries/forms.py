@@ -28,7 +28,7 @@ MAX_N = 2**53
 LARGEST = 1e280
 """Sums in a file at most: such sums of any number of files still add up to finite floats."""
 HEADER_BYTES, HEADER_RATIO = 2**20, 20
-"""A packed header is no longer than this and so many times the archive."""
+"""Limits of a packed header: in bytes, and as a multiple of the archive."""
 MEMBERS = 100
 """Arrays of an archive that are looked at."""
 CODECS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

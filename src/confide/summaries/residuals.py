@@ -150,7 +150,7 @@ class Residuals:
         return np.asarray(apart / self.left)
 
     def marginal(self, outputs: tuple[int, ...], others: tuple[int, ...]) -> Residuals:
-        """The same for the reports of one of several questions.
+        """The residuals of the reports of one of several questions.
 
         Parameters
         ----------

@@ -494,7 +494,7 @@ def counted(
     unstamped: bool = False,
     verified: bool = False,
 ) -> tuple[Counts | Groups[Counts], dict[str, int]]:
-    """The same with how many rows of each kind were left out, instead of a warning.
+    """Like `counts`, but returns the number of dropped rows of each kind without a warning.
 
     Whether people were asked some of the questions only is ``known``, or is what the files say.
     Files that were ``verified`` before are not searched for copies and for missing stamps again.

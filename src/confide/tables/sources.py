@@ -213,7 +213,7 @@ def grouped(query: Any, where: str) -> Any:
 LEAST = 5 * 10**7
 """Rows that are worth a database: of fewer, the stream is done before DuckDB has started."""
 ROWS = 10**8
-"""Rows that one query counts, about: files are taken together up to so many."""
+"""Approximate number of rows of one query: files are combined up to this number."""
 
 
 def countable(files: Files, by: Sequence[str] = ()) -> bool:

@@ -325,7 +325,7 @@ class PostgresStore(Store):
         )
 
     def _mix(self, least: int) -> bool:
-        """Move what came last, unless it is less than this or somebody reads just now."""
+        """Move the newest rows, unless they are too few or another process is reading."""
         done = False
         with contextlib.suppress(Unavailable):
             self._run(lambda: self._mixed(least))

@@ -30,7 +30,7 @@ class Outcome(enum.Enum):
     CLOSED = "closed"
     """The survey takes no reports any more."""
     FULL = "full"
-    """The survey takes anybody, and as many as it takes have answered."""
+    """The survey has no invitations, and its limit of answers is reached."""
 
 
 class Unavailable(ConfideError):

@@ -25,7 +25,7 @@ class Known:
     closed
         Whether the survey has ended.
     cap
-        How many a survey takes that takes anybody; None where invitations are needed.
+        Limit of answers in a survey without invitations; None if invitations are needed.
     answered
         How many have answered.
     used
