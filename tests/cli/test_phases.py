@@ -144,6 +144,8 @@ def test_a_trend(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["results", *told]) == 0
     assert "may be too wide or too narrow" in Path("several.md").read_text()
     again = Results.read("r.json")
+    (row,) = [row for row in again.rows() if "round" in row["measure"] and row["question"] == "pay"]
+    assert (row["quantity"], row["estimate"]) == ("mean", slope["estimate"])
     assert again["pay"].slopes[0].estimate == slope["estimate"]
 
 
