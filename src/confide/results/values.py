@@ -441,8 +441,9 @@ class Estimates(Mapping[str, Result]):
         pandas.DataFrame
             With the columns ``question``, ``by`` and ``group`` (empty for all respondents), ``n``,
             ``measure`` (mean, quantile, share, cumulative share, declined, or change per round),
-            ``quantity``, ``estimate``, ``low``, ``high``, and for groups the ``difference`` from everybody else
-            with ``difference_low`` and ``difference_high``. What is not known is missing.
+            ``quantity``, ``estimate``, ``low``, ``high``, and for groups the ``difference`` from
+            everybody else with ``difference_low`` and ``difference_high``. What is not known is
+            missing.
         """
         rows = self.rows()
         return frame(
