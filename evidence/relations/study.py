@@ -1,6 +1,6 @@
 """Correlations from reports about pairs of questions, and synthetic respondents.
 
-python -m evidence relations [--surveys 40] [--synthetic 20] [--words 200] [--only rows] [--thin]
+python -m evidence relations [--surveys 40] [--synthetic 20] [--words 100] [--only rows] [--thin]
 
 A survey of six questions, one for each of six populations on [0, 1], and 100,000 people. Of them
 10,000 are asked one question each first, and their private reports give the thresholds; then
@@ -515,7 +515,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--surveys", type=int, default=40)
     parser.add_argument("--synthetic", type=int, default=20)
-    parser.add_argument("--words", type=int, default=200)
+    parser.add_argument("--words", type=int, default=100)
     parser.add_argument(
         "--only", choices=("rows", "synthetic", "words"), help="keep the rest of the record"
     )

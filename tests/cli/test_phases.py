@@ -144,6 +144,8 @@ def test_a_trend(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["results", *told]) == 0
     assert "may be too wide or too narrow" in Path("several.md").read_text()
     again = Results.read("r.json")
+    (row,) = [row for row in again.rows() if "round" in row["measure"] and row["question"] == "pay"]
+    assert (row["quantity"], row["estimate"]) == ("mean", slope["estimate"])
     assert again["pay"].slopes[0].estimate == slope["estimate"]
 
 
@@ -258,3 +260,18 @@ def test_links_have_the_phase_that_was_drawn(capsys: pytest.CaptureFixture[str])
         assert said in capsys.readouterr().err.replace("\n", " ")
         # Nothing is left: a store keeps its survey, and the owner has to change that.
         assert not [*Path().glob("links*"), *Path().glob("other.[kr]*")]
+
+
+def test_a_first_phase_too_short_for_each_question_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    more = "[questions.rent]\nlow = 0\nhigh = 9\n[questions.age]\nlow = 0\nhigh = 99\n"
+    invite = ["invite", "survey.toml", "--url", "https://example.org", "-o", "links.csv"]
+    for after, warned in ((1000, True), (1500, False)):
+        head = f"ask = 2\n[phases]\nafter = {after}\nuntil = 2099-01-31T18:00:00Z"
+        Path("survey.toml").write_text(PHASES.replace("[phases]", head) + more)
+        assert run([*invite, "-n", "8", "--store", f"{after}.db"]) == 0
+        said = " ".join(capsys.readouterr().err.split())
+        told = "of whom 666 answer each question. With fewer than 1,000 a question keeps its cells"
+        assert (told in said, "write after = 1500 or more" in said) == (warned, warned)
+        Path("links.csv").unlink()

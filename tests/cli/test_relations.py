@@ -77,6 +77,10 @@ def test_from_thresholds_to_synthetic_rows(capsys: pytest.CaptureFixture[str]) -
     ]  # fmt: skip
     for one in found["relations"]:
         assert abs(one["correlation"] - 0.5) < 4 * one["error"]
+    for verb in ("density", "shares"):
+        for pair in ("pay & sick days", "pay & smokes"):
+            assert run([verb, "counts.json", "--question", pair]) == 2
+            assert "take cf.relate, or confide relate" in capsys.readouterr().err
     assert run(["relate", "new.toml", "counts.json", "--plot", "p.svg"]) == 0
     assert "Picture: p.svg" in capsys.readouterr().out
     assert "pay & sick days" in Path("p.svg").read_text().replace("&amp;", "&")

@@ -64,7 +64,7 @@ def question_of(
         found = asked(
             rest, survey=survey, question=question, by=columns, invalid=invalid, progress=tell
         )
-    checked(found.counts, question=found.question, where=where_of(rest), pairs=True)
+    checked(found.counts, question=found.question, where=where_of(rest))
     if margins is not None:
         groups = found.summaries.groups().rake(margins)
         found = replace(found, summaries=Summaries({found.question: groups.coarser(by or columns)}))

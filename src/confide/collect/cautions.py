@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from confide.accounting.spend import odds, rounded_up
 from confide.lattice import Categories
 from confide.questions import Question, Questionnaire
+from confide.questions.phases import LEAST
 
 SYMBOL = 3
 """Letters of a unit that is the same in every language, at most: EUR, km, %."""
@@ -24,7 +25,7 @@ def cautions(survey: Questionnaire) -> list[str]:
     >>> cautions(survey)
     ["These texts have no translation into 'de' and are shown in 'en': text of 'pay'."]
     """
-    return [*_weak(survey), *_foreign(survey)]
+    return [*_weak(survey), *_few_first(survey), *_foreign(survey)]
 
 
 def _weak(survey: Questionnaire) -> Iterator[str]:
@@ -33,6 +34,17 @@ def _weak(survey: Questionnaire) -> Iterator[str]:
         yield (
             f"One person spends epsilon {rounded_up(epsilon, 4)} in this survey, which changes "
             f"odds by a factor of up to {odds(epsilon)}: that is hardly any protection."
+        )
+
+
+def _few_first(survey: Questionnaire) -> Iterator[str]:
+    after = None if survey.phases is None else survey.phases.after
+    each = LEAST if after is None else after * survey.asks // len(survey.questions)
+    if after is not None and each < LEAST:
+        yield (
+            f"The first phase ends after {after:,} people, of whom {each:,} answer each question. "
+            f"With fewer than {LEAST:,} a question keeps its cells: write after = "
+            f"{-(-LEAST * len(survey.questions) // survey.asks)} or more in [phases]."
         )
 
 

@@ -442,9 +442,10 @@ class Estimates(Mapping[str, Result]):
         -------
         pandas.DataFrame
             With the columns ``question``, ``by`` and ``group`` (empty for all respondents), ``n``,
-            ``measure`` (mean, quantile, share, cumulative share, or declined), ``quantity``,
-            ``estimate``, ``low``, ``high``, and for groups the ``difference`` from everybody else
-            with ``difference_low`` and ``difference_high``. What is not known is missing.
+            ``measure`` (mean, quantile, share, cumulative share, declined, or change per round),
+            ``quantity``, ``estimate``, ``low``, ``high``, and for groups the ``difference`` from
+            everybody else with ``difference_low`` and ``difference_high``. What is not known is
+            missing.
         """
         rows = self.rows()
         return frame(
@@ -554,6 +555,7 @@ def _rows(result: Result) -> Iterator[dict[str, Any]]:
     table += [("cumulative share", one) for one in result.cumulative]
     if result.declined is not None:
         table.append(("declined", result.declined))
+    table += [("change per round", one) for one in result.slopes]
     for measure, one in table:
         # A share and a cumulative one have the name of the same category.
         known = apart.get(one.name) if measure in ("share", "mean") else None

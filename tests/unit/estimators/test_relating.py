@@ -137,6 +137,14 @@ def test_the_figures_of_the_designs_are_those_known() -> None:
     assert best_classes(8.0, n=1000) > 2
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0, 16.0])
+@pytest.mark.parametrize("declined", [0.0, 0.1])
+def test_two_reports_never_tell_more_than_one(epsilon: float, declined: float) -> None:
+    best, *others = pair_designs(epsilon, n=1000, declined=declined)
+    assert best.classes is not None
+    assert any(one.classes is None for one in others)
+
+
 @pytest.mark.parametrize("below", [0.0, 1.0])
 def test_a_threshold_with_nobody_beyond_tells_nothing(below: float) -> None:
     cut, half = Cut(np.array([below]), np.zeros(1)), Cut(np.array([0.5]), np.zeros(1))
