@@ -473,6 +473,8 @@ def test_groups_of_several_columns_are_compared_by_one(
     assert coarse == machine(f"compare region.json {command}", capsys)
     each = machine("compare both.json --by year --question pay --each", capsys)
     assert (each["by"], len(each["comparisons"])) == (["year"], 2)
+    said = refused(f"compare both.json {command}", capsys)
+    assert "Groups by region alone: --by region, or coarser(['region']) in Python." in said
     assert "region, year, got 'month'" in refused(f"compare both.json --by month {command}", capsys)
 
 

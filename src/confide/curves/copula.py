@@ -40,7 +40,7 @@ PRESERVED = (
 """What synthetic respondents keep of the population."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Relation:
     """How the answers to two questions are related.
 
@@ -74,8 +74,8 @@ class Relation:
     >>> half = np.full((2, 2), 0.25)
     >>> labels = (("below 40", "40 and more"), ("no", "yes"))
     >>> Relation(("pay", "smokes"), 500, correlation=0.0, low=-0.1, high=0.1, error=0.05,
-    ...          labels=labels, shares=half, ends=(half, half), bit=True).name
-    'pay & smokes'
+    ...          labels=labels, shares=half, ends=(half, half), bit=True)
+    <Relation of pay & smokes: correlation 0, from -0.1 to 0.1>
     """
 
     questions: tuple[str, str]
@@ -95,6 +95,10 @@ class Relation:
     def name(self) -> str:
         """The two questions as one name, that of the column of their reports."""
         return " & ".join(self.questions)
+
+    def __repr__(self) -> str:
+        ends = f"{self.low:.4g} to {self.high:.4g}"
+        return f"<Relation of {self.name}: correlation {self.correlation:.4g}, from {ends}>"
 
     def _repr_html_(self) -> str:
         """The cross table as a picture and in numbers, and the correlation, for notebooks."""

@@ -158,7 +158,7 @@ def _along(score: Floats, axis: int, shape: tuple[int, ...]) -> Floats:
     return np.broadcast_to(score.reshape(places), shape).ravel()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Correlation:
     """The correlation of two private numbers.
 
@@ -181,6 +181,8 @@ class Correlation:
     Examples
     --------
     >>> found = Correlation(("pay", "age"), 0.4, moment=0.41, moment_error=0.02, n=5000.0)
+    >>> found
+    <Correlation of pay & age: 0.4, 95% from 0.3708 to 0.4492>
     >>> [round(end, 2) for end in found.interval()]
     [0.37, 0.45]
     """
@@ -192,6 +194,11 @@ class Correlation:
     moment_error: float | None
     n: float
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        low, high = self.interval()
+        pair = " & ".join(self.names)
+        return f"<Correlation of {pair}: {self.estimate:.4g}, 95% from {low:.4g} to {high:.4g}>"
 
     def interval(self, *, level: float = 0.95) -> tuple[float, float]:
         """Normal interval of the moment correlation; -1 to 1 where it has no standard error.

@@ -24,9 +24,17 @@ Bound = float | Sequence[float]
 
 
 def warn_outside(
-    values: Floats, low: float, high: float, what: str, names: tuple[str, str]
+    values: Floats,
+    low: float,
+    high: float,
+    what: str,
+    names: tuple[str, str],
+    *,
+    stacklevel: int = 4,
 ) -> None:
     """Warn where most values lie outside their bounds, quoting none of them.
+
+    The warning is about the line that called `fit`, which is the caller of the caller of this.
 
     The warning reaches the holder of the data. It states one fact about them that no epsilon
     covers, so it belongs in no log that leaves their hands.
@@ -39,7 +47,7 @@ def warn_outside(
             "are treated alike, so that little can be learned from them. Bounds are public and in "
             "the units of the data: give what such a value can be at all.",
             ConfideWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 
@@ -114,7 +122,8 @@ class Private(BaseEstimator):  # type: ignore[misc]
         """Warn of features most of whose values lie outside their bounds."""
         ends = zip(*self._box(X.shape[1]), strict=True)
         for at, (column, (low, high)) in enumerate(zip(X.T, ends, strict=True)):
-            warn_outside(column, low, high, f"values of feature {at}", ("low", "high"))
+            what = f"values of feature {at}"
+            warn_outside(column, low, high, what, ("low", "high"), stacklevel=5)
 
     @property
     def _kind(self) -> type[Numeric]:

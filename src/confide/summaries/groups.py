@@ -151,8 +151,7 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         # Slashes inside of a name need no backslash as long as one group can be meant only.
         found = found or [key for key in self if label(key, plain=True) == name]
         if not found:
-            advice = _checks.nearest(name, [label(key) for key in self])
-            raise InvalidInput(f"a group by {', '.join(self.by)}", repr(name), advice)
+            raise InvalidInput(f"a group by {', '.join(self.by)}", repr(name), self._advice(name))
         if len(found) > 1:
             several = list(dict.fromkeys(map(label, found)))
             advice = f"Write one of {', '.join(several)}." if several[1:] else "Take groups[key]."
@@ -162,6 +161,17 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
                 advice,
             )
         return self[found[0]]
+
+    def _advice(self, name: str) -> str:
+        """What to do about a name that no group has."""
+        for key in self:
+            for column, part in zip(
+                self.by, key if isinstance(key, tuple) else (key,), strict=True
+            ):
+                if str(part) == name:
+                    own = f"coarser([{column!r}])"
+                    return f"Groups by {column} alone: --by {column}, or {own} in Python."
+        return _checks.nearest(name, [label(key) for key in self])
 
     def others(self, key: Key) -> Summary:
         """The summary of all groups but one together.

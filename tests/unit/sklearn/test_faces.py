@@ -260,6 +260,7 @@ def test_most_values_outside_their_bounds_get_a_warning() -> None:
     for fit, what in fits:
         with pytest.warns(ConfideWarning, match=f"^Most .*{what} lie outside") as caught:
             fit()
+        assert {each.filename for each in caught} == {__file__}
         # Numbers in it are parameters: the bounds, and which feature.
         text = "".join(str(each.message) for each in caught)
         assert set(re.findall(r"-?\d+", text)) <= {"0", "1", "-1"}

@@ -182,6 +182,12 @@ def test_tables_in_memory(make: Any) -> None:
     same(counts(make({"pay": data["pay"]}), WAVE), oracle(data))
 
 
+def test_a_query_of_duckdb_is_told_the_way() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with pytest.raises(InvalidInput, match=r"Open the database with Ibis: ibis.duckdb.connect"):
+        counts(duckdb.sql("SELECT 1 AS pay"), WAVE)
+
+
 def test_kinds_of_numbers_that_hold_reports() -> None:
     data = rows(200)
     for kind in (np.uint8, np.int64, np.uint64, np.float32, np.float64, str):
