@@ -127,7 +127,7 @@ REFUSED = {
     "empty": ("d.csv", "empty.csv", "rows in 'empty.csv', got none"),
     "points": ("--y rate", "--y rate --points 500", "at most 10,000 places"),
     "output": ("--y rate", "--y rate -o d.csv", "d.csv"),
-    "invalid": ("--y rate", "--y rate --invalid report", "Known: refuse, drop"),
+    "invalid": ("--y rate", "--y rate --invalid report", "one of refuse, drop for"),
     "words": ("--y rate", "--public region --y rate", "columns of 0 and 1, one for each word but"),
     "gap": ("--y rate", "--public gap --y rate", "of 'd.csv'. To leave such rows out: --invalid"),
     "spelled-gap": ("--y rate", "--public spelled --y rate", "leave its row out. To leave such"),
