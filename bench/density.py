@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 import confide as cf
@@ -31,14 +29,6 @@ def direct(z: np.ndarray, places: np.ndarray, noise: float, bandwidth: float) ->
         kernel = np.exp(-(u**2) / 2) * (1 + (noise / bandwidth) ** 2 * (1 - u**2))
         total += kernel.sum(axis=1)
     return total / (np.sqrt(2 * np.pi) * bandwidth * z.size)
-
-
-def intervals(density: cf.curves.CellDensity) -> None:
-    """What a careful reader asks of a density, with nothing kept from before."""
-    fresh = replace(density, intervals=replace(density.intervals))
-    fresh.interval("mean")
-    fresh.interval("quantile", [0.1, 0.25, 0.5, 0.75, 0.9])
-    fresh.band()
 
 
 def rows() -> list[Row]:
@@ -78,10 +68,5 @@ def rows() -> list[Row]:
         counts = huge(mechanism)
         ours, yard = best(lambda e=estimator, c=counts: e.fit(c), lambda: sort(floats), rounds=3)
         what = f"{name}, {mechanism.name}, 1024 cells, n = 1e8"
-        table.append(Row(what, unit, ours / yard, limit))
-    for n, limit in ((20_000, 20.0), (10**8, 60.0)):
-        density = cf.density(huge(wave, n))
-        ours, yard = best(lambda d=density: intervals(d), lambda: sort(floats), rounds=3)
-        what = f"intervals of the mean and five quantiles and a band, square wave, n = {n:.0e}"
         table.append(Row(what, unit, ours / yard, limit))
     return table

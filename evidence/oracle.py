@@ -18,7 +18,7 @@ class OracleRegression(KernelRegression):
 
     The paper asks for the true values, which nobody but the respondents has: this is to reproduce
     it, and to see how far a choice from data is from the best. Given the noised numbers instead,
-    it is ``bandwidth="cv-at-z"``, which the paper's printed bandwidths agree with.
+    it is ``bandwidth="cv-at-z"``.
 
     Parameters
     ----------

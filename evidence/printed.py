@@ -18,8 +18,9 @@ class PrintedBernstein(Bernstein):
     Parameters
     ----------
     sensitivity_rule
-        ``"sup"``: the number of points times the kernel's height, some two to four times as large
-        as the exact L1 sensitivity for one column and twice its square for two. ``"tight"``: ours.
+        ``"sup"``: the number of points times the kernel's height. It is 1.4 times as large as the
+        exact L1 sensitivity at degree 20 and bandwidth .2, and 9.6 times at .02; in two columns
+        twice the square of that. ``"tight"``: ours.
     positive
         ``"shift"``: raise the polynomial until nothing is negative, which blurs much more than
         ``"clip"``, ours.

@@ -42,11 +42,12 @@ LEVEL = 0.95
 PREFACE = """# One question a person
 
 Written by `make evidence NAME=asking`, which also writes `evidence/asking/results.json`. Errors are
-Wasserstein-1 distances on [0, 1]: how far, on average, mass lies from where it should be, as a
-share of the range. A survey has six questions, one for each population, and {n:,} people, who spend
-the same epsilon in all: `ask = 1` asks each of them one question with the whole epsilon, otherwise
-everybody answers all six with a sixth of it each. Means over {surveys} simulated surveys; the last
-line of each epsilon pools the populations, with a standard error of the ratio."""
+Wasserstein-1 distances on [0, 1]: the average distance of mass from its true place, as a share of
+the range. A survey has six questions, one for each population, and {n:,} people. Each person
+spends the same epsilon in total. With `ask = 1` each person answers one question with the whole
+epsilon. Otherwise each person answers all six with a sixth of it each. Figures are means over
+{surveys} simulated surveys. The last line of each epsilon pools the populations. It has a
+standard error of the ratio."""
 
 
 def truncated(law: Any) -> Callable[[np.ndarray], np.ndarray]:

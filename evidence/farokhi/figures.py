@@ -9,6 +9,7 @@ import numpy as np
 from evidence.farokhi.data import CURVES, Design, Table, draw, smoothed, straight
 from evidence.oracle import OracleRegression
 
+from confide.displays import CYCLE, ESTIMATE
 from confide.estimators.kernel import KernelRegression
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
@@ -22,12 +23,15 @@ def axes(rows: int, columns: int) -> tuple[Any, Any]:
     from matplotlib import pyplot as plt
 
     size = (4.2 * columns, 3.1 * rows)
-    return plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for ax in grid.flat:
+        ax.set_prop_cycle(color=CYCLE)
+    return figure, grid
 
 
 def save(figure: Any, name: str) -> str:
     IMAGES.mkdir(parents=True, exist_ok=True)
-    figure.savefig(IMAGES / f"{name}.png", dpi=110)
+    figure.savefig(IMAGES / f"{name}.png", dpi=150)
     return f"![{name}](../images/{name}.png)"
 
 
@@ -41,13 +45,16 @@ def curves_figure(design: Design, name: str) -> str:
             paper = OracleRegression(kernel="cauchy", places=places).fit(spectrum)
             ours = KernelRegression().fit(spectrum)
             ax = grid[row, column]
-            ax.fill_between(x, *ours.interval(x), color="#0b6e99", alpha=0.15, lw=0)
+            band = ours.interval(x)
+            ax.fill_between(x, *band, color=ESTIMATE, alpha=0.2, lw=0, label="95 % band")
             ax.plot(x, CURVES[curve](x), color="black", label="truth")
-            ax.plot(x, paper.predict(x), color="#b8442c", ls="--", label="Cauchy, oracle")
-            ax.plot(x, ours.predict(x), color="#0b6e99", label=KERNEL)
+            ax.plot(x, paper.predict(x), color=CYCLE[1], ls="--", label="Cauchy, oracle")
+            ax.plot(x, ours.predict(x), color=ESTIMATE, label=KERNEL)
             low, high = CURVES[curve](x).min() - 2, CURVES[curve](x).max() + 2
             ax.set(title=f"{curve}, n = {n:,}", ylim=(low, high))
-    grid[0, 0].legend(frameon=False, fontsize=8)
+    figure.supxlabel("x", fontsize=10)
+    figure.supylabel("mean of y given x", fontsize=10)
+    grid[0, 0].legend(frameon=False, fontsize=9)
     return save(figure, name)
 
 
@@ -56,11 +63,11 @@ def epsilon_figure(table: Table, rows: list[dict[str, Any]], name: str) -> str:
     ax = grid[0, 0]
     sign = -1 if table.binary else 1
     places = [row["epsilon"] for row in rows]
-    styles = {"kernel as in the paper": "o-", "line on z": "s-", KERNEL: "o--"}
+    styles = {"kernel as in the paper": "o-", "line on z": "s-", KERNEL: "^--"}
     for method in rows[0]:
         if method != "epsilon":
             values = [sign * row[method] for row in rows]
-            ax.plot(places, values, styles.get(method, "s--"), ms=3, label=method)
+            ax.plot(places, values, styles.get(method, "D--"), ms=4, label=method)
     floor = smoothed(table.x, table.y, 0.17 if table.binary else 0.02)
     line = straight(table.x, table.y, binary=table.binary)
     ax.axhline(sign * table.risk(floor), color="grey", lw=0.8, label="kernel, no noise")
@@ -70,7 +77,7 @@ def epsilon_figure(table: Table, rows: list[dict[str, Any]], name: str) -> str:
     ax.set_ylim(*sorted((sign * (best - margin), sign * (worst + 3 * margin))))
     label = "mean log-likelihood" if table.binary else "mean squared error"
     ax.set(xlabel="epsilon", ylabel=label)
-    ax.legend(frameon=False, fontsize=7)
+    ax.legend(frameon=False, fontsize=8)
     return save(figure, name)
 
 

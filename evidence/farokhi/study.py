@@ -63,8 +63,10 @@ the noise inside a Cauchy kernel. What we find:
 
 - Its Adult figures reproduce to .01. Its Lending Club file of 2010 is not available; the one here
   is the public 2007-2010 file, so that shapes can be compared and figures cannot.
-- Its bandwidths agree with cross-validation at the noised values. Equation (8) asks for the true
-  ones, which nobody but the respondents has.
+- Equation (8) chooses a bandwidth at the true values, which nobody but the respondents has. The
+  bandwidth printed for Lending Club is near what it gives on this file; the one printed for Adult
+  is far from it, and near to cross-validation at the noised values, which smooths more. *As in the
+  paper* takes the latter below, which anybody can.
 - The Cauchy kernel costs more than anything else: it has no second moment, so that its bias falls
   like h. On the simulated data the Gaussian kernel with a bandwidth from the data does better than
   the Cauchy kernel with the best one, and on Lending Club better than the paper's.
@@ -251,9 +253,14 @@ def by_epsilon(table: Table, epsilons: tuple[float, ...], draws: int) -> list[di
     return rows
 
 
-def density_figure(table: Table, epsilon: float = 5.0, h: float = 0.1) -> dict[str, Any]:
-    """Figure 3: densities of the credit score by the Cauchy kernel, three ways."""
-    spectrum = table.spectrum(epsilon, 0)
+def density_figure(
+    table: Table, draws: int, epsilon: float = 5.0, h: float = 0.1
+) -> dict[str, Any]:
+    """Figure 3: densities of the credit score by the Cauchy kernel, three ways.
+
+    The mean of the adjusted ones over draws of the noise shows what is left without fluctuations.
+    """
+    spectra = [table.spectrum(epsilon, seed) for seed in range(draws)]
     x = np.linspace(table.x.min(), table.x.max(), 301)
 
     def plain(values: np.ndarray) -> np.ndarray:
@@ -262,9 +269,9 @@ def density_figure(table: Table, epsilon: float = 5.0, h: float = 0.1) -> dict[s
         result: np.ndarray = kernel @ n / values.size
         return result
 
-    noiseless, naive = plain(table.x), plain(spectrum.values[:, 0])
-    linear = Deconvolution(kernel="cauchy", bandwidth=h, positive=False).fit(spectrum)
-    adjusted = linear.pdf(x)
+    noiseless, naive = plain(table.x), plain(spectra[0].values[:, 0])
+    linear = Deconvolution(kernel="cauchy", bandwidth=h, positive=False)
+    several = np.array([linear.fit(each).pdf(x) for each in spectra])
 
     def distance(curve: np.ndarray) -> float:
         return float(np.sqrt(np.mean((curve - noiseless) ** 2)))
@@ -273,9 +280,11 @@ def density_figure(table: Table, epsilon: float = 5.0, h: float = 0.1) -> dict[s
         "x": x.tolist(),
         "noiseless": noiseless.tolist(),
         "not adjusted": naive.tolist(),
-        "adjusted": np.asarray(adjusted).tolist(),
+        "adjusted": several[0].tolist(),
         "distance_not_adjusted": distance(naive),
-        "distance_adjusted": distance(np.asarray(adjusted)),
+        "distance_adjusted": distance(several[0]),
+        "distance_mean": distance(several.mean(axis=0)),
+        "draws": draws,
     }
 
 
@@ -296,8 +305,28 @@ def loans(table: Table, draws: int) -> list[dict[str, Any]]:
     return [{"what": what, "printed": figure, "ours": value} for what, figure, value in found]
 
 
+def bandwidths(table: Table, figure: float, draws: int) -> dict[str, Any]:
+    """The bandwidth printed at epsilon 5, by (8) at the true values, and by the same at z."""
+    row: dict[str, Any] = {"data": table.name, "printed": figure, "true": [], "noised": []}
+    for seed in range(draws):
+        spectrum = table.spectrum(5.0, seed)
+        for key, places in (("true", table.x), ("noised", spectrum.values[:, 0])):
+            curve = OracleRegression(kernel="cauchy", places=places).fit(spectrum)
+            row[key].append(curve.facts["bandwidth"])
+    return row
+
+
 STEPS = (1.0, 2.0, 3.0, 5.0, 7.0, 10.0)
-PARTS = ("simulated", "real", "by_epsilon", "printed", "loans", "figure_3", "covariates")
+PARTS = (
+    "simulated",
+    "real",
+    "by_epsilon",
+    "printed",
+    "loans",
+    "bandwidths",
+    "figure_3",
+    "covariates",
+)
 COMPARED = """In the figure, and at every epsilon, the paper's kernel beats the model that it is
 compared with, which was fitted to the noised values as they are. A model that is corrected for the
 noise beats both from epsilon {since:g} on."""
@@ -316,6 +345,15 @@ def compared(rows: list[dict[str, Any]]) -> str:
         return "\n".join(lines)
     words = COMPARED.replace("\n", " ").format(since=min(since))
     return "\n".join(lines) + "\n\n" + words
+
+
+def chosen(row: dict[str, Any]) -> str:
+    """Bandwidths by both cross-validations beside the printed one, in words."""
+    true, noised = (f"{min(row[key]):.2f} to {max(row[key]):.2f}" for key in ("true", "noised"))
+    return (
+        f"The bandwidth at epsilon 5 is printed as {row['printed']:.2f}. Over {len(row['true'])} "
+        f"draws of the noise (8) gives {true}, and the same at the noised values {noised}."
+    )
 
 
 def _figures(rows: list[dict[str, Any]]) -> str:
@@ -345,9 +383,12 @@ def measured(
         if "printed" in wanted and table.binary:
             results["printed"] = printed(table, few)
         if "figure_3" in wanted and not table.binary:
-            results["figure_3"] = density_figure(table)
+            results["figure_3"] = density_figure(table, draws)
         if "loans" in wanted and not table.binary:
             results["loans"] = loans(table, few)
+        if "bandwidths" in wanted:
+            figure = 2.98 if table.binary else 0.20
+            results[f"bandwidths_{table.name}"] = bandwidths(table, figure, few)
 
 
 def told(results: dict[str, Any], tables: list[Table]) -> str:
@@ -365,19 +406,25 @@ def told(results: dict[str, Any], tables: list[Table]) -> str:
             parts += [
                 "## Figures 7 to 9: Adult, log-likelihood at the true values",
                 _figures(results["printed"]),
+                chosen(results[f"bandwidths_{table.name}"]),
                 epsilon_figure(table, rows, "farokhi_9"),
                 f"Figure 9 in numbers, minus the log-likelihood, {few} draws of the noise:",
                 compared(rows),
             ]
             continue
-        near, far = (results["figure_3"][f"distance_{k}"] for k in ("adjusted", "not_adjusted"))
+        near, far, mean = (
+            results["figure_3"][f"distance_{k}"] for k in ("adjusted", "not_adjusted", "mean")
+        )
         parts += [
             "## Figures 3 to 6: Lending Club 2007-2010",
             score_figure(results["figure_3"], "farokhi_3"),
             f"From the noiseless density the adjusted one is {near:.3f} away (root mean "
-            f"square), the one that is not adjusted {far:.3f}.",
+            f"square), the one that is not adjusted {far:.3f}, and the mean of adjusted ones over "
+            f"{results['figure_3']['draws']} draws of the noise {mean:.3f}: the adjustment undoes "
+            "the flattening, and its fluctuations are larger than that.",
             "Mean squared errors, printed for the file of 2010 and ours for this one:",
             _figures(results["loans"]),
+            chosen(results[f"bandwidths_{table.name}"]),
             epsilon_figure(table, rows, "farokhi_6"),
             f"Figure 6 in numbers, {few} draws of the noise:",
             compared(rows),

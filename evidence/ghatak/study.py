@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from evidence.ghatak.page import figures, page
+from evidence.ghatak.page import CRITERIA, figures, page
 from scipy import stats
 from scipy.special import gammaincinv
 
@@ -78,7 +78,6 @@ REFERENCES = {
     ),
 }
 SHAPES = tuple(round(0.05 * k, 2) for k in range(20, 3, -1))
-CRITERIA = ("full error, 36", "variance integral, 36", "full error, 11520")
 
 
 def printed_scale(x: np.ndarray, points: int = 100) -> Callable[[float, float], float]:
@@ -137,7 +136,7 @@ def optima_of(x: np.ndarray, scale: Callable[[float, float], float]) -> dict[str
         scales[shape] = start = found
         law = TwoSidedGamma(shape=shape, scale=found)
         right, printed = (expected_error(law, n=x.size, sd=sd), printed_error(law, n=x.size, sd=sd))
-        costs = (right.error, right.variance, printed.error)
+        costs = (right.error, right.variance, printed.error, printed.variance)
         for name, cost in zip(CRITERIA, costs, strict=True):
             best[name] = min(best[name], (cost, shape, found))
     return {"scales": scales, "best": best}

@@ -236,7 +236,7 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
     """An example's curves, and predicted beside measured errors."""
     from confide.displays import ESTIMATE, NAIVE, commas, new_axes
 
-    ax = new_axes(12.0, 3.8)
+    ax = new_axes(11.0, 3.7)
     figure = ax.figure
     ax.remove()
     axes = figure.subplots(1, 3)
@@ -261,7 +261,7 @@ def picture(rows: list[dict[str, Any]], path: Path) -> None:
     commas(axes[2].yaxis)
     axes[2].legend(frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=100)
+    figure.savefig(path, dpi=120)
 
 
 PREFACE = """# Does the planner keep its word?

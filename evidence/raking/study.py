@@ -236,9 +236,9 @@ def page(results: dict[str, Any]) -> str:
         "# Raking, checked",
         "",
         "Written by `make evidence NAME=raking`, which also writes `evidence/raking/results.json`.",
-        f"A population of three regions and two sexes, of which {FIRST.n:,} people answer, more "
-        "readily in some groups than in others. Bias is that of the middle of the interval, with "
-        "its standard error; coverage is that of 95 % intervals, with its own.",
+        f"The population has three regions and two sexes. Of it {FIRST.n:,} people answer, and "
+        "some groups answer more often than others. Bias is that of the middle of the interval. "
+        "Coverage is that of 95 % intervals. Both have their standard errors.",
         "",
         "| epsilon | estimate | surveys | truth | bias | standard deviation | coverage |",
         "|---|---|---|---|---|---|---|",
@@ -254,9 +254,9 @@ def page(results: dict[str, Any]) -> str:
         "",
         "## Other populations",
         "",
-        "Raked estimates where the margins tell nothing or nearly all about the answers, where no "
-        "sum of what each margin tells is right, with many groups, and with some of a few "
-        "respondents.",
+        "These populations are harder. In some, the margins explain nothing or nearly all of the "
+        "answers. In one, the effects of the margins do not add up. Others have many groups, or "
+        "groups of few respondents.",
         "",
         "| population | respondents | epsilon | surveys | coverage: mean | share |",
         "|---|---|---|---|---|---|",
@@ -269,8 +269,9 @@ def page(results: dict[str, Any]) -> str:
         )
     lines += [
         "",
-        "Raked means and shares of the first population without bias (three standard errors), and "
-        "coverage of all raked estimates from .93 to .97 (two standard errors): "
+        "The goal: raked means and shares of the first population have no bias (within three "
+        "standard errors), and all raked estimates have coverage from .93 to .97 (within two "
+        "standard errors): "
         f"**{results['verdict']}**.",
     ]
     return "\n".join(lines)

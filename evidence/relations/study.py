@@ -1,6 +1,6 @@
 """Correlations from reports about pairs of questions, and synthetic respondents.
 
-python -m evidence relations [--surveys 40] [--synthetic 20] [--only rows] [--thin]
+python -m evidence relations [--surveys 40] [--synthetic 20] [--words 200] [--only rows] [--thin]
 
 A survey of six questions, one for each of six populations on [0, 1], and 100,000 people. Of them
 10,000 are asked one question each first, and their private reports give the thresholds; then
@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from evidence.asking.study import POPULATIONS
+from evidence.relations import words
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
@@ -458,6 +459,8 @@ def page(results: dict[str, Any]) -> str:
         "t copula has tails that go together, Clayton's low answers go together and high ones do "
         "not: neither shows in the correlation.",
         "",
+        *words.lines(results["words"]),
+        "",
         "## Synthetic respondents",
         "",
         f"{ROWS:,} rows from each model, against the estimates, the true population and other "
@@ -512,12 +515,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--surveys", type=int, default=40)
     parser.add_argument("--synthetic", type=int, default=20)
-    parser.add_argument("--only", choices=("rows", "synthetic"), help="keep the rest of the record")
+    parser.add_argument("--words", type=int, default=200)
+    parser.add_argument(
+        "--only", choices=("rows", "synthetic", "words"), help="keep the rest of the record"
+    )
     parser.add_argument("--thin", action="store_true", help="few surveys, nothing is written")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConfideWarning)
     own = Path(__file__).with_name("results.json")
-    surveys, few = (2, 2) if options.thin else (options.surveys, options.synthetic)
+    several = (options.surveys, options.synthetic, options.words)
+    surveys, few, many = (2, 2, 2) if options.thin else several
     kept = {} if options.only is None else json.loads(own.read_text(encoding="utf-8"))
     results: dict[str, Any] = {
         "rows": [],
@@ -526,6 +533,7 @@ def main(arguments: list[str] | None = None) -> int:
             for epsilon in LIMITS
         ],
         "synthetic": [],
+        "words": [],
     }
     for key in kept.keys() - {"designs", options.only}:
         results[key] = kept[key]
@@ -533,6 +541,11 @@ def main(arguments: list[str] | None = None) -> int:
         *(("rows", partial(measured, epsilon, surveys)) for epsilon in LIMITS),
         *(("rows", partial(measured, epsilon, surveys, declining=True)) for epsilon in LIMITS),
         *(("synthetic", partial(synthetic, epsilon, few)) for epsilon in LIMITS),
+        *(
+            ("words", partial(words.measured, epsilon, many, declining=declining))
+            for declining in (False, True)
+            for epsilon in LIMITS
+        ),
     ]
     for key, step in steps:
         if options.only not in (None, key):

@@ -20,14 +20,14 @@ from evidence.sampling.targets import (
     ring,
 )
 
-from confide.displays import new_axes
+from confide.displays import CYCLE, ESTIMATE, TRUTH, new_axes
 from confide.sampling import Mollifier, SampleLaw
 from confide.sampling.boosting import boost
 from confide.sampling.densities import BoostedLaw
 from confide.sampling.diagnostics import LearnedDisplay, MetricDisplay
 from confide.sampling.mbde import MBDE
 
-DPI = 90
+DPI = 110
 
 
 def draw(result: dict[str, Any], gan: dict[str, Any], images: Path) -> None:
@@ -137,7 +137,7 @@ def metrics(result: dict[str, Any], gan: dict[str, Any]) -> Any:
     figure.clf()
     axes = figure.subplots(2, 2)
     names = ["mbde", "mbde full", "default", "limit", "dpb cv", "dpb tight"]
-    boxed = {"mbde box adam": "C5", "default box": "C2"}
+    boxed = {"mbde box adam": ESTIMATE, "default box": CYCLE[2]}
     for line, target in enumerate(("ring", "mix1d")):
         parts = (*result["rows"], *result["boxed"], *result["adam"])
         rows = [row for row in parts if row["target"] == target]
@@ -174,12 +174,12 @@ def random_curves(result: dict[str, Any]) -> Any:
                     and (row["method"], row["epsilon"]) == (name, epsilon)
                 )
                 count, value, spread = zip(*found, strict=True)
-                color = {"mbde": "C3", "default": "C0", "limit": "k"}[name]
-                label = f"{LABELS[name]}, {epsilon:g}"
+                color = {"mbde": CYCLE[1], "default": ESTIMATE, "limit": TRUTH}[name]
+                label = f"{LABELS[name]}, epsilon = {epsilon:g}"
                 ax.errorbar(count, value, spread, fmt=style, color=color, capsize=2, label=label)
         ax.set_xlabel("Gaussians")
         ax.set_ylabel(words)
-    axes[1].legend(frameon=False, fontsize=7)
+    axes[1].legend(frameon=False, fontsize=8)
     return figure
 
 

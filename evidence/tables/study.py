@@ -37,20 +37,19 @@ PREFACE = """# Samples of tables with words
 
 Written by `make evidence NAME=tables`; `evidence/tables/results.json` has every number. A
 respondent holds {records:,} records of Adult with five columns: sex, race, income above 50,000,
-age and hours, {cells:,} cells in all. A sample of them is drawn near a [public
-reference](../how-to/sample-tables.md): all cells alike, or learned from other records of the
-file that count as public. The Kullback-Leibler divergence of the law of one sample from the
-shares among the records that are neither; means over {seeds} seeds, in brackets standard
-errors. The divergence of the reference itself is what a sample of epsilon 0 would have.
+age and hours. They have {cells:,} cells in all. A sample of them is drawn near a [public
+reference](../how-to/sample-tables.md). The reference is uniform, or learned from other records of
+the file that count as public. The tables show the Kullback-Leibler divergence of the law of one
+sample from the shares among the remaining records. Figures are means over {seeds} seeds, with
+standard errors in brackets. A sample of epsilon 0 would have the divergence of the reference.
 
 """
 
 
 TAIL = """
-The reference counts more than epsilon: 100 public records are worth more than epsilon 5 on
-cells that are all alike. Where the reference is good already, a larger epsilon makes samples
-worse: they then follow the respondent's own records, one a cell on average, and not the
-population.
+The reference matters more than epsilon: 100 public records are worth more than epsilon 5 with a
+uniform reference. With a good reference, a larger epsilon makes samples worse. They then follow the
+respondent's own records, one per cell on average, and not the population.
 """
 
 

@@ -13,6 +13,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from confide import Lattice
 from confide.curves import CellDensity
+from confide.displays import CYCLE
 from confide.releases import GaussianProcess, Histogram, KolmogorovSmirnov, Series
 from confide.releases.release import Recipe
 
@@ -312,23 +313,23 @@ def pictures(result: dict[str, Any], folder: Path) -> None:
     from matplotlib import pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
     for ax, (release, columns) in zip(
         axes, (("histogram", 1), ("histogram", 2), ("series", 1)), strict=True
     ):
         chosen = [rate for rate in RATES if (rate.release, rate.columns) == (release, columns)]
-        for k, rate in enumerate(chosen):
+        for color, rate in zip(CYCLE, chosen, strict=False):
             n, error, _ = of(rate, result["rates"])
-            ax.loglog(n, error, f"oC{k}", ms=4, label=f"epsilon = {rate.epsilon:g}: {rate.part}")
+            told = f"epsilon = {rate.epsilon:g}: {rate.part}"
+            ax.loglog(n, error, "o", color=color, ms=4, label=told)
             middle = np.exp(np.log(error).mean() - rate.theory * np.log(n).mean())
-            ax.loglog(
-                n, middle * n**rate.theory, f"-C{k}", lw=0.8, label=f"slope {rate.theory:.2f}"
-            )
+            told = f"slope {rate.theory:.2f}"
+            ax.loglog(n, middle * n**rate.theory, color=color, lw=0.8, label=told)
         ax.set_title(f"{release}, {columns} column{'s' * (columns > 1)}")
         ax.set_xlabel("records")
         ax.set_ylabel("integrated squared error")
-        ax.legend(fontsize=7)
-    figure.savefig(folder / "utility_rates.png", dpi=90)
+        ax.legend(fontsize=8)
+    figure.savefig(folder / "utility_rates.png", dpi=120)
     plt.close(figure)
 
     figure, axes = plt.subplots(2, 3, figsize=(8, 5.4), layout="constrained")
@@ -344,5 +345,5 @@ def pictures(result: dict[str, Any], folder: Path) -> None:
             ax.set_title(f"{name}, {size} x {size} cells", fontsize=9)
             ax.set_xticks([])
             ax.set_yticks([])
-    figure.savefig(folder / "utility_clusters.png", dpi=80)
+    figure.savefig(folder / "utility_clusters.png", dpi=120)
     plt.close(figure)

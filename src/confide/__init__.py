@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 # Everything is imported when it is first named: the whole takes a while, few need all of it, a
-# device needs numpy alone, and the command line must be there to answer whoever stops it meanwhile.
+# device needs numpy alone, and the command line must already run to answer an interrupt meanwhile.
 _HOMES = {
     "Categories": "lattice",
     "CellSums": "summaries",

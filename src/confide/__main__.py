@@ -9,7 +9,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line, or say what it lacks."""
+    """Run the command line, or name the extra that is missing."""
     try:
         code = _run()
     except KeyboardInterrupt:
@@ -20,7 +20,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    # Imports take a while, and somebody may change their mind meanwhile.
+    # Imports take a while, and the user may interrupt them.
     from importlib.util import find_spec
 
     from confide._extras import version

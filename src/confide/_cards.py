@@ -1,4 +1,4 @@
-"""Cards: what notebooks show of a result. A small picture, its numbers, and what it cost.
+"""Cards: how notebooks show a result. A small picture, its numbers, and what it cost.
 
 Nothing is assumed about the page around a card: letters and thin lines take the color of the text
 there, and the one color of the pictures can be seen on white and on black.

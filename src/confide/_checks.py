@@ -123,7 +123,7 @@ def nearest(word: Any, known: Iterable[str], *, rest: str = "") -> str:
         return f"Did you mean {shown(close[0])}?"
     if rest:
         return rest
-    # Whatever they are, the message stays one line.
+    # The message must stay on one line.
     plain = (name if name.isprintable() and len(name) <= 60 else shown(name) for name in known)
     return f"{KNOWN}{', '.join(plain)}."
 
@@ -162,7 +162,7 @@ def only(names: Sequence[str], **named: str | None) -> str:
 
 
 def known_keys(given: Iterable[str], known: Sequence[str], where: str) -> None:
-    """Refuse keys that nobody reads: a misspelt key would be ignored in silence."""
+    """Refuse unknown keys, so that a misspelt key is not ignored silently."""
     for key in given:
         if key not in known:
             raise InvalidInput(f"known keys in {where}", shown(key), nearest(key, known))
@@ -176,7 +176,7 @@ LEAVE_OUT = "Leave the rows of missing answers out."
 @unquoted("a plain array")
 @steady
 def array(*, gap: Any = PUBLIC_VALUE, **named: Any) -> npt.NDArray[Any]:
-    """Whatever numpy can view as an array; masked and ragged input is refused."""
+    """Convert to an array as numpy does; masked and ragged input is refused."""
     name, value = _only(named)
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidInput(
@@ -240,7 +240,7 @@ def vector(*, gap: Any = PUBLIC_VALUE, **named: Any) -> Floats:
 
 
 def frozen(given: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The array read-only: itself where nobody can write to it any more, else a copy."""
+    """A read-only array: the array itself if nothing can write to it, otherwise a copy."""
     if given.flags.writeable or given.base is not None:
         given = given.copy()
         given.flags.writeable = False

@@ -22,7 +22,7 @@ def percent(level: float) -> str:
 
 
 def logarithmic(marks: Floats) -> bool:
-    """Whether edges or points keep one ratio, as those of a log lattice do."""
+    """Whether neighboring edges or points have a constant ratio, as on a log lattice."""
     if marks.size < 3 or not marks[0] > 0:
         return False
     steps = np.diff(np.log(marks))

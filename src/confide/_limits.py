@@ -1,8 +1,8 @@
-"""How much a file may ask for, by its size.
+"""Limits on the memory that a file may need, by its size.
 
-Formats that compress can say in a few bytes what takes gigabytes to hold. Honest files do not: what
-they unpack to is at most a hundred times what they take on disk, and even a column that holds one
-value over and over takes a byte for every thousand rows.
+A compressed file of a few bytes can unpack to gigabytes. Real files do not: they unpack to at most
+a hundred times their size on disk, and even a column that repeats one value takes a byte for every
+thousand rows.
 """
 
 from __future__ import annotations
@@ -66,6 +66,6 @@ def check_held(asked: int, size: int, where: str, advice: str) -> None:
 
 
 def check_columns(columns: int, where: str) -> None:
-    """Refuse a table of more columns than anybody has."""
+    """Refuse a table with too many columns."""
     if columns > MAX_COLUMNS:
         raise InvalidInput(f"at most {MAX_COLUMNS:,} columns in {where}", f"{columns:,}")

@@ -1,4 +1,4 @@
-"""HTML that escapes whatever is not HTML already."""
+"""HTML that escapes everything except HTML made here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Html(str):
 
 
 def plain(text: str) -> Html:
-    """Text of somebody else, which stays text: what cannot be seen is spelt out.
+    """Untrusted text as plain text; invisible characters are spelled out.
 
     Letters that turn the direction of the text around would let a label rewrite what stands beside
     it, and are spelt out with the others.

@@ -1,4 +1,4 @@
-"""Small built-in populations, made from formulas: nothing is downloaded, nobody is in them."""
+"""Small built-in populations, made from formulas, without downloads and without real people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures: arrays in, matplotlib out."""
+"""Displays: pictures of results, drawn with matplotlib."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MARKS = ((150.0, (1.0, 2.0, 5.0)), (5000.0, (1.0, 3.0)), (np.inf, (1.0,)))
 
 
 def save(display: Any, path: str | Path) -> None:
-    """Write a display's figure; the ending says the format.
+    """Write a display's figure; the file name's ending sets the format.
 
     Examples
     --------
@@ -248,7 +248,9 @@ class DensityDisplay(Display):
         ax.stairs(heights, edges, color=color, lw=1.8, label=label, baseline=None)
         told = [(value, share) for value, share in self.heaps if share >= SHOWN]
         for value, share in told:
-            ax.plot((value, value), (0, heights.max()), color=color, lw=1.8, ls=":")
+            # Many points, so that the legend keeps away from the line.
+            height = np.linspace(0, heights.max(), 50)
+            ax.plot(np.full(50, value), height, color=color, lw=1.8, ls=":")
             ax.annotate(
                 f"{100 * share:.0f} %",
                 (value, heights.max()),
@@ -390,7 +392,7 @@ class RegressionDisplay(Display):
             words = once(ax, f"{percent(self.level or 0)} pointwise band")
             ax.fill_between(x, *self.band, color=color, alpha=0.2, lw=0, label=words)
         if self.baseline is not None:
-            # Beside another curve a line needs the color of its own one.
+            # Beside another curve, a line needs its curve's color.
             words = once(ax, "corrected line")
             own = NAIVE if words == "corrected line" else color
             ax.plot(x, self.baseline, color=own, lw=1.4, ls="--", label=words)

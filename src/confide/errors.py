@@ -178,7 +178,7 @@ class BadSetting(InvalidInput):
     ----------
     expected, got, advice
         As for `InvalidInput`. Settings stand in braces, ``{cells}`` or with a value ``{cells 5}``,
-        so that whoever shows the message can spell them as its reader gives them.
+        so that a command or a page can show them as its reader writes them.
 
     Examples
     --------
@@ -369,9 +369,9 @@ class Implausible(ConfideWarning):
 class unquoted(ContextDecorator):
     """Let no message out that may quote a private value: for wherever values meet other libraries.
 
-    Errors of ours go on alone, without those that led to them. Errors of others, whose messages
-    may hold anything, become one of ours that names their kind and nothing else, with the lines of
-    code that led to them. What the system lacks, such as memory or a file, is told as it is.
+    Errors of confide are raised again without their causes. Other errors may quote values, so they
+    become an error that names only their kind and the lines of code that led to them. System
+    errors, such as missing memory or files, are passed on unchanged.
 
     Parameters
     ----------
@@ -407,7 +407,7 @@ def alone(error: BaseException) -> None:
 
 
 def extra(module: str, name: str) -> ModuleType:
-    """Import an optional module, or say which extra brings it.
+    """Import an optional module, or raise an error that names the extra to install.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Public grids that values fall into before anything else happens to them."""
+"""Lattices: public grids that turn values into cell numbers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Lattice:
     low, high
         Bounds, in the units of the values.
     size
-        Number of cells; of whole numbers at most so many.
+        Number of cells; for whole numbers the largest number of cells.
     scale
         ``"linear"``, ``"log"`` for cells of equal width in the logarithm, or ``"zoom"``.
     kind
@@ -62,10 +62,9 @@ class Lattice:
         becomes its nearest point, and one halfway between two points the upper one. Edges lie
         halfway between points, the outermost half a step outside the bounds.
 
-        Of whole numbers (``"integer"``) each cell holds equally many, as few as ``size`` cells
-        allow: one where there are no more than ``size``. Edges lie halfway between whole numbers,
-        and both bounds are inside. Where the whole numbers cannot be shared out evenly, the last
-        cell holds fewer.
+        With whole numbers (``"integer"``) each cell holds equally many, as few as ``size`` cells
+        allow: one if there are at most ``size``. Edges lie halfway between whole numbers, and both
+        bounds are inside. If the whole numbers do not divide evenly, the last cell holds fewer.
     zoom
         With the scale ``"zoom"``, two numbers between the bounds: nine tenths of the cells lie
         between them, and the others outside, equally wide on each side. Nothing is clipped that
@@ -653,7 +652,7 @@ class Cells:
         return cls(**fields)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickle what it is made of."""
+        """Pickle the defining fields only."""
         return {name: getattr(self, name) for name in ("low", "high", "shape")}
 
 

@@ -1,4 +1,4 @@
-"""Surveys: a questionnaire with the verbs of those who run it."""
+"""Surveys: questionnaires with methods to plan, privatize, summarize and estimate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Survey"]
 
 @dataclass(frozen=True)
 class Survey(Questionnaire):
-    """Named questions, how the answers to each are protected, and what can be done with them.
+    """Named questions with their mechanisms, and methods to run the whole survey.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class Survey(Questionnaire):
         guesses: Mapping[str, Any] | None = None,
         level: float = 0.95,
     ) -> SurveyPlan:
-        """The expected error of every question, before anybody is asked.
+        """The expected error of every question, before the survey runs.
 
         The parameters are those of `confide.planning.plan_survey`.
         """

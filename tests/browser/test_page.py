@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, e
 from tests.browser.service import SURVEY, Service
 
 from confide.collect.invitations import Signer
-from confide.mechanisms import Mechanism
+from confide.mechanisms import Mechanism, RandomizedResponse
 from confide.questions import Questionnaire
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -838,6 +838,28 @@ def test_a_device_that_refuses(service: Service, visit: Callable[..., Visit]) ->
     visited.page.goto(service.link())
     stopped(visited, "This survey cannot be answered safely")
     expect(visited.page.locator("main")).to_contain_text("weaker than the declared epsilon")
+    assert visited.page.locator("input").count() == 0
+
+
+@pytest.mark.parametrize("name", ["smokes", ["smokes"]])
+def test_two_questions_of_one_name(
+    name: Any, service: Service, visit: Callable[..., Visit]
+) -> None:
+    """One answer would be drawn for both: where it is none to the other, nothing would be sent."""
+    visited = visit()
+
+    def double(route: Route) -> None:
+        survey = route.fetch().json()
+        survey["questions"][1] = survey["questions"][2] | {
+            "name": name,
+            "mechanism": RandomizedResponse(["no", "sometimes"], epsilon=0.5).to_dict(),
+        }
+        route.fulfill(json=survey)
+
+    visited.page.route("**/survey.json", double)
+    visited.page.goto(service.link())
+    stopped(visited, "This survey cannot be answered safely")
+    expect(visited.page.locator("main")).to_contain_text("a name of its own")
     assert visited.page.locator("input").count() == 0
 
 

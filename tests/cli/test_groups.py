@@ -423,7 +423,31 @@ def test_every_group_in_one_run(
     assert "south" in printed
     assert "either --group or --by" in refused(f"{verb} by.json --group n --by region", capsys)
     assert "region, year, got 'regin'" in refused(f"{verb} by.json --by regin", capsys)
-    assert "use --group" in refused(f"{verb} by.json --by region --plot a.png", capsys)
+
+
+def test_one_picture_of_all_groups(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ran("summarize *.parquet -o by.json --by region --by year", capsys)
+    said = ran("density by.json --question pay --by region --plot regions.svg", capsys)
+    assert said.endswith("Picture: regions.svg\n")
+    picture = Path("regions.svg").read_text()
+    for words in ("north", "south", "6,000 reports of 'pay', by region"):
+        assert f"<!-- {words} -->" in picture
+    with_json = machine("density by.json --question pay --by region --plot again.svg", capsys)
+    assert len(with_json["groups"]) == 2
+    assert "<!-- south -->" in Path("again.svg").read_text()
+    few = "shares by.json --question smokes --by region --plot a.svg"
+    assert "use --group" in refused(few, capsys)
+
+
+def test_more_groups_than_colors_make_no_picture(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pay = Survey.read("survey.toml").mechanisms["pay"]
+    parts = {month: Counts.of(pay.privatize([2.0, 3.0] * 20)) for month in range(7)}
+    Groups(("month",), parts).save("months.json")
+    said = refused("density months.json --by month --plot a.png", capsys)
+    assert said.startswith("Expected at most 6 groups in one picture, got 7.")
+    assert not Path("a.png").exists()
 
 
 def test_folders_make_groups(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -440,6 +464,30 @@ def test_folders_make_groups(folder: Path, capsys: pytest.CaptureFixture[str]) -
         Path(f"raw/day={name}/values.csv").write_text("pay\n1\n2\n")
     ran("privatize survey2.toml raw -o kept.parquet --keep day", capsys)
     assert sorted(pq.read_table("kept.parquet").column("day").to_pylist()) == ["x", "x", "y", "y"]
+
+
+def test_groups_of_several_columns_are_compared_by_one(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran("summarize *.parquet -o both.json --by region --by year", capsys)
+    ran("summarize *.parquet -o region.json --by region", capsys)
+    command = "--question pay north south"
+    coarse = machine(f"compare both.json --by region {command}", capsys)
+    assert coarse == machine(f"compare region.json {command}", capsys)
+    each = machine("compare both.json --by year --question pay --each", capsys)
+    assert (each["by"], len(each["comparisons"])) == (["year"], 2)
+    assert "region, year, got 'month'" in refused(f"compare both.json --by month {command}", capsys)
+
+
+def test_raked_regions_are_compared(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("margins.toml").write_text(
+        "[region]\nnorth = 50\nsouth = 50\n[year]\n2025 = 50\n2026 = 50\n"
+    )
+    ran("summarize *.parquet -o raked.json --rake margins.toml", capsys)
+    found = machine("compare raked.json --by region --question pay north south", capsys)
+    alone = machine("density raked.json --by region --question pay", capsys)
+    means = [one["mean"] for one in alone["groups"]]
+    assert found["differences"][0]["estimates"] == pytest.approx(means)
 
 
 def test_every_group_is_compared_with_the_others(

@@ -102,6 +102,8 @@ def test_help_shows_flags_as_flags(
     assert "--help" in text
     assert "bool" not in text.lower()
     for option in COMMANDS[path].params:
+        # Words in brackets would be read as a style and left out.
+        assert not re.search(r"\[[a-z]", getattr(option, "help", None) or "")
         if option.param_type_name == "option" and option.is_flag:
             # Nothing but the words of its help comes after a flag.
             (line,) = re.findall(rf"{option.opts[0]} .*", text)

@@ -77,8 +77,10 @@ def test_from_thresholds_to_synthetic_rows(capsys: pytest.CaptureFixture[str]) -
     ]  # fmt: skip
     for one in found["relations"]:
         assert abs(one["correlation"] - 0.5) < 4 * one["error"]
+    assert run(["relate", "new.toml", "counts.json", "--plot", "p.svg"]) == 0
+    assert "Picture: p.svg" in capsys.readouterr().out
+    assert "pay & sick days" in Path("p.svg").read_text().replace("&amp;", "&")
     for source in (["new.toml", "counts.json"], ["reports.parquet"]):
-        assert run(["relate", "new.toml", "counts.json"]) == 0
         command = ["synthesize", *source, "-n", "300", "-o", "rows.csv", "--seed", "1"]
         assert told(capsys, *command)["relations"] == ["pay & sick days", "pay & smokes",
                                                        "sick days & smokes"]  # fmt: skip
@@ -110,6 +112,8 @@ def test_what_to_expect(capsys: pytest.CaptureFixture[str]) -> None:
         ("relate pilot.toml values.csv", "asks for pairs"),
         ("relate survey.toml values.csv -o new.toml", "--thresholds and -o"),
         ("relate survey.toml -n 0", "n"),
+        ("relate survey.toml -n 500 --plot p.svg", "reports of pairs to go with --plot, got -n"),
+        ("relate survey.toml values.csv --plot p.doc", "p.doc"),
         ("relate survey.toml values.csv -n 500", "-n and the survey alone, got reports too"),
         ("relate survey.toml --thresholds -o new.toml -n 500", "alone, got --thresholds too"),
         ("synthesize values.csv -n 0 -o rows.csv", "n"),

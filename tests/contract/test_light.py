@@ -104,3 +104,28 @@ def test_a_small_summary_needs_arrow_alone(tmp_path: Path, by: tuple[str, ...]) 
     )
     assert done.returncode == 0, done.stderr
     assert cf.read(tmp_path / "counts.json")["pay"].n == 2
+
+
+ABSENT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "scipy":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from confide.cli.app import run
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+def test_an_estimate_without_scipy_gets_a_sentence() -> None:
+    for verb in ("density", "shares", "results", "plan"):
+        command = [sys.executable, "-c", ABSENT, verb, "counts.json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            f"confide {verb} needs scipy, which is not installed: pip install scipy. "
+            "Without it confide can privatize, summarize and merge.\n"
+        )

@@ -8,6 +8,7 @@ Logarithms are those of `decimal`, not ours.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -18,9 +19,15 @@ import pytest
 from evidence.printed import PrintedBernstein
 
 from confide import Categories, Lattice
+from confide.accounting.spend import exact
 from confide.exact.enclosures import exp_enclosure
 from confide.exact.entropy import SeededEntropy
-from confide.exact.integer_noise import ONE, DiscreteGaussian, DiscreteLaplace
+from confide.exact.integer_noise import (
+    ONE,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    gaussian_delta,
+)
 from confide.exact.inversion import Inversion, weighted
 from confide.releases import (
     Bernstein,
@@ -38,9 +45,11 @@ from confide.releases import (
     choice,
     holdout,
     ranks,
+    release_groups,
 )
 from confide.releases.choice import score
 from confide.releases.release import Recipe
+from confide.sampling import FiniteMollifier, public_masses
 
 SMALL = Lattice(low=0, high=1, size=6)
 FINE = Lattice(low=-5, high=20, size=1000)
@@ -254,6 +263,92 @@ def test_no_record_costs_least_squares_more_than_delta(target: str, caught: Nois
         assert rho == Fraction(recipe.squared_sensitivity, 2 * recipe.noise.variance)
         assert recipe.slack(n) <= 1e-5
         assert caught[0][1] == recipe.length
+
+
+GAUSSIAN: dict[str, tuple[Any, list[Any], float]] = {
+    "means": (
+        Means({"a": SMALL, "b": LOG}, epsilon=EPSILON, delta=1e-5),
+        rows([-1.0, 0.5, 1.0], [0.5, 100.0]), 1.0,
+    ),
+    "a statistic": (
+        Statistic(
+            "sum", np.sum, SMALL,
+            sensitivity=5 / 6, low=0, high=9, epsilon=EPSILON, delta=1e-5,
+        ),
+        SMALL.centers.tolist(), 0.98,
+    ),
+    "two numbers": (
+        Statistic(
+            "sum and those above a half", lambda x: [x.sum(), (x > 0.5).sum()], SMALL,
+            sensitivity=math.sqrt(25 / 36 + 1), names=["sum", "large"],
+            low=0, high=9, epsilon=EPSILON, delta=1e-5,
+        ),
+        SMALL.centers.tolist(), 0.98,
+    ),
+}  # fmt: skip
+"""Recipe, values to try, and how much of its squared sensitivity neighbours reach at least."""
+
+
+@pytest.mark.parametrize("name", GAUSSIAN)
+def test_no_record_costs_gaussian_answers_more_than_delta(name: str, caught: Noises) -> None:
+    recipe, places, share = GAUSSIAN[name]
+    for n in (1, 2, 3):
+        _, rho = largest(recipe, places, n, caught)
+        ((noise, count),) = caught
+        found = 2 * rho * noise.variance
+        # Noise that a delta is certified with for all that neighbours can reach, and hardly more.
+        assert gaussian_delta([(noise, math.ceil(found), count)], exact(EPSILON)) <= 1e-5
+        assert gaussian_delta([(noise, math.ceil(found / Fraction(share)), count)],
+                              exact(EPSILON)) > 0.5e-5  # fmt: skip
+        assert recipe.slack(n) <= 1e-5
+
+
+def test_no_record_costs_groups_more_than_one_release(caught: Noises) -> None:
+    # All groups through the call that users make, each record in its own group throughout.
+    recipe, by = Histogram(SMALL, epsilon=EPSILON, cells=3), ["a", "b", "a"]
+    results: dict[tuple[float, ...], dict[str, Any]] = {}
+    worst = Decimal(0)
+    with localcontext() as context:
+        context.prec = 60
+        for pair in neighbours([0.1, 0.5, 0.9], 3):
+            for data in pair:
+                if data not in results:
+                    caught.clear()
+                    made = release_groups(
+                        recipe, list(data), by, groups=["a", "b", "none"], attribute="group"
+                    )
+                    results[data] = {name: one and one.noisy for name, one in made.items()}
+                    assert caught == [(recipe.noise, 3)] * 2
+            one, other = (results[data] for data in pair)
+            assert one["none"] is other["none"] is None
+            moved = [
+                sum(abs(x - y) for x, y in zip(one[name], other[name], strict=True))
+                for name in ("a", "b")
+            ]
+            assert min(moved) == 0
+            worst = max(worst, sum(moved) * minus_log(recipe.noise.parameter))
+        assert Decimal("0.999") * Decimal(EPSILON) < worst <= Decimal(EPSILON)
+
+
+@pytest.mark.parametrize("public", [False, True])
+def test_no_data_set_costs_a_sample_of_a_table_more(public: bool) -> None:
+    # The law of a sample, of every data set of words and numbers of up to three records.
+    columns = {"w": WORDS, "a": Lattice(low=0, high=1, size=3)}
+    census = {"w": ["no", "no", "yes"], "a": [0.1, 0.5, 0.9]}
+    reference = public_masses(columns, census) if public else None
+    sampler = FiniteMollifier(columns, epsilon=EPSILON, reference=reference)
+    places = rows(["no", "yes"], [-1.0, 0.5, 0.9])
+    laws = []
+    for n in (1, 2, 3):
+        for data in itertools.combinations_with_replacement(places, n):
+            words, numbers = zip(*data, strict=True)
+            laws.append(sampler.weights({"w": list(words), "a": list(numbers)}).tolist())
+    assert len({sum(law) for law in laws}) == 1
+    least, most = (list(map(kind, zip(*laws, strict=True))) for kind in (min, max))
+    worst = max(Fraction(b, a) for a, b in zip(least, most, strict=True))
+    low, _ = exp_enclosure(Fraction(EPSILON), 128)
+    assert worst <= Fraction(low, 2**128)
+    assert float(worst) > math.exp(0.9 * EPSILON)
 
 
 def log_ratio(one: list[Fraction], other: list[Fraction]) -> float:

@@ -8,6 +8,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from evidence.sampling.page import bare
 from evidence.sampling.targets import mix1d, ring
@@ -161,6 +162,55 @@ def test_figures_of_farokhi() -> None:
         assert all(one["kernel as in the paper"] < one["line on z"] for one in rows)
     assert short(one["ours"] for one in found["loans"]) in row("figures 4 and 5: mean squared")
     assert short(one["ours"] for one in found["printed"]) in row("figures 7 and 8")
+    chosen = row("the bandwidths of the figures")
+    for key in ("LC", "Adult"):
+        both = found[f"bandwidths_{key}"]
+        assert len(both["true"]) == len(both["noised"]) == 4
+        assert f"prints {short([both['printed']], 2)}" in chosen
+        true, noised = (
+            short((min(both[at]), max(both[at])), 2, " to ") for at in ("true", "noised")
+        )
+        assert f"(8) gives {true}, the same at the noisy values {noised}" in chosen
+    errors = {
+        method: [one["mean"] for one in found["simulated"] if one["method"] == method]
+        for method in ("Cauchy, CV at z", "Cauchy, oracle (8)")
+    }
+    ratios = np.divide(*errors.values())
+    assert f"{min(ratios):.1f} to {max(ratios):.1f} times" in chosen
+    density = found["figure_3"]
+    assert density["draws"] == 40
+    assert f"it is {short([density['distance_mean']])} from" in row("figure 3: density")
+    assert (
+        f"is {short([density['distance_adjusted']])} from it, the one that is not adjusted "
+        f"{short([density['distance_not_adjusted']])}" in row("figure 3: density")
+    )
+
+
+def test_figures_of_ghatak() -> None:
+    found = results("ghatak")
+    cells = [one for one in found["optima"] if one["z"] == "64 cells"]
+
+    def best(criterion: str) -> str:
+        return short((one[criterion]["shape"][0] for one in cells), 2)
+
+    assert f"about {best('full error, 36')}" in row("figure 2, as the least of the full error")
+    assert f"about {best('variance integral, 11520')} in place" in row("with 11520 and the")
+    scales = [pair[1] for pair in found["checks"]["scales"].values()]
+    assert scales == pytest.approx([1.158, 0.5247, 8.540, 1.3387], abs=6e-4)
+    assert "1.158, .5247, 8.540, 1.3387" in row("scales 1.11")
+    known = {one["population"]: one for one in found["exact"]["known"] if one["n"] == 1000}
+    shapes = row("the AIMSE, with the curvature")
+    for name, said in (("Exp(1)", ".7 for Exp(1) in place of .85"),
+                       ("Laplace(10)", ".6 for Laplace(10) in place of .8"),
+                       ("U(0,10)", ".25 for U(0, 10) in place of .3")):  # fmt: skip
+        limit, exact = known[name]["shapes"]
+        assert said.startswith(f"{exact:g}".lstrip("0"))
+        assert said.endswith(f" {limit:g}".replace(" 0", " "))
+        assert said in shapes
+    assert known["N(0,1)"]["shapes"] == [0.45, 0.45]
+    assert known["Exp(1)"]["errors"][0] > 10 * known["Exp(1)"]["limit"]
+    gains = [f"{one['ratio'] - 1:.0%}".replace("%", " %") for one in found["table"]]
+    assert " and ".join(gains) in row("the table of errors")
 
 
 def test_figures_of_the_notes() -> None:

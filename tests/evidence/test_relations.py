@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from evidence.relations import study
+from evidence.relations import study, words
 from scipy import stats
 
 from confide.curves import Copula
@@ -88,6 +88,40 @@ def test_rows_with_margins_of_their_own_are_noticed() -> None:
     assert study.from_truth(model, mixed)[1] > 5 * ours
 
 
+@pytest.mark.parametrize("declining", [False, True])
+def test_drawn_reports_of_words_are_those_of_people_who_answer(declining: bool) -> None:
+    n, draw = 20_000, np.random.default_rng(6)
+    asked = words.survey(2.0, declining=declining)
+    cov = np.full((4, 4), words.RHO) + (1 - words.RHO) * np.eye(4)
+    places = stats.norm.cdf(draw.multivariate_normal(np.zeros(4), cov, n)).T
+    people: dict[str, list[object]] = {"hours": places[0].tolist()}
+    for place, (name, below) in zip(places[1:], list(words.BELOW.items())[1:], strict=True):
+        labels = words.QUESTIONS[name]["categories"]
+        people[name] = [labels[at] for at in np.searchsorted(below, place)]
+    if declining:
+        for column in people.values():
+            for at in np.flatnonzero(draw.random(n) < words.SKIPPED):
+                column[at] = None
+    for name, question in asked.questions.items():
+        expected = n * words.single_chances(asked, name)
+        found = np.bincount(
+            question.mechanism.simulate(people[name], seed=7).indices, minlength=expected.size
+        )
+        assert stats.chisquare(found, expected).pvalue > 1e-4
+    for pair in asked.pairs.values():
+        expected = n * words.pair_chances(pair)
+        answers = {name: people[name] for name in pair.sides}
+        found = np.bincount(pair.simulate(answers, seed=7).indices, minlength=expected.size)
+        assert stats.chisquare(found, expected).pvalue > 1e-4
+
+
+def test_relations_of_words_are_found() -> None:
+    for row in words.measured(4.0, 3):
+        assert row["rmse"] < 0.05
+        assert row["covered"] >= 0.75
+        assert row["cells"] >= 0.85
+
+
 def test_the_record_and_the_page_say_the_same() -> None:
     results = json.loads(Path(study.__file__).with_name("results.json").read_text())
     text = (study.ROOT / "docs" / "evidence" / "relations.md").read_text()
@@ -103,6 +137,12 @@ def test_the_record_and_the_page_say_the_same() -> None:
     for row in (*chosen, *skipping):
         assert row["surveys"] >= 40
         assert 0.93 <= round(row["covered"], 3) <= 0.97
+    assert [row["epsilon"] for row in results["words"] if row["declining"]] == [1, 1, 2, 2, 4, 4]
+    for row in results["words"]:
+        assert row["surveys"] >= 200
+        low, high = words.LIMITS
+        assert low <= round(row["covered"], 3) <= high
+        assert row["cells"] >= low
     for row in results["synthetic"]:
         assert row["surveys"] >= 20
         assert row["inside"] >= 0.95

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from evidence.sampling import baselines
 from evidence.sampling import page as sampling_page
 from evidence.sampling import study as sampling
 from evidence.sampling.baselines import bernstein, naive, responded
@@ -20,6 +21,7 @@ from evidence.sampling.targets import (
     mollified,
     ring,
     scattered,
+    scores,
 )
 
 LIMITS = {
@@ -69,6 +71,26 @@ def test_the_baselines_are_where_they_belong(line):
         bernstein(line, 1.0, 5000, 1, kind=kind)["kl"] for kind in ("dpb tight", "dpb cv")
     )
     assert tight < loose < 0.5
+
+
+@pytest.mark.parametrize(
+    ("target", "degree", "public", "chosen"),
+    [(mix1d(), 64, (0.186, 0.089), (0.164, 0.082)), (ring(), 8, (0.719, 0.642), (0.953, 0.704))],
+    ids=["mix1d", "ring"],
+)
+def test_cross_validation_gains_dpb_little(target, degree, public, chosen, monkeypatch):
+    """KL at epsilon 1 and 10 with the public default bandwidth, and with the one from the data."""
+
+    def found(epsilon):
+        logs = [
+            baselines.released(target, epsilon, 10_000, seed, kind="dpb cv", degree=degree)
+            for seed in range(4)
+        ]
+        return np.mean([scores(target.boxed, lambda _, kept=one: kept)["kl"] for one in logs])
+
+    assert [found(1.0), found(10.0)] == pytest.approx(chosen, abs=6e-4)
+    monkeypatch.setattr(baselines, "cross_validated", lambda *_: None)
+    assert [found(1.0), found(10.0)] == pytest.approx(public, abs=6e-4)
 
 
 def test_coverage_is_the_corrected_one():

@@ -15,16 +15,22 @@ from confide.mechanisms import ForcedResponse
 from confide.releases import (
     Bernstein,
     Choice,
+    CrossTable,
     GaussianProcess,
     Histogram,
     KolmogorovSmirnov,
+    LeastSquares,
+    Means,
     Query,
+    Selection,
     Series,
+    Statistic,
 )
 from confide.releases.series import UNIT
 
 UNIT_RANGE = Lattice(low=0, high=1, size=256)
 PLANE = {"x": UNIT_RANGE, "y": UNIT_RANGE}
+TABLE = {"x": Lattice(low=0, high=1, size=16), "w": Categories(["no", "yes"])}
 
 
 def laplace_loss(sensitivity: float, scale: float) -> float:
@@ -58,6 +64,27 @@ RECIPES = {
     "gaussian process": lambda e: GaussianProcess(UNIT_RANGE, epsilon=e, delta=1e-6),
     "joint gaussian process": lambda e: GaussianProcess(PLANE, epsilon=e, delta=1e-6),
     "kolmogorov-smirnov": lambda e: KolmogorovSmirnov(UNIT_RANGE, epsilon=e),
+    "means": lambda e: Means(PLANE, epsilon=e),
+    "gaussian means": lambda e: Means(PLANE, epsilon=e, delta=1e-6),
+    "statistic": lambda e: Statistic(
+        "mean", np.mean, UNIT_RANGE, sensitivity=1, divided_by_n=True, low=0, high=1, epsilon=e
+    ),
+    "gaussian statistic": lambda e: Statistic(
+        "sum", np.sum, UNIT_RANGE, sensitivity=1, low=0, high=1e5, epsilon=e, delta=1e-6
+    ),
+    "selection": lambda e: Selection(
+        "records in a half",
+        lambda x, which: np.sum((x > 0.5) == (which == "upper")),
+        ["lower", "upper"],
+        UNIT_RANGE,
+        sensitivity=1,
+        low=0,
+        high=1e5,
+        epsilon=e,
+    ),
+    "least squares": lambda e: LeastSquares(TABLE, target="w", epsilon=e),
+    "gaussian least squares": lambda e: LeastSquares(TABLE, target="w", epsilon=e, delta=1e-6),
+    "cross table": lambda e: CrossTable(TABLE, epsilon=e),
     "choice": lambda e: Choice(
         [Histogram(UNIT_RANGE, epsilon=0.75 * e, cells=cells) for cells in (4, 16)], epsilon=e
     ),
@@ -86,7 +113,7 @@ def test_the_notes_constants_fail_where_ours_hold() -> None:
     assert laplace_loss(exact, printed) > 1.8 * epsilon
     assert laplace_loss(exact, series.noise(n).scale / (n * UNIT)) <= epsilon * (1 + 1e-9)
 
-    # Gaussian process: a unit process times c / (epsilon n h**(d/2)) instead of h**d.
+    # Gaussian process: c / (epsilon n h**(d/2)), where a process of variance one takes h**d.
     delta, width = 1e-6, 0.05
     process = GaussianProcess(PLANE, epsilon=epsilon, delta=delta, bandwidth=width)
     sensitivity, sd = math.sqrt(process.squared_sensitivity(n)), process.noise(n).sd

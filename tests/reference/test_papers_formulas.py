@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 from scipy.integrate import cumulative_trapezoid, quad
 
-from confide import Lattice, SquareWave
+from confide import Lattice, SquareWave, mechanisms
 from confide.estimators import Deconvolution
+from confide.exact.integer_noise import ONE
 from confide.foreign import Spectrum
 from confide.foreign.noise_laws import Laplace, TwoSidedGamma
 from confide.gamma.protection import closeness
@@ -45,6 +46,18 @@ def test_one_float_report_gives_the_answer_away(epsilon: float, share: float) ->
         assert could_be(reports, value, 1 / epsilon).all()
         certain.append(1 - could_be(reports, 1 - value, 1 / epsilon).mean())
     assert np.mean(certain) == pytest.approx(share, abs=0.02)
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_noise_of_theorem_1_on_several_columns(columns: int) -> None:
+    """Noise of scale q range/epsilon on each of q columns loses epsilon in all, and no less."""
+    epsilon, lattice = 1.0, Lattice(low=0, high=1, size=4)
+    part = mechanisms.Laplace(lattice, epsilon=epsilon / columns)
+    scale = -1 / math.log(part.parameter / ONE)
+    assert scale == pytest.approx(columns * (lattice.size - 1) / epsilon, rel=1e-9)
+    joint = mechanisms.Joint({f"x{at}": part for at in range(columns)})
+    assert math.log(joint.law.ratio()) == pytest.approx(epsilon, rel=1e-9)
+    assert joint.spend.epsilon == pytest.approx(epsilon, rel=1e-4)
 
 
 def test_printed_cauchy_kernel_undoes_laplace_noise() -> None:

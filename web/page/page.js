@@ -201,6 +201,9 @@ async function open() {
   else
     try {
       if (costs(served) !== costs(survey)) throw new Error("The second phase asks something else.");
+      // Answers are drawn by name: an answer to another question may be none to this one.
+      if (new Set(every.map(({ name }) => `${name}`)).size < every.length)
+        throw new Error("Each question must have a name of its own.");
       const names = pair?.mechanism.parts.map(({ name }) => name);
       const shown = names ? names.flatMap((name) => every.filter((each) => each.name === name)) : asked;
       scene.questions = shown.map((each, at) => new Question(each, survey.language, at));

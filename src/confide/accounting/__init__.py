@@ -1,4 +1,4 @@
-"""What an answer costs: one report, several together, and a summary of many."""
+"""Privacy costs: of one report, of several together, and of a summary of many."""
 
 from __future__ import annotations
 

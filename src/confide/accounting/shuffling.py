@@ -1,4 +1,4 @@
-"""What a reader of one final summary learns about a person among many."""
+"""Bounds on what a reader of one final summary learns about a person."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def shuffled(mechanism: _Mechanism, *, n: int, delta: float) -> Spend:
     Parameters
     ----------
     mechanism
-        What made the reports.
+        The mechanism of the reports.
     n
         Honest respondents in the summary: those who were asked this question in this published
         group, the person included.
     delta
-        Probability that is left out of the bound.
+        The probability with which the bound may fail.
 
     Returns
     -------

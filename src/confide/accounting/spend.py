@@ -1,4 +1,4 @@
-"""What an answer costs the person who gives it."""
+"""The privacy cost of an answer for the person who gives it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Spend:
         return f"Spend({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """What it means, for notebooks."""
+        """The cost and its meaning, for notebooks."""
         return card(repr(Spend(self.epsilon, self.delta)), cost=self.words())
 
 
@@ -133,7 +133,7 @@ def rounded_up(x: float, digits: int) -> str:
     """A bound in print: never below what it stands for, as it is written down."""
     if x == 0 or math.isinf(x):
         return f"{x:g}"
-    # A context of our own: whoever calls us may have set another.
+    # A decimal context of our own: the caller may have set another one.
     own = Context(prec=40, rounding=ROUND_CEILING)
     exact = Decimal(repr(float(x)))
     unit = Decimal(1).scaleb(exact.adjusted() - digits + 1, context=own)

@@ -1,4 +1,4 @@
-"""Checks of privacy claims: of every mechanism and release here, and of anybody else's code.
+"""Checks of privacy claims, for the mechanisms and releases here and for other code.
 
 Each check is a function that returns a `Finding`: what was claimed, what was proved, what was
 found, and what the check cannot see. `exact`, `grid` and `index` carry a claim; `goodness`,

@@ -1,4 +1,4 @@
-"""Attacks: learn from outputs which of two inputs was given, and what that proves."""
+"""Attacks that tell two inputs apart by their outputs, and the epsilon they prove."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ def lower_bound(hits: Shares, misses: Shares, alpha: float, *, delta: float = 0.
     Parameters
     ----------
     hits
-        How often the event happened with the likelier input, and out of how many runs.
+        Number of events with the likelier input, and number of runs.
     misses
-        The same with the other input.
+        Both numbers with the other input.
     """
     (k, n), (j, m) = hits, misses
     k, j = np.asarray(k, dtype=np.float64), np.asarray(j, dtype=np.float64)
@@ -307,8 +307,8 @@ def sampled(
     ----------
     subject
         A mechanism, partition, sampler or recipe of a release, or any function of a value: foreign
-        code. Outputs may be numbers, words, or rows of numbers.
-        Every call must be a run of its own: a device that remembers its report is to be made anew.
+        code. Outputs may be numbers, words, or rows of numbers. Every call must be independent: if
+        a device remembers its report, make a new device.
     pairs
         Pairs of values, for a release of data sets that differ in one record; by default those
         that are hardest to hide, which are known for mechanisms and releases. For noise in floats

@@ -122,7 +122,7 @@ class Finding:
         return f"<Finding {self.layer} of {_checks.shown(self.subject)}: {claim}>"
 
     def _repr_html_(self) -> str:
-        """What was claimed, proved and found, for notebooks."""
+        """The claim, the proof and the findings, for notebooks."""
         numbers = {
             "claimed": self.claimed,
             "certified, at most": self.certified,
@@ -137,7 +137,7 @@ class Finding:
 
     def words(self) -> str:
         """The finding in a sentence, and what the check cannot see."""
-        # Only a certificate proves; whatever else passes has found nothing.
+        # Only a certificate is a proof; other checks that pass have found no fault.
         passed = "holds" if self.certified is not None else "is not refuted"
         verdict = "FAILS" if not self.holds else passed if self.looked else "was not tested"
         parts = [f"{self.layer}: the claim of epsilon = {figure(self.claimed)} {verdict}"]

@@ -1,4 +1,4 @@
-"""Whether draws fit the law that is stated."""
+"""Tests whether draws follow the stated law."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def goodness(
     alpha
         Probability of a false alarm, of the whole check.
     seed
-        For a repeatable check; by default draws are made of the operating system's entropy, by the
+        Seed for a repeatable check. By default draws use the operating system's entropy, by the
         same path as for respondents.
 
     Examples

@@ -309,7 +309,7 @@ def part_gaps(parts: Iterable[Part], n: int) -> Iterator[tuple[str, float]]:
     for part in parts:
         pmf = part.pmf()
         yield part.name, apart(part.sampler.draw(Grid(), n), pmf)
-        # Of a sampler that is none of ours only the long words can be looked at.
+        # For a sampler of another library only the long words can be checked.
         if isinstance(part.sampler, Inversion):
             yield f"{part.name}, refined", refined(part.sampler, pmf, BITS)
 
@@ -406,7 +406,7 @@ def _opinions(size: int) -> list[Floats]:
 
 
 def _partition(subject: Partition, n: int) -> Iterator[tuple[str, float]]:
-    # Every cell sees a grid of its own, which takes long where there are many.
+    # Every cell needs a separate grid, which is slow with many cells.
     n = min(n, max(LEAST_WORDS, WORDS // subject.cells.size))
     for cell in (-1, 0, subject.cells.size - 1):
         for level in (0, subject.levels, 2 * subject.levels):

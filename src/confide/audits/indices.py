@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 
 
 def index(subject: Any) -> Finding:
-    """Whatever a value is, its index is a whole number of the lattice, or the value is refused.
+    """Check that every value gets an index on the lattice or is refused.
 
     Parameters
     ----------

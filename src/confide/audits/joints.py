@@ -1,4 +1,4 @@
-"""All that is seen of one respondent: several questions, several runs, retries."""
+"""Checks of everything visible about one respondent: several questions, runs and retries."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def joint(
     alpha: float = ALPHA,
     seed: int | None = None,
 ) -> Finding:
-    """Reports of one respondent together: whether they cost no more than they say in sum.
+    """Check that all reports of one respondent cost no more than the stated sum.
 
     Parameters
     ----------

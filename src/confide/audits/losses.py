@@ -185,7 +185,7 @@ def _every_pair(law: Law) -> Fraction:
 
 def _short(law: Law) -> Fraction:
     """The same for large laws, from their structure: the tests compare it on small ones."""
-    # A subclass may have weights of its own.
+    # A subclass may define other weights.
     own = type(law) in (Band, Declinable)
     if own and isinstance(law, Band | Declinable) and min(law.near, law.far) > 0:
         return Fraction(max(law.near, law.far), min(law.near, law.far))

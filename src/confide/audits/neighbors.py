@@ -1,4 +1,4 @@
-"""Neighboring data sets of a release, and what its own code makes of them.
+"""Neighboring data sets of a release, and the results of its own code on them.
 
 A data set is an array of whole numbers: which spot each record lies at, a spot being a row of
 values. In a family any two data sets are neighbors: they differ in one record, the same for all.

@@ -1,4 +1,4 @@
-"""Whatever code puts out, as rows that can be compared: nothing that can be told apart is lost."""
+"""Outputs of any code as rows that can be compared without losing a difference."""
 
 from __future__ import annotations
 

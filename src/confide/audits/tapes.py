@@ -1,4 +1,4 @@
-"""Words that are no chance, and how far outcomes made of them are from a law."""
+"""Fixed words in place of random ones, and how far outcomes made from them are from a law."""
 
 from __future__ import annotations
 

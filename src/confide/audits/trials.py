@@ -1,4 +1,4 @@
-"""Releases tried on neighboring data sets: what one record changes, and whether noise hides it."""
+"""Trials of releases on neighboring data sets: does the noise hide the change of one record?"""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def within(ratio: Fraction, epsilon: Fraction | float) -> bool:
 
 
 def enough(noise: DiscreteLaplace, change: int) -> bool:
-    """Whether the noise hides so large a change for its epsilon: (2**62 / P)**change <= e**epsilon.
+    """Whether the noise hides this change at its epsilon: (2**62 / P)**change <= e**epsilon.
 
     Parameters
     ----------

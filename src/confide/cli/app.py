@@ -1,4 +1,4 @@
-"""The verbs together, and how errors are told."""
+"""The command line application: all verbs, and how errors are printed."""
 
 from __future__ import annotations
 
@@ -40,6 +40,9 @@ METHODS = {
 
 COMPLETION = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 """Variables in which shells hand over a command that is to be completed."""
+
+ESTIMATING = ("scipy", "threadpoolctl")
+"""What estimates need, and a machine that only makes or counts reports may do without."""
 
 # Options that have another name than the setting of the library.
 OPTIONS = {"integers": "integer", "mechanisms": "mechanism", "most": "at-most"}
@@ -101,7 +104,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if told := version(given):
         print(told)
         return 0
-    return _parsed(given)
+    try:
+        return _parsed(given)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in ESTIMATING:
+            raise
+        return _refuse(
+            f"confide {given[0]} needs {package}, which is not installed: pip install {package}. "
+            "Without it confide can privatize, summarize and merge."
+        )
 
 
 def _parsed(given: list[str]) -> int:
@@ -115,7 +127,7 @@ def _parsed(given: list[str]) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _warner()
         warnings.simplefilter("always", ConfideWarning)
-        # Nobody who types a command wants estimates from raw values; who knows better has Python.
+        # On the command line, estimates from raw values are always a mistake; Python allows them.
         warnings.simplefilter("error", Implausible)
         try:
             result = _command(verb).main(
@@ -128,7 +140,7 @@ def _parsed(given: list[str]) -> int:
         except typer.Abort:
             return 130
         except BrokenPipeError:
-            # Whoever read our output has gone; say nothing, also not when stdout is closed.
+            # The reader of our output has gone: print nothing more, also when stdout is closed.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except OSError as error:

@@ -1,4 +1,4 @@
-"""`confide audit`: whether every question of a survey keeps the epsilon that it claims."""
+"""`confide audit`: check that every question of a survey keeps its epsilon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger that a command charges: its options, and how it is opened."""
+"""Options that name the ledger which a command charges."""
 
 from __future__ import annotations
 

@@ -38,6 +38,15 @@ def compare(
     ],
     *,
     question: QuestionOption = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--by",
+            metavar="COLUMN",
+            help="Compare the groups of this column: groups that differ in others only are added "
+            "up; can be repeated.",
+        ),
+    ] = None,
     what: Annotated[
         str | None, typer.Option(help=" | ".join(WHAT), show_default="mean and median, or shares")
     ] = None,
@@ -54,7 +63,7 @@ def compare(
     """Compare two groups of respondents, with an interval for the difference."""
     level = _checks.level(level)
     files, names = _split(given, each=each)
-    found = inputs.question_of(files, question)
+    found = inputs.question_of(files, question, by=by or [])
     axis = found.counts.mechanism.axes.get("")
     labels = axis.labels if isinstance(axis, Categories) else None
     wanted = _wanted(what, at, labels)

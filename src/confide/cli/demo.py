@@ -1,4 +1,4 @@
-"""The whole job in one go, on a made-up company."""
+"""`confide demo`: collect and estimate the pay of a made-up company."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def demo(
     epsilon: Annotated[float, typer.Option(help="Privacy loss of one report.")] = 1.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Privatize the pay of a made-up company, recover its density, compare with the truth."""
+    """Privatize the pay of a made-up company, estimate its density, and compare with the truth."""
     extra("matplotlib", "plot")
     if out.exists() and not out.is_dir():
         raise InvalidInput(f"a folder at {named(out)}", "a file")

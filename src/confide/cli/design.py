@@ -1,4 +1,4 @@
-"""`confide design`: the noise to collect with."""
+"""`confide design`: choose the noise before collecting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`confide density` and `confide shares`: what one question's reports tell."""
+"""`confide density` and `confide shares`: estimates of one question."""
 
 from __future__ import annotations
 
@@ -132,8 +132,7 @@ def density(
                 "Use confide shares for categories.",
             )
         if by:
-            _no_plot(plot)
-            estimates.densities(found, estimator, level, as_json=as_json, band=band)
+            estimates.densities(found, estimator, level, as_json=as_json, band=band, plot=plot)
             _warn(method)
             return
         subject = Subject.of(found)
@@ -181,7 +180,7 @@ def shares(
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Recover the shares of categories from randomized response."""
+    """Estimate the shares of categories from randomized responses."""
     level = _checks.level(level)
     plottable(plot, files or [])
     found = inputs.question_of(

@@ -1,9 +1,10 @@
-"""Estimates as tables for people and as plain values for machines, of all or of every group."""
+"""Printed tables and JSON of estimates, for all respondents or by group."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 from confide._figures import SHOWN
 from confide.cli import output
 from confide.curves import Density, Proportions, forms
-from confide.errors import Unsupported
+from confide.displays import CYCLE
+from confide.errors import InvalidInput, Unsupported
 from confide.estimators import CategoryShares
 from confide.files.paths import counted
 from confide.foreign.spectrum import Spectrum
@@ -62,7 +64,7 @@ class Subject:
 
     @property
     def many(self) -> str:
-        """How many reports; numbers noised elsewhere are values."""
+        """Number of reports in words; numbers noised elsewhere are called values."""
         return counted(self.summary.n, "report" if self.mechanism else "value")
 
     def title(self) -> str:
@@ -225,20 +227,28 @@ def shares_as_dict(curve: Proportions, subject: Subject, level: float) -> dict[s
 
 
 def densities(
-    found: Asked, estimator: Any, level: float, *, as_json: bool, band: bool = False
+    found: Asked,
+    estimator: Any,
+    level: float,
+    *,
+    as_json: bool,
+    band: bool = False,
+    plot: Path | None = None,
 ) -> None:
     """The mean and the median of each group; for machines the whole density."""
-    if as_json:
-        told = [
-            (key, as_dict(curve, own, level, band=band))
-            for key, own, curve in _fitted(found, estimator)
-        ]
-        _machine(found, told)
-        return
-    fitted, values = [], []
+    _drawable(found, plot)
+    fitted, told, values = [], [], []
     for key, own, curve in _fitted(found, estimator):
         fitted.append((key, own, curve))
-        values.append(rows_of(curve, (0.5,), level))
+        if as_json:
+            told.append((key, as_dict(curve, own, level, band=band)))
+        else:
+            values.append(rows_of(curve, (0.5,), level))
+    if plot is not None:
+        _draw(found, {label(key): curve for key, _, curve in fitted}, plot)
+    if as_json:
+        _machine(found, told)
+        return
     number = output.format_of([value for rows in values for _, value, _ in rows])
     rows = []
     for (key, own, curve), parts in zip(fitted, values, strict=True):
@@ -249,6 +259,31 @@ def densities(
     ends = (f"{output.percent(level)} from", "to")
     last = ("declined", *ends) if any(curve.declined is not None for *_, curve in fitted) else ()
     _table(found, ("reports", "mean", *ends, "median", *ends, *last), rows)
+    if plot is not None:
+        output.say(f"Picture: {plot}")
+
+
+def _drawable(found: Asked, plot: Path | None) -> None:
+    """Refuse a picture with more curves than there are colors, before anything is estimated."""
+    many = len(found.summaries.groups())
+    if plot is not None and many > len(CYCLE):
+        raise InvalidInput(
+            f"at most {len(CYCLE)} groups in one picture",
+            f"{many:,}",
+            "--plot of one of them: --group NAME.",
+        )
+
+
+def _draw(found: Asked, curves: Mapping[str, Density], plot: Path) -> None:
+    """One picture with the density of every group, without bands."""
+    ax = None
+    for name, curve in curves.items():
+        display = curve.plot(ax, level=None, label=name)
+        ax = display.ax_
+    subject = Subject.of(found)
+    output.save_plot(
+        display, plot, f"{subject.title()}, by {', '.join(found.summaries.by)}", name=subject.name
+    )
 
 
 def _declined(curve: Density | Proportions, level: float) -> list[str]:

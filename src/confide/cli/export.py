@@ -42,7 +42,7 @@ def export(
     """Write the reports of a survey into a file, in random order."""
     asked = Survey.read(survey)
     writable(to, (".parquet",), [survey])
-    # A phase has lattices of its own, and so a file of its own.
+    # Each phase has its own lattices, and so its own file.
     paths = [to] if asked.phases is None else [_numbered(to, phase) for phase in (1, 2)]
     for path in paths:
         writable(path, (".parquet",), [survey])
@@ -62,7 +62,7 @@ def export(
         tables = [exported(found, each) for each in (asked, second) if each is not None]
     finally:
         found.shut()
-    # Nothing is written of a second phase in which nobody has answered yet.
+    # Write no file for a second phase without answers.
     made = {path: table for path, table in zip(paths, tables, strict=False)
             if table.num_rows or path == paths[0]}  # fmt: skip
     for path, table in made.items():

@@ -1,4 +1,4 @@
-"""From arguments to surveys and files."""
+"""Read the surveys and files that command arguments name."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from confide.cli.options import JsonOption
 from confide.collect import People, Signer, key_file, opened
 from confide.collect import invite as invited_all
 from confide.collect.cautions import cautions
-from confide.collect.people import check
+from confide.collect.people import check, check_first
 from confide.collect.stores import has_password
 from confide.collect.wire import check_survey
 from confide.errors import ConfideWarning, InvalidInput
@@ -107,8 +107,9 @@ def invite(
     writable(to, (".csv",), [path for path in (survey, people) if path is not None])
     check(invited, asked, url=url, to=to)
     file = key_file(key_of(survey, key))
-    # One that cannot be used is refused before a store is made.
-    file.read()
+    # A key that cannot be used, and too few people, are refused before a store is made.
+    if file.read() is None:
+        check_first(invited, asked)
     opened_store = opened(store_of(survey, store), asked, create=True)
     try:
         before = sum(opened_store.status().invited.values())

@@ -1,4 +1,4 @@
-"""`confide ledger`: what was released about a data set, and what is left to spend."""
+"""`confide ledger`: show what was released about a data set and the budget that is left."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from confide.releases import Release
 SQLITE = b"SQLite format 3\0"
 """How every SQLite file starts, and so every ledger."""
 
-ledger = typer.Typer(help="What was released about a data set, and what is left to spend.")
+ledger = typer.Typer(help="Show what was released about a data set, and the budget that is left.")
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="A ledger.")]
 
 
 @ledger.callback()
 def _ledger() -> None:
-    """What was released about a data set, and what is left to spend."""
+    """Show what was released about a data set, and the budget that is left."""
 
 
 @ledger.command()

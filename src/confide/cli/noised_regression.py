@@ -125,7 +125,7 @@ class Asked:
         if spectrum.axes > 1 or spectrum.low is None or spectrum.high is None or self.public:
             raise InvalidInput(
                 f"one --noised column with its --range for --method {method}",
-                "others",
+                "several columns, or one without --range",
                 "Use --method kernel.",
             )
         return spectrum, _counts(spectrum, 0, (spectrum.low[0], spectrum.high[0])), left

@@ -1,4 +1,4 @@
-"""What people and machines get to see."""
+"""Printing: tables for people, JSON for programs, and progress bars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs for a partition survey: features and response in one vector report."""
+"""`regress --partition` and `classify --partition`: estimates of a partition survey."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def plan(
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell the error to expect before anybody is asked, or what a wanted error takes."""
+    """Estimate the error of a survey before it runs, or find the people or epsilon it needs."""
     given = dict(locals())
     if survey is not None:
         _refuse(given, ALONE, "no survey file")
@@ -208,7 +208,7 @@ def _refuse(given: dict[str, Any], options: Sequence[str], needed: str) -> None:
 
 def _whole(path: Path, given: dict[str, Any], plot: Path | None, *, as_json: bool) -> None:
     """Plan a whole survey."""
-    # A plan for one question needs none of what a survey does.
+    # A plan for one question does not need the code for surveys.
     from confide.planning.survey_plans import plan_survey
     from confide.questions import Questionnaire
 

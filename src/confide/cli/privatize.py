@@ -1,4 +1,4 @@
-"""`confide privatize`: values of a file turned into private reports."""
+"""`confide privatize`: turn the values of a file into private reports."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from confide import streams
 from confide.cli import inputs, output, partitions
 from confide.cli.options import JsonOption
+from confide.cli.parsing import harmless
 from confide.files import formats
 from confide.files.paths import counted, expand, writable
 
@@ -67,7 +68,7 @@ def privatize(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Turn values into private reports, in random order, with randomness of the system's own."""
+    """Turn values into private reports in random order, with the system's secure randomness."""
     if (partition := partitions.survey_of(files)) is not None:
         partitions.privatize(
             *partition,
@@ -119,6 +120,13 @@ def privatize(
         output.say(f"{counted(reused, 'report')} of them as the interrupted run had drawn them.")
     if replaced:
         output.say(output.again(spend))
+    if dropped := _dropped(job):
+        output.say(
+            f"The values have {' and '.join(map(harmless, dropped))}, which the survey names in "
+            "groups, and the reports do not. For results by group, draw again with "
+            f"{' '.join(f'--keep {harmless(name)}' for name in dropped)} --replace before anybody "
+            "sees these reports: that costs nothing."
+        )
     if keep_order:
         output.say("The rows are in the order of the values, which can give answers away.")
     if not (kind := formats.format_of(to)).stamped:
@@ -131,3 +139,10 @@ def privatize(
     if survey.rounds is not None:
         output.say(survey.rounds.words())
     output.say(spend.words(answers=survey.asks * survey.times))
+
+
+def _dropped(job: streams.Job) -> list[str]:
+    """Columns that the survey groups results by, and that the values have but the reports do not."""
+    first = job.sources[0]
+    there = {*first.names, *first.folders}
+    return [name for name in job.survey.groups if name in there and name not in job.keep]

@@ -344,7 +344,7 @@ def regress(
     partition: PartitionOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Recover the mean of a response given a private answer, and how sure it is."""
+    """Estimate the mean of a response given a private answer, with its uncertainty."""
     options = {"smoothing": smoothing, "size": size, "kernel": kernel, "bandwidth": bandwidth}
     if partition:
         given = {"x": x, "y": y, **options, "weights": weights, "points": points, "bounds": bounds}
@@ -390,7 +390,7 @@ def classify(
     partition: PartitionOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell which of two classes is the more likely one given a private answer."""
+    """Estimate which of two classes is more likely given a private answer."""
     if partition:
         _alone(
             x=x,

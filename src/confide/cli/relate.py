@@ -12,7 +12,7 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output
-from confide.cli.options import InvalidOption, JsonOption, LevelOption
+from confide.cli.options import InvalidOption, JsonOption, LevelOption, PlotOption, plottable
 from confide.curves import Copula
 from confide.errors import InvalidInput
 from confide.files.paths import expand, named, writable, write_bytes
@@ -55,10 +55,11 @@ def relate(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The new survey, .toml."),
     ] = None,
+    plot: PlotOption = None,
     invalid: InvalidOption = "refuse",
     as_json: JsonOption = False,
 ) -> None:
-    """Recover how the answers to pairs of questions go together."""
+    """Estimate how the answers to pairs of questions are related."""
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
     assert path is not None
@@ -68,6 +69,11 @@ def relate(
         )
     if (to is not None) != thresholds:
         raise InvalidInput("--thresholds and -o NEW.toml together", "one of them")
+    if plot is not None and (n is not None or thresholds):
+        raise InvalidInput(
+            "reports of pairs to go with --plot", "--thresholds" if thresholds else "-n"
+        )
+    plottable(plot, files)
     if n is not None:
         if rest or thresholds:
             raise InvalidInput(
@@ -80,7 +86,7 @@ def relate(
         assert to is not None
         _with_thresholds(survey, path, rest, to, invalid=invalid, as_json=as_json)
     else:
-        _related(survey, summaries_of(rest, survey, invalid), level, as_json=as_json)
+        _related(survey, summaries_of(rest, survey, invalid), level, plot, as_json=as_json)
 
 
 def summaries_of(files: Sequence[Path], survey: Survey | None, invalid: str) -> Summaries:
@@ -94,10 +100,14 @@ def summaries_of(files: Sequence[Path], survey: Survey | None, invalid: str) -> 
     return found
 
 
-def _related(survey: Survey, summaries: Summaries, level: float, *, as_json: bool) -> None:
+def _related(
+    survey: Survey, summaries: Summaries, level: float, plot: Path | None, *, as_json: bool
+) -> None:
     found = survey.relate(summaries, level=_checks.level(level))
     if not found.relations:
         raise InvalidInput("reports about pairs of questions", "none")
+    if plot is not None:
+        output.save_plot(found.plot(), plot, survey.title or "Correlations")
     if as_json:
         output.machine(
             {
@@ -112,6 +122,8 @@ def _related(survey: Survey, summaries: Summaries, level: float, *, as_json: boo
         return
     _told(found)
     output.say(survey.spend.words(answers=1))
+    if plot is not None:
+        output.say(f"Picture: {plot}")
 
 
 def _told(found: Copula) -> None:
@@ -201,7 +213,9 @@ def _with_thresholds(
     if Survey.read(to) != made:
         to.unlink()
         raise InvalidInput(
-            f"a table that begins with the line [relations] in {named(path)}", "another spelling"
+            f"a table that begins with the line [relations] in {named(path)}",
+            "the table in another form",
+            "Write the thresholds by hand, or write the table with that line.",
         )
     if as_json:
         output.machine({"at": at, "output": str(to)})

@@ -1,4 +1,4 @@
-"""`confide release`: a curator's queries and curves, charged, written, shown."""
+"""`confide release`: release statistics about raw data under a budget."""
 
 from __future__ import annotations
 
@@ -478,7 +478,7 @@ def release(
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Publish a density or a number about raw values, with noise that is paid from a budget."""
+    """Publish statistics about raw values, with noise, under a budget."""
     settings: dict[str, Any] = {
         "column": column,
         "low": low,

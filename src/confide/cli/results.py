@@ -152,7 +152,7 @@ def _opened(files: Sequence[Path], by: list[str], *, survey: Survey, **asked: An
     try:
         return Job.open(files, survey=survey, by=list(survey.groups), **asked)
     except InvalidInput:
-        # Reports may have been made without their public columns; what else is wrong is told below.
+        # Reports may lack their public columns; other faults are reported below.
         return Job.open(files, survey=survey, **asked)
 
 

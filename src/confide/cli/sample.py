@@ -81,7 +81,7 @@ def sample(
     plot: PlotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Release a few synthetic records of a data set, each for epsilon."""
+    """Release a few synthetic records of a data set; each costs epsilon."""
     # Everything that can be refused is refused before a record is read, and long before a charge.
     said = worded(words)
     if not said and reference is None:
@@ -127,7 +127,7 @@ def sample(
     if isinstance(sampler, Mollifier):
         table = sampler.reference.held(np.stack(list(raw.values()), axis=1))
     else:
-        # What cannot be placed is told now, in the words of the file.
+        # Refuse values without a cell now, with the file's own words in the message.
         sampler.index(raw)
     # The ledger is opened, and maybe made, when nothing is left that the records could spoil.
     book = None

@@ -1,4 +1,4 @@
-"""`confide schedule`: who is asked in which round, or in which phase."""
+"""`confide schedule`: draw the rounds or the phase in which each person is asked."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def schedule(
         list[Path],
         typer.Argument(
             metavar="SURVEY PEOPLE",
-            help="A survey with [rounds] or [phases], and a .csv file with a row for each person.",
+            help="A survey with rounds or phases, and a .csv file with a row for each person.",
         ),
     ],
     to: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The schedule, .csv.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Draw in which rounds, or in which phase, each person is asked: once, before anybody is."""
+    """Draw in which rounds, or in which phase, each person is asked. Run it once, beforehand."""
     given, path, rest = inputs.split(files)
     survey = inputs.needed(given)
     if len(rest) != 1:

@@ -70,8 +70,8 @@ def serve(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Serve a survey: a page on which people answer, and a dashboard on which you watch."""
-    # Imported here, where what an extra must bring is told; --help does without it.
+    """Serve a survey: a page where people answer, and a dashboard for you."""
+    # Imported here, so that a missing extra is reported and --help works without it.
     from confide.collect import Collector
 
     if as_demo:

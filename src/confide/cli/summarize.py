@@ -1,4 +1,4 @@
-"""`confide summarize` and `confide merge`: reports counted, and counts added up."""
+"""`confide summarize` and `confide merge`: count reports, and add up counts."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def summarize(
     unstamped: UnstampedOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Count reports: all that an estimate needs, in a file that no longer grows with them."""
+    """Count reports into a small file that has everything an estimate needs."""
     if (partition := partitions.survey_of(files)) is not None:
         refused: dict[str, object] = {"question": question, "weights": weights, "by": by}
         refused |= {"response": response, "rake": rake}

@@ -1,4 +1,4 @@
-"""`confide synthesize`: rows that stand for nobody, drawn from the estimates of a survey."""
+"""`confide synthesize`: draw synthetic respondents from the estimates of a survey."""
 
 from __future__ import annotations
 

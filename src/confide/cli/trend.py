@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,16 @@ import typer
 
 from confide import _checks
 from confide.cli import inputs, output
-from confide.cli.options import InvalidOption, JsonOption, LevelOption, QuestionOption
-from confide.estimators.trends import ROUND, Trend
+from confide.cli.options import (
+    InvalidOption,
+    JsonOption,
+    LevelOption,
+    PlotOption,
+    QuestionOption,
+    plottable,
+)
+from confide.errors import ConfideWarning
+from confide.estimators.trends import ROUND, SHARED_ROUNDS, Trend
 from confide.estimators.trends import trend as fitted
 
 
@@ -33,17 +42,26 @@ def trend(
         ),
     ] = None,
     level: LevelOption = 0.95,
+    plot: PlotOption = None,
     invalid: InvalidOption = "refuse",
     as_json: JsonOption = False,
 ) -> None:
-    """Tell how a mean or a share moves from round to round."""
+    """Estimate how a mean or a share changes from round to round."""
     level = _checks.level(level)
+    plottable(plot, files)
+    survey, _, _ = inputs.split(files)
     found = inputs.question_of(files, question, by=[ROUND], invalid=invalid)
+    if survey is not None and survey.times > 1:
+        warnings.warn(SHARED_ROUNDS, ConfideWarning, stacklevel=2)
     made = fitted(found.summaries.groups(), category=category, level=level)
+    if plot is not None:
+        output.save_plot(made.plot(), plot, f"{found.question or 'Answers'} by round")
     if as_json:
         output.machine({"question": found.question or None, **made.to_dict()})
         return
     _table(made, found.question)
+    if plot is not None:
+        output.say(f"Picture: {plot}")
 
 
 def _table(made: Trend, question: str) -> None:

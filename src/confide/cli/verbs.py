@@ -1,19 +1,19 @@
-"""The commands: the module of each, and what its help says. A new one is one entry."""
+"""Table of all commands with their module and help text. Add a new command here."""
 
 from __future__ import annotations
 
 VERBS = {
     "demo": (
         "demo",
-        "Privatize the pay of a made-up company, recover its density, compare with the truth.",
+        "Privatize the pay of a made-up company, estimate its density, and compare with the truth.",
     ),
     "serve": (
         "serve",
-        "Serve a survey: a page on which people answer, and a dashboard on which you watch.",
+        "Serve a survey: a page where people answer, and a dashboard for you.",
     ),
     "schedule": (
         "schedule",
-        "Draw in which rounds, or in which phase, each person is asked: once, before anybody is.",
+        "Draw in which rounds, or in which phase, each person is asked. Run it once, beforehand.",
     ),
     "invite": ("invite", "Make one invitation for each person, and write their links into a file."),
     "export": ("export", "Write the reports of a survey into a file, in random order."),
@@ -27,11 +27,11 @@ VERBS = {
     ),
     "privatize": (
         "privatize",
-        "Turn values into private reports, in random order, with randomness of the system's own.",
+        "Turn values into private reports in random order, with the system's secure randomness.",
     ),
     "summarize": (
         "summarize",
-        "Count reports: all that an estimate needs, in a file that no longer grows with them.",
+        "Count reports into a small file that has everything an estimate needs.",
     ),
     "merge": ("summarize", "Add up summaries of the same questions by the same mechanisms."),
     "phase": (
@@ -42,7 +42,7 @@ VERBS = {
         "estimate",
         "Estimate the density of a number, with its mean and quantiles and their intervals.",
     ),
-    "shares": ("estimate", "Recover the shares of categories from randomized response."),
+    "shares": ("estimate", "Estimate the shares of categories from randomized responses."),
     "results": (
         "results",
         "Write the results of a whole survey: every question, every group, privacy and methods.",
@@ -51,31 +51,31 @@ VERBS = {
         "compare",
         "Compare two groups of respondents, with an interval for the difference.",
     ),
-    "trend": ("trend", "Tell how a mean or a share moves from round to round."),
+    "trend": ("trend", "Estimate how a mean or a share changes from round to round."),
     "regress": (
         "regress",
-        "Recover the mean of a response given a private answer, and how sure it is.",
+        "Estimate the mean of a response given a private answer, with its uncertainty.",
     ),
     "classify": (
         "regress",
-        "Tell which of two classes is the more likely one given a private answer.",
+        "Estimate which of two classes is more likely given a private answer.",
     ),
-    "relate": ("relate", "Recover how the answers to pairs of questions go together."),
+    "relate": ("relate", "Estimate how the answers to pairs of questions are related."),
     "synthesize": (
         "synthesize",
         "Draw synthetic respondents with an answer to every question, at no further privacy cost.",
     ),
     "release": (
         "release",
-        "Publish a density or a number about raw values, with noise that is paid from a budget.",
+        "Publish statistics about raw values, with noise, under a budget.",
     ),
-    "sample": ("sample", "Release a few synthetic records of a data set, each for epsilon."),
+    "sample": ("sample", "Release a few synthetic records of a data set; each costs epsilon."),
     "plan": (
         "plan",
-        "Tell the error to expect before anybody is asked, or what a wanted error takes.",
+        "Estimate the error of a survey before it runs, or find the people or epsilon it needs.",
     ),
     "audit": ("audit", "Check that every question of a survey keeps the epsilon that it claims."),
-    "ledger": ("ledger", "What was released about a data set, and what is left to spend."),
+    "ledger": ("ledger", "Show what was released about a data set, and the budget that is left."),
     "design": ("design", "Choose the noise before collecting."),
 }
 """The verbs in the order of their help: the module of each, and what it does."""

@@ -1,4 +1,4 @@
-"""A process beside the service for what takes long, which lets others go first."""
+"""A process of low priority beside the service, for work that takes long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def aside() -> ProcessPoolExecutor:
 
 
 def end(pool: Executor, number: Future[int]) -> None:
-    """Let go of such a process, and stop it: nobody waits for what it works on.
+    """Stop such a process without waiting for its work.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def _terminate(number: Future[int]) -> None:
 def _settle() -> None:
     """Prepare the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Implausible counts are told in the results.
+    # Implausible counts are reported in the results.
     warnings.simplefilter("ignore", ConfideWarning)
     if hasattr(os, "nice"):
         os.nice(PATIENCE)

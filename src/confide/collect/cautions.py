@@ -1,4 +1,4 @@
-"""What the owner of a survey should hear before anybody is asked."""
+"""Warnings for the owner of a survey before it starts."""
 
 from __future__ import annotations
 

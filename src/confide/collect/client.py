@@ -21,6 +21,7 @@ from typing import Any, final
 from urllib.parse import urlsplit
 
 from confide import _checks
+from confide._secrets import settle
 from confide.accounting.spend import WEAK_EPSILON, rounded_up
 from confide.collect import wire
 from confide.collect.invitations import ID, decoded, phase_in, split_link
@@ -158,7 +159,7 @@ class Client:
 
     @cached_property
     def reported(self) -> tuple[str, ...]:
-        """What each report that is sent is about: a question each, or one pair."""
+        """The question or the pair that each sent report is about."""
         places = places_of(self._parts[1], self.survey)
         if places is None:
             return tuple(self.survey.questions)
@@ -249,7 +250,12 @@ class Client:
         for name in self.reported:
             mechanism = survey.mechanisms[name]
             own = values[name] if mechanism.single else {key: [values[key]] for key in values}
-            reports[name] = int(mechanism.privatize(own).indices[0])
+            try:
+                reports[name] = int(mechanism.privatize(own).indices[0])
+            except InvalidInput as error:
+                expected = f"{error.expected} as the answer to {name!r}"
+                got = error.got.removesuffix(" in row 1")
+                raise InvalidInput(expected, got, "Nothing was sent.") from None
         return self._keep(wire.body(survey, token, secrets.token_bytes(wire.RECEIPT), reports))
 
     @cached_property
@@ -278,6 +284,8 @@ class Client:
             # Unlike a rename this fails where another process was faster.
             with contextlib.suppress(FileExistsError):
                 os.link(draft, self._path)
+            # The name too: a machine that loses power after sending must not draw again.
+            settle(self._path.parent)
         finally:
             os.unlink(draft)
         return self._path.read_bytes()

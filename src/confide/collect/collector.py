@@ -1,4 +1,4 @@
-"""Everything that runs while a survey is answered: two services, a writer, and the deadline."""
+"""Runs a survey: the two services, the writer thread, and the deadline."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Collector:
     key
         The key that signs invitations; None for a survey that takes anybody.
     cap
-        How many a survey takes that takes anybody.
+        Limit of answers in a survey without invitations.
     host, port
         Where respondents are served; port 0 takes a free one.
     owner_port
@@ -176,7 +176,7 @@ class Collector:
 
 @final
 class _Watch:
-    """Moves a survey on and ends it when its time has come, or when somebody else has."""
+    """Starts the second phase and ends the survey at their dates, or after another process did."""
 
     def __init__(self, store: Store, survey: Questionnaire) -> None:
         self._store, self._closes = store, survey.closes
@@ -215,7 +215,7 @@ class _Watch:
                 if status.closed:
                     self._closed.set()
                 if self.closed():
-                    # Whoever has ended it may have failed to wipe it, since somebody was reading.
+                    # The process that ended it may have failed to wipe it because of a reader.
                     self._store.close()
                     self._closed.set()
                     return
@@ -223,7 +223,7 @@ class _Watch:
             except Unavailable:
                 pass  # uploads are told, and it is tried again
             except Exception as error:
-                # The deadline must come whatever happens, and a message may quote a report.
+                # The deadline must always run, and a message may quote a report.
                 if trouble != type(error).__name__:
                     trouble = type(error).__name__
                     LOG.error("Looking at the store failed: %s.", trouble)

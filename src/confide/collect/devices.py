@@ -1,4 +1,4 @@
-"""What devices can draw: the mechanisms that the page has, and how much they may be asked for."""
+"""The mechanisms that devices support, and limits of what a survey may ask of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored reports as a table, for `confide summarize` and whatever else reads tables."""
+"""Exports of the stored reports as tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from confide.reports.rows import NOT_ASKED
 
 
 def export(store: Store, survey: Questionnaire) -> Any:
-    """All reports of a survey, in an order that says nothing; of the phase that it is in.
+    """All reports of the current phase of a survey, in random order.
 
     Parameters
     ----------
@@ -29,15 +29,15 @@ def export(store: Store, survey: Questionnaire) -> Any:
     -------
     pyarrow.Table
         One column of whole numbers for each question and each pair, and one of words for each
-        public group. Its metadata says what made the reports, so that they can be summarized
-        without the survey. A question or pair that a person was not asked has no value in that
-        row. A person without groups, in a survey that takes anybody, has none there.
+        public group. Its metadata names the mechanisms, so that the reports can be summarized
+        without the survey. A question or pair that a person was not asked has no value in that row.
+        A person without groups, in a survey that takes anybody, has none there.
 
     Notes
     -----
-    Rows are shuffled with the system's entropy: the order of a store has a meaning as long as a
-    survey runs. The difference of two exports is still the reports of those who answered in
-    between, and that may be one person.
+    Rows are shuffled with the system's entropy: while a survey runs, the order of a store follows
+    the time of answering. The difference of two exports still shows the reports in between, perhaps
+    of one person.
 
     Examples
     --------

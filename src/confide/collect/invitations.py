@@ -97,7 +97,7 @@ def _facts_of(text: str) -> list[str | int]:
 @final
 @dataclass(frozen=True)
 class Signer:
-    """Mints invitations for one survey, and tells its own from others without a look-up.
+    """Signs invitations for one survey, and recognizes its own without a look-up.
 
     Parameters
     ----------
@@ -207,8 +207,8 @@ def decoded(token: Any) -> bytes | None:
 def places(token: str | None, survey: Questionnaire) -> tuple[int, ...] | None:
     """Places of the questions or the pair that a token asks; None where everybody is asked all.
 
-    For a device, which has no key and cannot check the signature: the collector does. What it
-    says is checked against the survey, so that nobody is made to answer more than they are told.
+    For a device. It has no key, so it cannot check the signature; the collector does. The places
+    are checked against the survey, so that a link cannot ask for more than the survey states.
     """
     try:
         return checked_places(_told(token).get("q"), survey)
@@ -223,7 +223,7 @@ def places(token: str | None, survey: Questionnaire) -> tuple[int, ...] | None:
 
 
 def phase_in(token: str | None, survey: Questionnaire) -> int | None:
-    """The phase that a token says, for a device; None where a survey has no phases."""
+    """The phase in a token, for a device; None for a survey without phases."""
     try:
         return checked_phase(_told(token).get("p"), survey)
     except InvalidInput:
@@ -237,7 +237,7 @@ def phase_in(token: str | None, survey: Questionnaire) -> int | None:
 
 
 def _told(token: str | None) -> dict[str, Any]:
-    """The facts in a token, whoever signed it."""
+    """The facts in a token, without checking its signature."""
     raw = None if token is None else decoded(token)
     told: Any = None
     with contextlib.suppress(InvalidInput):
@@ -264,7 +264,7 @@ def checked_phase(given: Any, survey: Questionnaire) -> int | None:
 def checked_places(given: Any, survey: Questionnaire) -> tuple[int, ...] | None:
     """Places of questions in the order of a survey, as many as it asks each person, or of a pair.
 
-    Pairs have the places after all questions, and nobody is asked for more than one.
+    Pairs have the places after all questions. A person is asked for at most one pair.
     """
     asking = survey.asking
     if asking is None and given is None:
@@ -330,7 +330,7 @@ def key_file(path: Path) -> SecretFile:
 
 
 def link(url: str, token: str) -> str:
-    """What a respondent opens. The token comes after the #, so that no request carries it."""
+    """The link for a respondent. The token comes after the #, so that no request carries it."""
     return f"{checked_url(url)}#{token}"
 
 

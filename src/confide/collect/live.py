@@ -1,4 +1,4 @@
-"""Estimates while reports arrive, made beside the service and never by it."""
+"""Live estimates while reports arrive, made outside of the service's process."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Live:
 
     The store is used by one thread. Estimates are made by one process of their own, one at a time:
     everybody, then a pause that is as long as that took, and from time to time all groups as well,
-    of which there may be many. Nothing is counted or estimated unless somebody asks.
+    of which there may be many. Reports are counted and estimated only while the dashboard is open.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Live:
         return self._status is not None and self._status.closed
 
     async def status(self) -> Status:
-        """How many were invited and how many have answered."""
+        """Numbers of people who were invited and who have answered."""
         async with self._looking:
             if self._status is None or time.monotonic() > self._seen + FRESH:
                 self._status = await self._with_store(self._look)

@@ -1,4 +1,4 @@
-"""Moving on: a survey's second phase begins by itself, once, and for every process alike."""
+"""Starts the second phase of a survey, once and for all processes together."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def second_in(document: str, first: Questionnaire) -> Questionnaire | None:
 
 
 def first_answered(status: Status) -> int:
-    """How many people of the first phase have answered."""
+    """Number of people of the first phase who have answered."""
     return sum(n for cell, n in status.answered.items() if phase_of(cell) == 1)
 
 
@@ -86,7 +86,7 @@ class Moving:
         if self._work is not None and self._work.done():
             done, self._work = self._work, None
             self._due = time.monotonic() + PAUSE
-            # In place of what was there when the work began: another process may have moved on.
+            # Compare with the state at the start: another process may have moved on.
             self._store.advance(self._before, done.result())
         document = self._store.document()
         self._second = second_in(document, self._survey)

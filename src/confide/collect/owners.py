@@ -1,4 +1,4 @@
-"""The service that the owner of a survey meets: a dashboard, on a port of its own."""
+"""The service for the owner of a survey: the dashboard, on a separate port."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def new_secret() -> str:
 
 
 def link(port: int, secret: str) -> str:
-    """What the owner opens. The secret comes after the #, so that no request line carries it."""
+    """The link for the owner. The secret comes after the #, so that no request line carries it."""
     return f"http://127.0.0.1:{port}/#{secret}"
 
 
@@ -212,10 +212,10 @@ def _page(text: str, invited: int | None) -> str:
 def described(survey: Questionnaire, status: Status) -> dict[str, Any]:
     """A survey and how far it has come, as plain values for JSON.
 
-    Of those who have not answered yet only the number is known.
+    Of people who have not answered yet only the number is known.
     """
     invited, answered = sum(status.invited.values()), sum(status.answered.values())
-    # A survey that takes anybody invites nobody.
+    # A survey without invitations has no invited people.
     by_name = bool(status.invited)
     return {
         "title": survey.title,
@@ -289,7 +289,7 @@ def _asked(name: str, question: Question) -> dict[str, Any]:
 
 
 def _with_secret(inner: Answering, secret: str) -> Answering:
-    """An endpoint for those who know the secret."""
+    """An endpoint that needs the secret."""
     wanted = f"Bearer {secret}".encode()
 
     async def checked(request: Request) -> Response:

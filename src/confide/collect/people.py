@@ -1,4 +1,4 @@
-"""Inviting people: one link each, in a file that only its owner can read."""
+"""Makes invitations: one link per person, in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from confide.errors import InvalidInput
 from confide.files.paths import named, readable, unseen
 from confide.questions import Questionnaire
 from confide.questions.persons import PERSON, once, plain
-from confide.questions.phases import PHASE
+from confide.questions.phases import PHASE, Phases
 from confide.questions.rounds import ROUND
 
 LINK = "link"
@@ -104,7 +104,7 @@ def _times(
 
 
 def _spelled_once(name: str, values: Sequence[str], path: Path) -> None:
-    """Refuse groups that nobody would tell apart: each spelling would be a group of its own."""
+    """Refuse groups that differ only in spelling, since each spelling would be a separate group."""
     spellings: dict[str, tuple[str, int]] = {}
     for at, value in enumerate(values, start=2):
         if not value.strip():
@@ -229,7 +229,10 @@ def invite(
         raise _taken(to, "whose links the store has already", "These can be sent. ")
     groups = [invitation.groups for invitation in invitations]
     _check_spelling(survey, store, groups)
-    _check_first(survey, store, invitations)
+    if survey.phases is not None:
+        before = store.status().invited
+        first = sum(n for each, n in before.items() if phase_of(each) == 1)
+        _enough_first(survey.phases, first + sum(one.phase == 1 for one in invitations))
     if not left:
         _write(to, _with_phases(people, invitations), [link(url, token) for token in tokens])
     try:
@@ -278,21 +281,31 @@ def _with_phases(people: People, invitations: Sequence[Invitation]) -> People:
     return People((*people.columns, PHASE), rows)
 
 
-def _check_first(survey: Questionnaire, store: Store, invitations: Sequence[Invitation]) -> None:
-    """Refuse a first phase that could never end, for want of people."""
-    if survey.phases is None or survey.phases.after is None or survey.phases.until is not None:
+def check_first(people: People, survey: Questionnaire) -> None:
+    """Refuse a first phase that could never end, where nobody was invited before.
+
+    It needs no store: a store keeps the survey that it was made for, and the owner has to change
+    that.
+    """
+    if survey.phases is None:
         return
-    before = store.status().invited
-    first = sum(n for each, n in before.items() if phase_of(each) == 1)
-    first += sum(one.phase == 1 for one in invitations)
-    if first < survey.phases.after:
-        raise InvalidInput(
-            f"at least {survey.phases.after:,} people in the first phase, as after in [phases] "
-            "says",
-            f"{first:,}",
-            "The second phase would never begin. Invite everybody at once, ask for fewer in after, "
-            "or give until as well.",
-        )
+    if PHASE in people.columns:
+        first = sum(row[PHASE].strip() == "1" for row in people.rows)
+    else:
+        first = survey.phases.least_first(len(people.rows))
+    _enough_first(survey.phases, first)
+
+
+def _enough_first(phases: Phases, first: int) -> None:
+    """Refuse too few people in the first phase for it to end by their number."""
+    if phases.after is None or phases.until is not None or first >= phases.after:
+        return
+    raise InvalidInput(
+        f"at least {phases.after:,} people in the first phase, as after in [phases] says",
+        f"{first:,}",
+        "The second phase would never begin. Invite everybody at once, ask for fewer in after, "
+        "or give until as well.",
+    )
 
 
 def _numbered(groups: Sequence[tuple[str, ...]]) -> list[int]:
@@ -311,7 +324,7 @@ def assigned(
 
 
 def invited(invitations: Sequence[Invitation], survey: Questionnaire) -> Counter[str]:
-    """How many people are invited in each cell of the groups, and to each question or pair."""
+    """Number of people invited in each cell of the groups, and to each question or pair."""
     names = list(survey.mechanisms)
     counts = Counter(one.cell for one in invitations)
     counts.update(question_cell(names[at]) for one in invitations for at in one.asked or ())

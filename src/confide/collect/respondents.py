@@ -81,7 +81,7 @@ class Desk:
         described = self._first if self.reader.second() is None else self._both
         return _json(200, {**described, "closed": self.closed()})
 
-    # Once each: anybody may ask as often as they like.
+    # Make each once, since clients may ask any number of times.
     @cached_property
     def _first(self) -> Mapping[str, Any]:
         return wire.served(self.reader.survey, invited=self.reader.signer is not None)
@@ -112,7 +112,7 @@ def app(desk: Desk, files: Mapping[str, static.File] | None = None) -> ASGIApp:
     ]
     inline = static.import_map_hash(files["/"].data) if "/" in files else None
     inner = Starlette(routes=routes)
-    # A redirect to a path without its slash would go to whatever host a request names.
+    # A redirect to a path without its slash would go to the host that a request names.
     inner.router.redirect_slashes = False
     return Guarded(inner, static.headers(inline))
 
@@ -177,7 +177,7 @@ async def _health(_: Request) -> Response:
 
 
 def answer(status: int, reason: str, *, again: bool = False, close: bool = False) -> Response:
-    """An answer to an upload: a status, and a sentence that says why."""
+    """The answer to an upload: an HTTP status, and a sentence with the reason."""
     response = _json(status, {"reason": reason})
     if again:
         response.headers["retry-after"] = AGAIN

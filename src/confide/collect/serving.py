@@ -1,4 +1,4 @@
-"""Runs services over HTTP until told to stop, and waits for no slow client."""
+"""Runs HTTP services until they are stopped, and cuts off slow clients."""
 
 from __future__ import annotations
 
@@ -147,12 +147,12 @@ class _Impatient(HttpToolsProtocol):
                 self.send_400_response("The head of the request is too large.")
 
     def on_headers_complete(self) -> None:
-        """Wait no longer: the service has a time of its own for the body."""
+        """Stop the timer; the service limits the time of the body itself."""
         self.waiting, self.asked = None, self.loop.time()
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
-        """What still comes of the request is dropped, and must end soon like a head."""
+        """Drop the rest of the request, which must end as soon as a head must."""
         self.asked = None
         super().on_response_complete()
         if self.pipeline or (self.cycle is not None and not self.cycle.response_complete):
@@ -183,7 +183,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
         http=_Impatient,
         ws="none",
         lifespan="auto",
-        # Errors inside a service are told by the service, without what was sent.
+        # The service itself logs its errors, without the content of requests.
         log_config=None,
         log_level="critical",
         access_log=False,

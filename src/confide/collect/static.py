@@ -78,7 +78,7 @@ def _hashed(data: bytes) -> str:
 
 
 def headers(inline: str | None) -> dict[str, str]:
-    """Headers of every answer: nothing from elsewhere, nothing kept, nothing told to others."""
+    """Headers of every response: no outside content, no caching, no referrer."""
     scripts = "'self'" + (f" '{inline}'" if inline else "")
     policy = {
         "default-src": "'none'",

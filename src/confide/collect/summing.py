@@ -1,4 +1,4 @@
-"""From what a store has tallied to summaries, both phases of a survey together."""
+"""Turns the tallies of a store into summaries, for both phases of a survey."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def summarized(
     """
     if survey.phases is None:
         return _summarized(survey, tallies, {*tallies, *cells})
-    # Both phases have the same groups, whoever has answered in which.
+    # Both phases have the same groups, even where one has no answers.
     every = {cell(uncell(each)) for each in (*tallies, *cells)}
     first = _summarized(survey, _of(tallies, 1), every)
     return (

@@ -1,4 +1,4 @@
-"""Compares what a collector serves with the package and with the survey's own file."""
+"""Compares what a collector serves with this package and with a survey file."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class Verification:
         return all(self.files.values()) and self.headers and self.mechanisms and self.wording
 
     def _repr_html_(self) -> str:
-        """What was compared and whether it agrees, for notebooks."""
+        """The comparisons and whether they agree, for notebooks."""
         checks = {**self.files, "headers": self.headers}
         checks |= {"mechanisms": self.mechanisms, "wording": self.wording}
-        # Whatever differs comes first.
+        # Differences come first.
         rows = sorted(((name, "same" if same else "DIFFERS") for name, same in checks.items()),
                       key=lambda row: row[1])  # fmt: skip
         title = "What is served " + ("is as it should be" if self.holds else "DIFFERS")
@@ -83,8 +83,8 @@ class Verification:
 def verify(url: str, survey: Questionnaire) -> Verification:
     """Compare what a collector serves now, to us, with the package and the survey.
 
-    A collector could serve other files to somebody else. So this is a check to repeat, from
-    places and at times that the collector cannot tell from a respondent's.
+    A collector could serve other files to other people. So repeat this check, from networks and at
+    times that the collector cannot distinguish from a respondent's.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What travels between a device and a collector: the survey as data, and one upload a person."""
+"""The messages between a device and a collector: the survey, and one upload per person."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Entry:
     invitation
         The hash of the invitation that it spends; None where a survey takes anybody.
     receipt
-        The hash of the receipt. It names the upload, and only the device knows what it is made of.
+        The hash of the receipt. It names the upload, and only the device knows the receipt itself.
     tie
         A hash of receipt and invitation together, by which an upload that is sent again is
         recognized. It links nothing for a reader of the store, who does not know the receipt.
@@ -85,7 +85,7 @@ class Entry:
 def served(
     survey: Questionnaire, second: Questionnaire | None = None, *, invited: bool = True
 ) -> dict[str, Any]:
-    """What a collector serves: a survey, and under ``next`` that of its second phase.
+    """The document that a collector serves: a survey, with its second phase under ``next``.
 
     Parameters
     ----------
@@ -158,8 +158,8 @@ def _pairs(survey: Questionnaire) -> list[dict[str, Any]]:
 def survey_of(fields: Any) -> Questionnaire:
     """The survey that `described` wrote, checked against the names that it gives itself.
 
-    A device trusts nothing that it is sent: mechanisms whose stated weights are not those of their
-    epsilon are refused, and so are names that do not fit the rest.
+    A device does not trust the collector: it refuses mechanisms whose stated weights do not follow
+    from their epsilon, and names that do not match the rest.
     """
     if not isinstance(fields, Mapping) or fields.get("confide") != "survey":
         raise InvalidInput("a survey of a confide collector", "other data")
@@ -212,8 +212,8 @@ def survey_of(fields: Any) -> Questionnaire:
     names = fields.get("survey"), fields.get("wording")
     if not same or (survey.fingerprint, survey.worded) != names:
         raise Mismatch(
-            "a survey that has the names it gives itself",
-            "another one",
+            "a survey that matches its fingerprint",
+            "one that does not",
             "Nothing was drawn. The collector runs another release of confide, or was changed.",
         )
     return survey
@@ -222,8 +222,8 @@ def survey_of(fields: Any) -> Questionnaire:
 def second_of(fields: Mapping[str, Any], survey: Questionnaire) -> Questionnaire | None:
     """The survey of the second phase that `served` wrote; None before it has begun.
 
-    Only the zooms of its questions may differ from the first phase: a device promises no more than
-    the survey that people were invited to.
+    Only the zooms of its questions may differ from the first phase: the promise is that of the
+    survey that people were invited to.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def second_of(fields: Mapping[str, Any], survey: Questionnaire) -> Questionnaire
 
 
 def check_survey(survey: Questionnaire) -> None:
-    """Refuse a survey that devices could not answer, before anybody is invited."""
+    """Refuse a survey that devices could not answer."""
     if survey.phases is not None and survey.phases.now != 1:
         raise InvalidInput(
             "the survey of the first phase, now = 1 in [phases]",

@@ -1,4 +1,4 @@
-"""Group commit: one thread stores whatever waits, and answers when the disk has it."""
+"""Group commit: one thread stores all waiting uploads, then answers them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Writer:
         """
         loop = asyncio.get_running_loop()
         wish = _Wish(entry, loop, loop.create_future())
-        # Nothing comes after the last wish, which nobody would answer.
+        # Requests after the end marker would never be answered.
         with self._door:
             if self._ended:
                 raise Unavailable("The service is stopping.")
@@ -139,7 +139,7 @@ class Writer:
             self._complain(str(error))
             answers = [error] * len(batch)
         except Exception as error:
-            # The thread must live, every waiting device is told, and a message may quote a report.
+            # The thread goes on and answers every waiting device. A message may quote a report.
             self._complain(f"Storing reports failed: {type(error).__name__}.")
             answers = [Unavailable("The store failed.")] * len(batch)
         self.batches += 1

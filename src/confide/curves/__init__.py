@@ -50,11 +50,11 @@ KINDS: dict[str, Any] = {
 
 
 def from_dict(fields: Mapping[str, Any]) -> Curve:
-    """The curve that a `to_dict` describes, of whatever kind.
+    """The curve that a `to_dict` describes, of any kind.
 
-    It answers as the first one did. Intervals of a line, a logistic curve and a difference come
-    back with it; those of other curves need the summary of the reports, and asking for them says
-    which one: ``facts["summary"]`` is its fingerprint.
+    It gives the same values as the original. Intervals of a line, a logistic curve and a difference
+    are included. Intervals of other curves need the summary of the reports: ``facts["summary"]`` is
+    its fingerprint, which the error names.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A sum of effects, one a column: what a regression or a classifier on mixed columns is."""
+"""Additive regressions and classifiers: a sum of one effect per column."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLASSES = "This model predicts a number: predict gives it, and there are no clas
 
 @lru_cache(maxsize=64)
 def basis(axis: Axis, degree: int) -> Floats:
-    """What each cell of a column adds to each coefficient: a row a cell, and rows add up to one.
+    """Weights of each coefficient in each cell of a column; each row is a cell and adds up to one.
 
     For numbers these are the Bernstein polynomials of that degree, with the first cell at 0 and
     the last one at 1; a word adds to its own coefficient alone.
@@ -157,14 +157,18 @@ class AdditiveModel:
         columns = axes_from_list(checked["columns"])
         outcome = axis_from_dict(checked["outcome"])
         if not isinstance(checked["target"], str) or not isinstance(checked["effects"], list):
-            raise InvalidInput("a target and effects in an additive-model", "others")
+            raise InvalidInput(
+                "an additive-model with a target and a list of effects", "one without them"
+            )
         outputs = outcome.size if isinstance(outcome, Categories) else 1
         effects = []
         for axis, own in zip(columns.values(), checked["effects"], strict=False):
             rows = axis.size if isinstance(axis, Categories) else len(own)
             effects.append(forms.numbers({**checked, "effects": own}, "effects", (rows, outputs)))
         if not 1 <= len(columns) == len(effects) == len(checked["effects"]):
-            raise InvalidInput("effects of each column of an additive-model", "others")
+            raise InvalidInput(
+                "an additive-model with effects for each column", "too few or too many"
+            )
         mean = forms.numbers(checked, "mean", (outputs,))
         return cls(
             columns, tuple(effects), target=checked["target"], outcome=outcome, mean=mean,

@@ -1,4 +1,4 @@
-"""How the answers to several questions go together: relations of pairs, and a model of all."""
+"""Relations of pairs of questions, and a joint model of all questions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ LEAST = 1e-6
 """Eigenvalues of a matrix of correlations are at least this."""
 SWEEPS = 500
 """Rounds of the completion of a matrix, at most."""
+ASKED = "correlations of the pairs that were asked for"
 PRESERVED = (
     ("the distribution of every single question", "yes", "within the errors of its estimate"),
-    ("correlations of the pairs that were asked for", "yes", "as fitted, within their intervals"),
+    (ASKED, "yes", "as fitted, within their intervals"),
     ("correlations of other pairs", "assumed", "what follows from the pairs that were asked for"),
     ("shapes of a relation: symmetric, in the tails, clustered", "no", "a normal copula has none"),
     ("relations of three and more questions at once", "no", "only what pairs imply"),
@@ -41,7 +42,7 @@ PRESERVED = (
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """How the answers to two questions go together.
+    """How the answers to two questions are related.
 
     Parameters
     ----------
@@ -50,8 +51,8 @@ class Relation:
     n
         People who were asked for this pair.
     correlation
-        Correlation of the normal copula that gives what was reported: of the normal scores of the
-        two answers. Words count in the order of the survey.
+        Correlation of the normal scores of the two answers (of the normal copula that fits the
+        reports). Words count in the order of the survey.
     low, high
         Its confidence interval.
     error
@@ -157,7 +158,7 @@ class Relation:
                 declined=None if fields.get("declined") is None else float(fields["declined"]),
             )
         except (KeyError, TypeError, ValueError):
-            raise InvalidInput("a relation, as its to_dict gives it", "another document") from None
+            raise InvalidInput("a relation that to_dict wrote", "another document") from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +174,7 @@ class Copula:
     level
         Confidence level of the intervals.
     facts
-        How it came about.
+        Facts about the estimate.
 
     Examples
     --------
@@ -261,6 +262,32 @@ class Copula:
             matrix[a, b] = matrix[b, a] = one.correlation
             known[a, b] = known[b, a] = True
         return possible(matrix if known.all() else completed(matrix, known))
+
+    @property
+    def moved(self) -> float:
+        """How far `correlations` is from the estimates at most, so that a population can have it.
+
+        Examples
+        --------
+        >>> half = np.full((2, 2), 0.25)
+        >>> labels = (("no", "yes"), ("no", "yes"))
+        >>> relations = [
+        ...     Relation(pair, 500, correlation=rho, low=-1.0, high=1.0, error=0.5,
+        ...              labels=labels, shares=half, ends=(half, half), bit=True)
+        ...     for pair, rho in ((("x", "y"), 0.9), (("y", "z"), 0.9), (("x", "z"), -0.9))]
+        >>> share = Proportions(("no", "yes"), np.array([0.6, 0.4]))
+        >>> round(Copula(dict.fromkeys("xyz", share), relations).moved, 2)
+        0.4
+        """
+        names, found = list(self.margins), self.correlations
+        places = [[names.index(each) for each in one.questions] for one in self.relations]
+        return max(
+            (
+                abs(float(found[a, b]) - one.correlation)
+                for (a, b), one in zip(places, self.relations, strict=True)
+            ),
+            default=0.0,
+        )
 
     def to_frame(self) -> Any:
         """One row for each relation, as a table of pandas."""

@@ -1,4 +1,4 @@
-"""Densities, of all kinds, and what they ask of the estimator that made them."""
+"""Density curves of all kinds, and the interface of their intervals."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class Density(ABC):
             least = np.ceil(edges[keep][0])
             result = np.maximum(np.ceil(result - 0.5 - CLOSE), least) + 0.0
         elif self.cells.kinds == (POINTS,):
-            # The least point with F >= q, among those that anybody is at.
+            # The least point with F >= q and with people.
             held, sums = self.cells.at_points(0)[rising], cumulative[1:][rising]
             result = held[np.minimum(np.searchsorted(sums + CLOSE, shares), held.size - 1)]
         return float(result) if shares.ndim == 0 else result
@@ -223,8 +223,8 @@ class Density(ABC):
         Returns
         -------
         tuple
-            Lower and upper end: two floats, or arrays where ``at`` is one. Of a quantile of whole
-            numbers they are the first and the last of those that it may be.
+            Lower and upper end: two floats, or arrays where ``at`` is one. For a quantile of whole
+            numbers they are the smallest and the largest possible one.
         """
         known = ("mean", "median", "cdf", "quantile", "pdf", DECLINED)
         what = _checks.one_of(known, what=what)
@@ -612,8 +612,8 @@ class CellDensity(Density):
     def curve_mean(self) -> Any:
         """Mean of the curve itself: a float, or one float a column.
 
-        In small groups it is often nearer to the truth than `mean`, but it is not unbiased, it has
-        no interval, and those of groups do not add up to that of all.
+        In small groups it is often nearer to the truth than `mean`. But it is biased and has no
+        interval, and the means of groups do not average to the mean of all.
         """
         means = self._moments()[0]
         return float(means[0]) if means.size == 1 else means

@@ -58,7 +58,7 @@ class Difference:
 
     @property
     def certain(self) -> bool:
-        """Whether the interval leaves zero out."""
+        """Whether the interval excludes zero."""
         return self.low > 0 or self.high < 0
 
     @property
@@ -152,11 +152,11 @@ def difference(
 
     Notes
     -----
-    The interval is put together from those of the groups, so that it is skewed where they are:
-    with estimates t and intervals (l, u), the lower end is t1 - t2 - sqrt((t1 - l1)^2 +
-    (u2 - t2)^2), the upper end likewise (Zou and Donner 2008, eq. 2). It is as wide as it must be
-    for groups that have no respondent in common. The interval of a mean is built around the
-    unbiased mean of the reports, so its middle stands for t.
+    The interval combines those of the groups, and is skewed if they are: with estimates t and
+    intervals (l, u), the lower end is t1 - t2 - sqrt((t1 - l1)^2 + (u2 - t2)^2), the upper end
+    likewise (Zou and Donner 2008, eq. 2). It assumes that the groups have no respondent in common.
+    The interval of a mean is built around the unbiased mean of the reports, so its middle stands
+    for t.
 
     Intervals of quantiles cover more than their level says, and their differences more still: a
     difference of quantiles that is certain is so with room to spare.

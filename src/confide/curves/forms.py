@@ -62,7 +62,7 @@ DECLINED = "declined"
 
 
 def not_offered() -> InvalidInput:
-    """The error that nobody could decline."""
+    """The error for a question that people could not decline."""
     return InvalidInput(
         "a question that could be declined",
         "one that could not",
@@ -123,7 +123,7 @@ def keyed(
         if key not in fields:
             raise InvalidInput(f"the key {key!r} in a {curve}", "none")
     if "facts" in keys and not isinstance(fields["facts"], Mapping):
-        raise InvalidInput(f"facts by name in a {curve}", "something else")
+        raise InvalidInput(f"facts in a {curve} as a JSON object", "a value of another type")
     return fields
 
 
@@ -133,7 +133,7 @@ def names(fields: Mapping[str, Any], count: int) -> tuple[str, ...]:
 
 
 def words(fields: Mapping[str, Any], key: str, count: int) -> tuple[str, ...]:
-    """A list of words, so many."""
+    """Check a list of words of a given length."""
     given = fields[key]
     known = isinstance(given, list) and all(isinstance(word, str) for word in given)
     if not known or len(given) != count:

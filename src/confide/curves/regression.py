@@ -334,7 +334,9 @@ def regression_or_none(fields: Mapping[str, Any], key: str) -> Regression | None
         return None
     kind = REGRESSIONS.get(str(inside.get("curve"))) if isinstance(inside, Mapping) else None
     if kind is None:
-        raise InvalidInput(f"a regression curve as the {key} of a {fields['curve']}", "another")
+        raise InvalidInput(
+            f"a regression curve as the {key} of a {fields['curve']}", "another value"
+        )
     found: Regression = kind.from_dict(inside)
     return found
 
@@ -385,7 +387,7 @@ class Classification:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """How the result was obtained."""
+        """How the result was obtained: method, settings and privacy cost."""
         return self.score.facts
 
     def plot(

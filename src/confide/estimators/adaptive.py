@@ -24,7 +24,7 @@ from confide.estimators.intervals import Intervals, unbiased_means
 from confide.estimators.likelihood import Likelihood
 from confide.estimators.log_density import FAR, ORDERS, Ladder, Mode, Problem
 from confide.estimators.pilot import Pilot
-from confide.estimators.resolution import told, waves
+from confide.estimators.resolution import count, wave_information, waves
 from confide.foreign.noised import Noised
 from confide.lattice import NUMBER, Lattice
 from confide.mechanisms import Mechanism
@@ -55,7 +55,7 @@ and epsilon from .5 to 4, 99 % were below 3.7, and one was above 5."""
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Bins of reports, and how they depend on a number's place.
+    """Bins of reports, and their probabilities given a number's place.
 
     Attributes
     ----------
@@ -75,6 +75,11 @@ class Bins:
     def squares(self) -> Floats:
         """Of the law."""
         return self.law**2
+
+    @cached_property
+    def information(self) -> Floats:
+        """What one report tells of the waves."""
+        return wave_information(self.law, self.waved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +135,13 @@ def smoothed(bins: Bins, cells: int) -> Floats:
 
 
 @lru_cache(maxsize=8)
+def smooth_information(bins: Bins, cells: int, most: int) -> Floats:
+    """What one report tells of the waves of so many equal cells."""
+    law = smoothed(bins, cells)
+    return wave_information(law, law @ waves(cells, most))
+
+
+@lru_cache(maxsize=8)
 def binned(law: Law, reports: int, places: int, declined: float | None) -> Bins:
     """About so many bins of reports, and their law given equal places.
 
@@ -166,7 +178,7 @@ def binned(law: Law, reports: int, places: int, declined: float | None) -> Bins:
 
 
 def misfit(waved: Floats, counts: Floats, fitted: Floats) -> float:
-    """How far reports are from what was fitted, in the directions in which they may be.
+    """Distance of the reports from the fit, in standard deviations.
 
     A sum of squares that has the mean and the variance of a chi-square where the model is right,
     in standard deviations from its mean. Directions are what waves of the density do to reports.
@@ -193,7 +205,7 @@ def grid(law: Law, counts: Floats, declined: float | None = None) -> Grid:
     places = min(law.inputs[0] - extra, PLACES)
     many = stacks(law)
     bins = binned(law, many * BINS, places, declined)
-    kept = int(np.clip(2 * told(bins.law, bins.waved, n), *WAVES))
+    kept = int(np.clip(2 * count(bins.information, n), *WAVES))
     cells = CELLS[0]
     while cells < min(1.5 * kept, CELLS[1]):
         cells *= 2
@@ -304,7 +316,7 @@ def _doubt(mechanism: Noised, missed: float) -> None:
 
 
 def believable(counts: Counts) -> bool:
-    """Whether some values could have given the reports; others say nothing about a density."""
+    """Whether any values could have given these reports."""
     mechanism = counts.mechanism
     return not isinstance(mechanism, Mechanism) or possible(mechanism, counts.counts)
 
@@ -330,7 +342,7 @@ def density(counts: Counts) -> CellDensity:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Smooth masses and heaps, and what was chosen.
+    """Smooth masses, heaps, and the chosen settings.
 
     Attributes
     ----------
@@ -454,7 +466,9 @@ def estimate(grid: Grid, lattice: Lattice) -> Estimate:
 def _sets(grid: Grid, odds: Floats) -> list[Heaps]:
     """No heaps, and each larger set of heaps that was found on the way to the best one."""
     none = np.empty((grid.counts.size, 0))
-    ladder = Ladder(Problem(grid.counts, smoothed(grid.bins, grid.cells), none, grid.waves))
+    law = smoothed(grid.bins, grid.cells)
+    information = smooth_information(grid.bins, grid.cells, grid.waves + max(ORDERS))
+    ladder = Ladder(Problem(grid.counts, law, none, grid.waves, information))
     ladder.climb()
     sets = [Heaps((), 0.0, ladder)]
     for _ in range(ROUNDS):

@@ -117,7 +117,7 @@ class Line:
 
     @property
     def last(self) -> Floats:
-        """What a standard deviation of the last coefficient moves."""
+        """Change of the shares by one standard deviation of the last coefficient."""
         moved: Floats = self.slopes[-1]
         return moved
 
@@ -209,7 +209,7 @@ class AveragedIntervals:
 
     @one_thread
     def heaped(self) -> bool:
-        """Whether the reports speak for heaps at round numbers that the estimate does not have."""
+        """Whether the reports suggest heaps at round numbers that the estimate lacks."""
         best = max(self.sets, key=lambda one: one.score)
         combs = (one for one in self._unseen if one.masses.max() < 1)
         return any(self._beside(best, one)[1] > SUSPECT for one in combs)
@@ -319,7 +319,7 @@ class AveragedIntervals:
         high = _point(models.chances, least + heap, over + after, 1 - tail)
         at_low, at_high = self._heaped_most(tail)
         low, high = np.minimum(low, 1 - at_high), np.maximum(high, at_low)
-        # Nobody is below the low bound, and nobody above the high one.
+        # No values are below the low bound or above the high one.
         all_, none = np.ravel(x) >= self._edges[-1], np.ravel(x) < self._edges[0]
         ends = (np.where(all_, 1.0, np.where(none, 0.0, end.clip(0, 1))) for end in (low, high))
         least, most = (end.reshape(np.shape(x)) for end in ends)

@@ -1,4 +1,4 @@
-"""Smoothing kernels by their Fourier transforms, and how wide to take them."""
+"""Smoothing kernels by their Fourier transforms, and their bandwidths."""
 
 from __future__ import annotations
 

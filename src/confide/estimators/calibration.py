@@ -115,7 +115,7 @@ class Calibration:
         share = float(parts @ self.told)
         shares = np.full(len(drawn), share)
         found = self.profile.deviance(drawn, many, shares, top, masses, gap=10 * GAP)
-        # A share of nobody or of all is no hypothesis that could be rejected.
+        # Shares of 0 and 1 cannot be rejected.
         return np.asarray(np.where(np.isfinite(found), found, 0.0))
 
     @cached_property

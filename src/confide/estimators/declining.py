@@ -1,4 +1,4 @@
-"""Those who preferred not to say: how many they are, and what is true of all others."""
+"""Estimates where people may decline: their share, and the distribution among the others."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ class Answerers:
 
     @property
     def declined(self) -> float:
-        """Share of those who declined: the unbiased estimate, cut to [0, 1]."""
+        """Share of people who declined: the unbiased estimate, clipped to [0, 1]."""
         total = self.counts.total
         answer, none = self._chances
         return float(np.clip((total[-1] / total.sum() - answer) / (none - answer), 0, 1))
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Interval of the share of those who declined."""
+        """Interval of the share of people who declined."""
         if not self.counts.n:
             return 0.0, 1.0
         total = self.counts.total

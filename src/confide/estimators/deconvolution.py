@@ -1,4 +1,4 @@
-"""Linear deconvolution: undo the noise exactly, then smooth what is left of it."""
+"""Linear deconvolution: invert the noise exactly, then smooth."""
 
 from __future__ import annotations
 

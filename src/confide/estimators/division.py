@@ -265,7 +265,7 @@ def line(
 
 
 def line_count(noise: Noise, kernel: Kernel, h: float, window: float) -> float:
-    """How many frequencies `line` will need."""
+    """Number of frequencies that `line` will need."""
     return quadrature.count(_top(noise, kernel, h), window)
 
 
@@ -276,7 +276,7 @@ def _most(axes: int) -> int:
 def count(
     spectrum: Spectrum, kernel: Kernel, bandwidth: Sequence[float], window: Sequence[float]
 ) -> float:
-    """How many waves `divide` will need; their memory and time grow with it."""
+    """Number of waves that `divide` will need; memory and time grow with it."""
     total = 1.0
     for axis, (noise, h) in enumerate(zip(spectrum.noise, bandwidth, strict=True)):
         total *= (1 + (axis > 0)) * line_count(noise, kernel, h, window[axis])

@@ -72,7 +72,7 @@ def apart(law: Law) -> int:
 
 
 def stacks(law: Law) -> int:
-    """How many phases a law has: each needs bins of its own."""
+    """Number of phases in a law; each needs separate bins."""
     return len(law.laws) if isinstance(law, StackedLaw) else 1
 
 
@@ -314,7 +314,7 @@ def em(
         past[1, :, turn % DEPTH] = trial.move - point.move
         plain = ~taken
         if plain.any():
-            # With no past the next trial is the plain step, which is taken whatever it does.
+            # Without a history the next trial is the plain step, which is always taken.
             past[:, plain] = 0.0
             trial = trial.where(taken, point)
         point = trial

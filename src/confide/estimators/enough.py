@@ -1,4 +1,4 @@
-"""How many reports an estimate needs before it says more than the noise does."""
+"""The least number of reports for which an estimate is more than noise."""
 
 from __future__ import annotations
 

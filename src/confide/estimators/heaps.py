@@ -54,7 +54,7 @@ def values(lattice: Lattice, edges: Floats) -> Floats:
 
 
 def _places(edges: Floats, numbers: Floats) -> npt.NDArray[np.int64]:
-    # A number on an edge belongs to the upper cell, whatever rounding did to the edge.
+    # A number on an edge belongs to the upper cell, even if the edge was rounded.
     slack = 1e-9 * np.diff(edges).min()
     found = np.searchsorted(edges, numbers + slack, side="right") - 1
     return np.asarray(np.clip(found, 0, edges.size - 2), dtype=np.int64)
@@ -179,15 +179,21 @@ def promise(problem: Problem, fit: Mode, law: Floats, squares: Floats) -> tuple[
     difference, for which the information that modes keep from their neighbors is not exact enough.
     """
     n, weight = problem.n, problem.n / fit.fitted
+    # Chances sum to one and slopes to zero, so what is fitted need not be taken off the law.
+    score = (problem.counts / fit.fitted) @ law - n
+    gain, share = np.zeros(score.size), np.zeros(score.size)
+    some = np.flatnonzero(score > 0)
+    if not some.size:
+        return gain, share
+    score, law = score[some], law[:, some]
     slope = problem.columns @ fit.slope
     weighted = slope.T * weight
     precision = weighted @ slope
     precision.flat[:: precision.shape[0] + 1] += 1
-    # Chances sum to one and slopes to zero, so what is fitted need not be taken off the law.
-    table = np.vstack([problem.counts / fit.fitted, weighted]) @ law
-    score, shared = np.maximum(table[0] - n, 0.0), table[1:]
+    shared = weighted @ law
     _, solved, _ = dposv(precision, shared, lower=1)
-    own = weight @ squares - n
+    own = (weight @ squares)[some] - n
     information = np.maximum(own - np.einsum("ij,ij->j", shared, solved), 1e-9 * own + 1e-12)
-    share = score / information
-    return score * share / 2, share
+    share[some] = score / information
+    gain[some] = score * share[some] / 2
+    return gain, share

@@ -209,7 +209,7 @@ MOST = 1e8
 
 @dataclass(frozen=True, eq=False)
 class Tests:
-    """Tests of shares of cells, the reports that they are about, and how large they may get."""
+    """Tests of shares of cells, with their reports and critical values."""
 
     profile: Profile
     reports: Floats

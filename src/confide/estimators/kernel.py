@@ -65,9 +65,9 @@ class KernelRegression:
         ``"corrected-cv"``: the one of least squared error on held-out fifths, the noise of the
         held-out reports undone too; better where the curve is much smoother or rougher than the
         density, and noisier. ``"cv-at-z"``: the one of least error where each number of a spectrum
-        is predicted at its noised place from all others; the printed bandwidths of Farokhi (2020)
-        agree with it. It smooths too much, and is here for comparison. A number in the units of
-        the values (in natural logs on a log lattice), or a list with one a covariate.
+        is predicted at its noised place from all others. It smooths too much, and is here for
+        comparison with Farokhi (2020). A number in the units of the values (in natural logs on a
+        log lattice), or a list with one a covariate.
     loss
         What cross-validation makes small: ``"squared"``, ``"absolute"``, ``"log"`` (minus the
         log-likelihood of a response of 0 and 1), or a function of responses and predictions,

@@ -23,7 +23,7 @@ EMPTY = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """Reports split by the response, and how to undo the noise of each part.
+    """Reports by response, with the inverse of the noise for each.
 
     A public response in [0, 1] is split into its share w at level 1 and 1 - w at level 0. A
     private one is split by its report; its levels are the cells of its true value.
@@ -61,7 +61,7 @@ class Levels:
 
     @property
     def total(self) -> Floats:
-        """Reports whatever the response."""
+        """Counts of reports over all responses."""
         total: Floats = self.parts.sum(axis=0)
         return total
 
@@ -89,7 +89,7 @@ class Levels:
 
     @property
     def spread(self) -> float:
-        """The same, over all reports."""
+        """Variance of the response over all reports."""
         return max(float((self.spreads * self.total).sum() / self.total.sum()), LEAST)
 
     def fit(

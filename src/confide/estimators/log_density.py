@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.linalg.lapack import dposv, dpotrf
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from confide._types import Floats
 from confide.estimators.em import LEAST, one_thread
-from confide.estimators.resolution import waves
+from confide.estimators.resolution import wave_information, waves
 
 ORDERS: Mapping[int, tuple[float, float, float]] = {
     1: (0.0, math.log(3), 1.5),
@@ -46,6 +46,7 @@ SLOW = 0.25
 """Part of what the last step gained from which on another curvature is worth its time."""
 NONE = np.ones(1)
 """Shares where there are no heaps."""
+NO_TABLE = np.zeros((0, 0))
 BACK = 4
 """How many scales below the one that fits the search for the best one starts."""
 STEPS, TRIES = 12, 12
@@ -100,34 +101,44 @@ class Information:
     """Fisher information of masses, n law' diag(1 / fitted) law, along given slopes.
 
     It depends on the fitted chances of the reports alone, which differ little between the priors
-    that are worth a look. So its table is made where they have settled, and kept as long as they
-    stay near. Elsewhere the slopes are few, and take less time than the table would.
+    that are worth a look. So it is taken where they have settled as long as they stay near. There a
+    table of it makes each use cheaper, and is made once its uses would have paid for it.
     """
 
     def __init__(self, columns: Floats, n: float) -> None:
         self.columns, self.n = columns, n
         self.fitted = self.last = np.zeros(columns.shape[0])
-        self.table: Floats = np.zeros((0, 0))
+        self.table: Floats = NO_TABLE
+        self.spent = 0
 
     def along(self, slope: Floats, fitted: Floats) -> Floats:
         """The information on coefficients, given the slopes of the masses by them."""
         if not _near(fitted, self.fitted):
             if not _near(fitted, self.last):
                 self.last = fitted
-                half = self.columns @ slope
-                half *= np.sqrt(self.n / fitted)[:, None]
-                return np.asarray(half.T @ half)
-            half = self.columns * np.sqrt(self.n / fitted)[:, None]
-            self.fitted, self.table = fitted, half.T @ half
+                return self._plain(slope, fitted)
+            self.fitted, self.table, self.spent = fitted, NO_TABLE, 0
+        if not self.table.size:
+            (bins, masses), directions = self.columns.shape, slope.shape[1]
+            # Products that the table would have saved, and those that it takes.
+            self.spent += (bins - masses) * directions * (2 * masses + directions)
+            if self.spent < bins * masses**2:
+                return self._plain(slope, self.fitted)
+            half = self.columns * np.sqrt(self.n / self.fitted)[:, None]
+            self.table = half.T @ half
         return np.asarray(slope.T @ (self.table @ slope))
+
+    def _plain(self, slope: Floats, fitted: Floats) -> Floats:
+        half = self.columns @ slope
+        half *= np.sqrt(self.n / fitted)[:, None]
+        return np.asarray(half.T @ half)
 
     def added(self, column: Floats) -> Information:
         """With one more column of the law."""
         more = Information(np.hstack([self.columns, column[:, None]]), self.n)
-        more.last = self.last
+        more.last, more.fitted, more.spent = self.last, self.fitted, self.spent
         if self.table.size:
             last = self.n * ((column / self.fitted) @ more.columns)
-            more.fitted = self.fitted
             more.table = np.block([[self.table, last[:-1, None]], [last]])
         return more
 
@@ -150,12 +161,16 @@ class Problem:
         Bins by heaps.
     waves
         Directions of the smooth part, at most.
+    one_report
+        What it tells of waves of 1, 2, ... half periods if the density is even, where that is known
+        from before.
     """
 
     counts: Floats
     law: Floats
     heaps: Floats
     waves: int
+    one_report: Floats | None = None
 
     @cached_property
     def n(self) -> float:
@@ -174,27 +189,36 @@ class Problem:
 
     @cached_property
     def told(self) -> Floats:
-        """What the reports tell of waves of 1, 2, ... half periods if the density is even."""
+        """Information of the reports about waves of 1, 2, ... half periods of an even density."""
+        if self.one_report is not None:
+            return self.n * self.one_report
         waved = self.law @ waves(self.law.shape[1], self.waves + max(ORDERS))
-        even = np.maximum(self.law.mean(axis=1), LEAST)
-        return np.asarray((self.n / even) @ waved**2)
+        return self.n * wave_information(self.law, waved)
+
+    @cached_property
+    def worth(self) -> dict[int, Floats]:
+        """By order: the most that the reports tell, at tau = 1, of a direction or a later one."""
+        found = {}
+        for order in ORDERS:
+            sizes = basis(self.law.shape[1], order, self.waves).sizes
+            told = self.told[order - 1 :][: sizes.size]
+            found[order] = np.maximum.accumulate((sizes[: told.size] * told)[::-1])[::-1]
+        return found
 
     def directions(self, order: int, tau: float) -> int:
-        """How many directions of an order matter at one of its scales.
+        """Number of directions of an order that matter at one of its scales.
 
         Of the others the reports tell so little that their coefficients stay next to zero. A
         penalized direction has about as many half periods as it has zeros.
         """
-        sizes = basis(self.law.shape[1], order, self.waves).sizes
-        told = self.told[order - 1 :][: sizes.size]
-        some = np.flatnonzero(tau**2 * sizes[: told.size] * told > LITTLE)
-        return order - 1 + (int(some[-1]) + 1 if some.size else 1)
+        some = int(np.count_nonzero(tau**2 * self.worth[order] > LITTLE))
+        return order - 1 + max(some, 1)
 
     def added(self, heap: Floats) -> Problem:
         """With one more heap, whose column of the law is given."""
         more = Problem(self.counts, self.law, np.hstack([self.heaps, heap[:, None]]), self.waves)
         information = self.information.added(heap)
-        vars(more).update(n=self.n, told=self.told, information=information)
+        vars(more).update(n=self.n, told=self.told, worth=self.worth, information=information)
         vars(more)["columns"] = information.columns
         return more
 
@@ -253,6 +277,15 @@ class Mode(Point):
     curvature: Floats
     evidence: float
 
+    @cached_property
+    def variances(self) -> Floats:
+        """Of the coefficients."""
+        root, failed = dpotrf(self.precision, lower=1)
+        if failed:
+            return np.asarray(np.diag(np.linalg.inv(self.precision)), dtype=np.float64)
+        inverse, _ = dtrtri(root, lower=1)
+        return np.asarray(np.einsum("ij,ij->j", inverse, inverse))
+
 
 class Posterior:
     """The posterior of the coefficients under one prior, up to a constant."""
@@ -261,34 +294,35 @@ class Posterior:
         self.problem = problem
         self.free = problem.directions(order, tau)
         self.cells = problem.law.shape[1]
-        self.directions = basis(self.cells, order, problem.waves).columns[:, : self.free]
-        self.scale = np.full(self.free + problem.heaps.shape[1], SPREAD)
-        self.scale[: order - 1] = 1
-        self.scale[order - 1 : self.free] = tau
+        self.size = self.free + problem.heaps.shape[1]
+        self.directions = basis(self.cells, order, problem.waves).columns[:, : self.free].copy()
+        self.directions[:, order - 1 :] *= tau
 
     def at(self, theta: Floats) -> Point:
         """The density with given coefficients."""
-        scaled = self.scale * theta
-        eta = self.directions @ scaled[: self.free]
+        eta = self.directions @ theta[: self.free]
         smooth = np.exp(eta - eta.max())
         smooth /= smooth.sum()
         if theta.size > self.free:
-            odds = np.append(1.0, SHARE * np.exp(np.clip(scaled[self.free :], -700, 700)))
+            odds = np.empty(theta.size - self.free + 1)
+            odds[0] = 1.0
+            odds[1:] = SHARE * np.exp(np.clip(SPREAD * theta[self.free :], -700, 700))
             shares = odds / odds.sum()
-            masses = np.append(shares[0] * smooth, shares[1:])
+            masses = np.concatenate([shares[0] * smooth, shares[1:]])
         else:
             shares, masses = NONE, smooth
-        fitted = np.maximum(self.problem.columns @ masses, LEAST)
-        likelihood = float(self.problem.counts @ np.log(fitted))
-        value = likelihood - float(theta @ theta) / 2
+        fitted = self.problem.columns @ masses
+        np.maximum(fitted, LEAST, out=fitted)
+        likelihood = float(self.problem.counts.dot(np.log(fitted)))
+        value = likelihood - float(theta.dot(theta)) / 2
         return Point(theta, eta, smooth, shares, fitted, likelihood, value)
 
-    def step(self, point: Point, curvature: Floats, gradient: Floats) -> Point:
-        """The density one step further; where the curvature is not one of a peak, the same."""
-        _, step, failed = dposv(curvature, gradient, lower=1)
-        return replace(point, value=-math.inf) if failed else self.at(point.theta + step)
+    def step(self, point: Point, root: Floats, gradient: Floats) -> Point:
+        """The density one step further, by the Cholesky factor of a curvature."""
+        step, _ = dpotrs(root, gradient, lower=1)
+        return self.at(point.theta + step)
 
-    def coast(self, point: Point, curvature: Floats) -> Point:
+    def coast(self, point: Point, root: Floats) -> Point:
         """The density some steps further, all with one curvature, as long as they pay.
 
         A step costs a fraction of what the curvature does.
@@ -296,7 +330,7 @@ class Posterior:
         last = math.inf
         while True:
             gradient = self.gradient(point, self.tilt(point, self.pull(point)))
-            trial = self.step(point, curvature, gradient)
+            trial = self.step(point, root, gradient)
             gained = trial.value - point.value
             if not gained > 0:
                 return point
@@ -311,34 +345,38 @@ class Posterior:
 
     def tilt(self, point: Point, pull: Floats) -> Floats:
         """Derivative of ``pull @ masses`` by the logarithms of the smooth masses and the heaps."""
-        cells, first = self.cells, point.shares[0]
-        inner = float(point.smooth @ pull[:cells])
-        smooth = first * point.smooth * (pull[:cells] - inner)
+        cells, first = self.cells, float(point.shares[0])
+        own = pull[:cells]
+        inner = float(point.smooth.dot(own))
+        smooth = own - inner
+        smooth *= point.smooth
         heaps = point.shares[1:]
         if not heaps.size:
             return np.asarray(smooth)
-        return np.append(smooth, heaps * (pull[cells:] - first * inner - heaps @ pull[cells:]))
+        smooth *= first
+        own = pull[cells:]
+        return np.concatenate([smooth, heaps * (own - first * inner - float(heaps.dot(own)))])
 
     def gradient(self, point: Point, tilt: Floats) -> Floats:
         """Derivative of the logarithm of the posterior by the coefficients."""
+        if tilt.size == self.cells:
+            return np.asarray(tilt @ self.directions - point.theta)
         turned = tilt[: self.cells] @ self.directions
-        if tilt.size > self.cells:
-            turned = np.append(turned, tilt[self.cells :])
-        return np.asarray(self.scale * turned - point.theta)
+        return np.concatenate([turned, SPREAD * tilt[self.cells :]]) - point.theta
 
     def slope(self, point: Point) -> Floats:
         """Derivative of the masses by the coefficients."""
         cells, free, heaps = self.cells, self.free, point.shares[1:]
+        masses = point.shares[0] * point.smooth
         smooth = self.directions - point.smooth @ self.directions
-        smooth *= (point.shares[0] * point.smooth)[:, None]
+        smooth *= masses[:, None]
         if not heaps.size:
-            smooth *= self.scale
             return np.asarray(smooth)
-        table = np.zeros((cells + heaps.size, free + heaps.size))
+        table = np.empty((cells + heaps.size, free + heaps.size))
         table[:cells, :free] = smooth
-        table[:cells, free:] = -np.outer(point.shares[0] * point.smooth, heaps)
-        table[cells:, free:] = np.diag(heaps) - np.outer(heaps, heaps)
-        table *= self.scale
+        table[cells:, :free] = 0
+        table[:cells, free:] = np.multiply.outer(masses, -SPREAD * heaps)
+        table[cells:, free:] = SPREAD * (np.diag(heaps) - np.multiply.outer(heaps, heaps))
         return table
 
     def bend(self, point: Point, tilt: Floats) -> Floats:
@@ -350,16 +388,15 @@ class Posterior:
         inner = (self.directions.T * smooth) @ self.directions
         inner -= both
         inner -= both.T
-        if heaps.size:
-            table = np.empty((free + heaps.size, free + heaps.size))
-            table[:free, :free] = inner
-            table[:free, free:] = -np.outer(turned, heaps)
-            table[free:, :free] = table[:free, free:].T
-            table[free:, free:] = np.diag(own) - np.outer(own, heaps) - np.outer(heaps, own)
-            inner = table
-        inner *= self.scale
-        inner *= self.scale[:, None]
-        return np.asarray(inner)
+        if not heaps.size:
+            return np.asarray(inner)
+        table = np.empty((free + heaps.size, free + heaps.size))
+        table[:free, :free] = inner
+        table[:free, free:] = np.multiply.outer(turned, -SPREAD * heaps)
+        table[free:, :free] = table[:free, free:].T
+        both = np.multiply.outer(own, heaps)
+        table[free:, free:] = SPREAD**2 * (np.diag(own) - both - both.T)
+        return table
 
     def precision(self, point: Point, slope: Floats) -> Floats:
         """Expected information on the coefficients, with that of the prior."""
@@ -390,9 +427,11 @@ def mode(
         The curvature of the posterior at the start, if it is about known: that saves steps.
     """
     posterior = Posterior(problem, order, tau)
-    point = posterior.at(np.zeros(posterior.scale.size) if start is None else start)
+    point = posterior.at(np.zeros(posterior.size) if start is None else start)
     if about is not None:
-        point = posterior.coast(point, about)
+        root, failed = dpotrf(about, lower=1)
+        if not failed:
+            point = posterior.coast(point, root)
     damping = 0.0
     for _ in range(STEPS):
         slope = posterior.slope(point)
@@ -400,29 +439,38 @@ def mode(
         gradient = posterior.gradient(point, tilt)
         precision = posterior.precision(point, slope)
         curvature = precision - posterior.bend(point, tilt)
-        trial = posterior.step(point, curvature, gradient)
-        plain = trial.value >= point.value - SLACK
+        root, failed = dpotrf(curvature, lower=1)
+        trial = None if failed else posterior.step(point, root, gradient)
+        plain = trial is not None and trial.value >= point.value - SLACK
         for _ in range(TRIES):
-            if trial.value >= point.value - SLACK:
+            if trial is not None and trial.value >= point.value - SLACK:
                 break
             damped = precision.copy()
             damped.flat[:: damped.shape[0] + 1] *= 1 + damping
-            trial = posterior.step(point, damped, gradient)
+            firm, failed = dpotrf(damped, lower=1)
+            trial = None if failed else posterior.step(point, firm, gradient)
             damping = max(4 * damping, 1e-2)
         else:
             break
+        assert trial is not None
         gained, point = trial.value - point.value, trial
         if gained < GAIN and (plain or damping <= SMALL):
             break
         damping = damping / 16 if damping > SMALL else 0.0
         if plain:
-            point = posterior.coast(point, curvature)
+            point = posterior.coast(point, root)
     # The precision is that of the last step but one, which differs by next to nothing.
     weight, middle, spread = ORDERS[order]
     prior = weight - ((math.log(tau) - middle) / spread) ** 2 / 2
     evidence = point.value - half_log_determinant(precision) + prior
     return Mode(
-        **vars(point),
+        point.theta,
+        point.eta,
+        point.smooth,
+        point.shares,
+        point.fitted,
+        point.likelihood,
+        point.value,
         order=order,
         tau=tau,
         slope=slope,
@@ -445,22 +493,26 @@ def moved(problem: Problem, last: Mode, order: int, tau: float) -> Mode:
     """The mode under another prior, from one of the same problem."""
     heaps, free = last.shares.size - 1, problem.directions(order, tau)
     start, curvature = np.zeros(free + heaps), None
+    old = last.theta.size - heaps
+    start[free:] = last.theta[old:]
     if last.order == order:
         # The curvature of the likelihood hardly differs, and is known in the directions of both.
-        old = last.theta.size - heaps
-        both = min(old, free)
-        was = np.append(np.arange(both), np.arange(old, old + heaps))
-        now = np.append(np.arange(both), np.arange(free, free + heaps))
-        rougher = np.ones(now.size)
-        rougher[order - 1 : both] = tau / last.tau
-        start[now] = last.theta[was] / rougher
-        known = last.curvature[was[:, None], was] - np.eye(was.size)
-        curvature = np.eye(start.size)
-        curvature[now[:, None], now] += known * rougher * rougher[:, None]
+        both, times = min(old, free), tau / last.tau
+        start[:both] = last.theta[:both]
+        start[order - 1 : both] /= times
+        curvature = np.zeros((start.size, start.size))
+        curvature[:both, :both] = last.curvature[:both, :both]
+        curvature[free:, free:] = last.curvature[old:, old:]
+        curvature[:both, free:] = last.curvature[:both, old:]
+        curvature[free:, :both] = last.curvature[old:, :both]
+        curvature.flat[:: start.size + 1] -= 1
+        curvature[order - 1 : both] *= times
+        curvature[:, order - 1 : both] *= times
+        curvature[range(both, free), range(both, free)] = 0
+        curvature.flat[:: start.size + 1] += 1
     else:
         start[:free] = basis(last.eta.size, order, problem.waves).inverse[:free] @ last.eta
         start[order - 1 : free] /= tau
-        start[free:] = last.theta[last.theta.size - heaps :]
     return mode(problem, order, tau, start, curvature)
 
 
@@ -531,7 +583,7 @@ class Ladder:
         elif known.order == order:
             tau = known.tau
         else:
-            told = known.theta.size - float(np.trace(np.linalg.inv(known.precision)))
+            told = known.theta.size - float(known.variances.sum())
             own = basis(known.eta.size, order, self.problem.waves).inverse @ known.eta
             tau = math.sqrt(float(own[order - 1 :] @ own[order - 1 :]) / max(told, 1.0))
         return int(np.abs(np.log(SCALES[order] / max(tau, 1e-9))).argmin())

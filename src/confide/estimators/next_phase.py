@@ -1,4 +1,4 @@
-"""From one phase of a survey to the next."""
+"""Makes the survey of the second phase from the summary of the first."""
 
 from __future__ import annotations
 

@@ -32,9 +32,9 @@ def suggest_cells(
 ) -> Cells:
     """Cells for n respondents: n_eff**(1/(2(d+1))) along each of d axes.
 
-    n_eff = n/(1 + 32/epsilon**2) respondents without noise would tell as much; with labels, which
-    carry an eighth of the noise, n/(1 + 4/epsilon**2). Berrett, Györfi and Walk take n_eff = n,
-    whatever the noise.
+    n_eff = n/(1 + 32/epsilon**2) respondents without noise would be as informative; with labels,
+    which carry an eighth of the noise, n/(1 + 4/epsilon**2). Berrett, Györfi and Walk take n_eff =
+    n, whatever the noise.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Pilot:
 
     @property
     def heaps_between(self) -> int:
-        """How many heaps do not lie at a bound."""
+        """Number of heaps that do not lie at a bound."""
         return len(set(self.heaps) - {0, self.masses.size - 1})
 
     def between(self, edges: Floats) -> Floats:

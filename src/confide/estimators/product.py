@@ -115,7 +115,7 @@ class AxisKernel:
         return result
 
     def nodes(self, length: float) -> int:
-        """How many Chebyshev nodes on an interval give the sum between them.
+        """Number of Chebyshev nodes that an interval needs.
 
         A wave of phase a over half the interval needs a + (1.06 log(1/error))**(2/3) a**(1/3)
         nodes, by the decay of Bessel functions; a weak one needs fewer, for it may be off by more.
@@ -222,7 +222,7 @@ class ProductKernel:
         return result
 
     def sizes(self, low: Floats, high: Floats) -> tuple[int, ...]:
-        """How many nodes each axis needs between two bounds."""
+        """Number of nodes that each axis needs between two bounds."""
         return tuple(
             kernel.nodes(float(length))
             for kernel, length in zip(self.kernels, high - low, strict=True)

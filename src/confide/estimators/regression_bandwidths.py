@@ -99,7 +99,7 @@ def loss_of(loss: str | Loss | None, summary: Counts | Spectrum) -> Loss:
         return loss
     name = _checks.one_of(tuple(LOSSES), loss="squared" if loss is None else loss)
     if name == "log" and not is_binary(summary):
-        raise InvalidInput("a response of 0 and 1 for loss='log'", "another")
+        raise InvalidInput("a response of 0 and 1 for loss='log'", "other values")
     return LOSSES[name]
 
 

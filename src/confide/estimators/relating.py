@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ def both_below(x: Floats, y: Floats, correlation: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """The share of the population below each cut of a question, and how sure it is."""
+    """The share of the population below each cut of a question, with its uncertainty."""
 
     below: Floats
     errors: Floats
@@ -69,7 +69,7 @@ class Cut:
         return np.concatenate([[-FAR], inner, [FAR]])
 
     def moved(self, at: int, by: float) -> Cut:
-        """The same with one share moved."""
+        """A copy with one share changed."""
         below = self.below.copy()
         below[at] = np.clip(below[at] + by, 0, 1)
         return Cut(below, self.errors)
@@ -152,11 +152,12 @@ class Pair:
 
     def error(self, weights: Floats, correlation: float) -> float:
         """Standard error of the weighted sum of outcomes, with that of the questions' shares."""
-        answering = 1 - (self.declined or 0.0)
-        slopes = weights / answering
-        if self.mechanism.declines:
-            slopes = np.append(slopes, weights @ self.shares / answering)
-        variance = self.gain**2 * float(self.counts.residuals.covariance(slopes, slopes))
+        own, cuts = self._variances(weights, correlation)
+        return float(np.sqrt(own + cuts))
+
+    def _variances(self, weights: Floats, correlation: float) -> tuple[float, float]:
+        """Variance of the weighted sum from the reports about the pair, and from the cuts."""
+        cuts = 0.0
         for side, cut in enumerate(self.cuts):
             for at, own in enumerate(cut.errors):
                 moved = [cut.moved(at, by) for by in (TINY, -TINY)]
@@ -166,24 +167,62 @@ class Pair:
                     for one in moved
                 ]  # fmt: skip
                 step = moved[0].below[at] - moved[1].below[at]
-                variance += ((ends[0] - ends[1]) / step * own) ** 2
-        return float(np.sqrt(variance))
+                cuts += ((ends[0] - ends[1]) / step * own) ** 2
+        return max(self._seen(weights), self._stated(weights, correlation)), cuts
 
-    def solved(self, weights: Floats, shift: float = 0.0) -> float:
-        """The correlation under which the weighted sum of outcomes is as estimated, shifted."""
-        goal = weights @ self.shares + shift
+    def _slopes(self, weights: Floats) -> Floats:
+        """How the weighted sum moves with the share of each outcome."""
+        slopes = weights / (1 - (self.declined or 0.0))
+        if self.mechanism.declines:
+            slopes = np.append(slopes, slopes @ self.shares)
+        return slopes
 
-        def missed(correlation: float) -> float:
-            return float(weights @ self.expected(correlation) - goal)
+    def _seen(self, weights: Floats) -> float:
+        """Variance of the weighted sum as the reports show it."""
+        slopes = self._slopes(weights)
+        return self.gain**2 * float(self.counts.residuals.covariance(slopes, slopes))
 
-        low, high = missed(-EDGE), missed(EDGE)
-        if low * high > 0:
-            # Beyond what any correlation gives.
-            return -1.0 if abs(low) < abs(high) else 1.0
-        return float(brentq(missed, -EDGE, EDGE, xtol=1e-10))
+    def _stated(self, weights: Floats, correlation: float) -> float:
+        """Variance of the weighted sum as the law of the reports states it.
+
+        Few reports show too little of it, and one report shows none.
+        """
+        slopes, answering = self._slopes(weights), 1 - (self.declined or 0.0)
+        shares = self.expected(correlation) * answering
+        shares = np.append(shares, 1 - answering) if self.mechanism.declines else shares
+        law = self.mechanism.law.response
+        reports = (law.far + (law.near - law.far) * shares) / law.total
+        reports = reports / reports.sum()
+        own = float(slopes**2 @ reports - (slopes @ reports) ** 2)
+        return self.gain**2 * own / self.counts.effective_n
+
+    def solved(self, weights: Floats) -> float:
+        """The correlation under which the weighted sum of outcomes is as estimated."""
+        goal = weights @ self.shares
+        return _root(lambda correlation: float(weights @ self.expected(correlation) - goal))
+
+    def _ends(self, weights: Floats, correlation: float, z: float) -> tuple[float, float]:
+        """The correlations between which the weighted sum is no surprise.
+
+        Each is tested with the variance that reports have under it. The sum moves in steps of
+        whole reports and its law counts as normal, so that half a step is allowed for.
+        """
+        goal = weights @ self.shares
+        seen, (_, cuts) = self._seen(weights), self._variances(weights, correlation)
+        half_step = self.gain * float(np.ptp(self._slopes(weights))) / (2 * self.counts.effective_n)
+
+        def beyond(sign: int, at: float) -> float:
+            own = max(seen, self._stated(weights, at)) if np.isfinite(seen) else seen
+            allowed = z * np.sqrt(own + cuts) + half_step
+            return float(weights @ self.expected(at) - goal - sign * allowed)
+
+        low, high = (_root(partial(beyond, sign)) for sign in (-1, 1))
+        # Where no correlation explains the reports beside the shares of both questions, none is
+        # told from any other.
+        return (-1.0, 1.0) if low == 1 or high == -1 else (low, high)
 
     def relation(self, level: float) -> Relation:
-        """The correlation, the table of both questions, and how sure both are."""
+        """The correlation and the cross table of two questions, with intervals."""
         z = float(ndtri((1 + level) / 2))
         rho, low, high, error = self._solution(z)
         shares, errors = self._cells()
@@ -208,15 +247,15 @@ class Pair:
         for _ in range(1 if self.mechanism.bit else STEPS):
             weights = self.weights(rho)
             if np.abs(weights).max() < TINY:
-                # Nobody lies on one side of a threshold: every correlation gives these reports.
+                # One side of a threshold is empty: every correlation gives these reports.
                 return 0.0, -1.0, 1.0, 1.0
             rho = self.solved(weights)
         spread = self.error(weights, rho)
-        ends = [self.solved(weights, sign * z * spread) for sign in (-1, 1)]
+        low, high = self._ends(weights, rho, z)
         here = min(max(rho, -EDGE + TINY), EDGE - TINY)
         slope = weights @ (self.expected(here + TINY) - self.expected(here - TINY)) / (2 * TINY)
         error = spread / abs(float(slope)) if slope else 1.0
-        return rho, min(*ends, rho), max(*ends, rho), min(error, 1.0)
+        return rho, min(low, rho), max(high, rho), min(error, 1.0)
 
     def _cells(self) -> tuple[Floats, Floats]:
         """Shares of the cells of the table and their standard errors.
@@ -238,6 +277,15 @@ class Pair:
         spread = noise.error(np.array([0.0, 1.0]), 0.0)
         whole = np.sqrt(spread**2 + sum(float(cut.errors[0]) ** 2 for cut in self.cuts)) / 2
         return table, np.full((2, 2), whole)
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    """Where a function that rises with the correlation is zero, or the end beyond which it is."""
+    if rising(-EDGE) >= 0:
+        return -1.0
+    if rising(EDGE) <= 0:
+        return 1.0
+    return float(brentq(rising, -EDGE, EDGE, xtol=1e-10))
 
 
 def _sure(cut: Cut) -> Cut:
@@ -353,17 +401,17 @@ def thresholds(
 ) -> dict[str, tuple[float, ...]]:
     """Thresholds that divide each question into classes of about equal size.
 
-    They are quantiles of private estimates, so they cost nothing more, but the people behind the
-    summaries must not be those who are then asked for pairs.
+    They are quantiles of private estimates, so they cost no further epsilon. Ask other people for
+    pairs than those behind the summaries.
 
     Parameters
     ----------
     summaries
         Counts of earlier reports.
     names
-        The questions; those of words have no thresholds.
+        The questions; questions with categories have no thresholds.
     classes
-        How many classes each is divided into.
+        Number of classes for each question.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How fine the differences are that reports can tell: waves of a density."""
+"""Resolution: the finest waves of a density that reports can show."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def waves(places: int, most: int) -> Floats:
     return table
 
 
-def told(law: Floats, waved: Floats, n: float) -> int:
-    """How many waves of a density the reports of n people can tell from none.
+def wave_information(law: Floats, waved: Floats) -> Floats:
+    """Information of one report about each wave of a density that is even.
 
     Parameters
     ----------
@@ -32,9 +32,18 @@ def told(law: Floats, waved: Floats, n: float) -> int:
         Bins of reports by places.
     waved
         Bins of reports by waves: what each wave does to them.
-    n
-        Respondents.
     """
     even = np.maximum(law.mean(axis=1), 1e-300)
-    information = (waved**2 / even[:, None]).sum(axis=0)
-    return int((n * information > TOLD).sum())
+    found: Floats = (waved**2 / even[:, None]).sum(axis=0)
+    found.flags.writeable = False
+    return found
+
+
+def told(law: Floats, waved: Floats, n: float) -> int:
+    """How many waves of a density the reports of n people can tell from none."""
+    return count(wave_information(law, waved), n)
+
+
+def count(information: Floats, n: float) -> int:
+    """Number of waves that n reports can tell, from the information of one report about each."""
+    return int(np.count_nonzero(n * information > TOLD))

@@ -1,4 +1,4 @@
-"""What every regression asks of a summary: a response, and bounds of the covariates."""
+"""Checks that all regressions share: a response, and bounds of the covariates."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def names(summary: Counts | Spectrum) -> tuple[str, ...]:
 
 
 def facts(method: str, summary: Counts | Spectrum, response: str | None) -> dict[str, Any]:
-    """How a fit came about; ``summary`` is the one that was handed in."""
+    """Facts about a fit; ``summary`` is the one that was given."""
     kind = "public" if response is None else "private"
     return {"method": method, **summary.facts, "response": kind}
 
@@ -150,7 +150,7 @@ def unbiased_response(counts: Counts, name: str) -> Counts:
     -------
     Counts
         Of the other questions' mechanism. The bounds of the response are those of its lattice;
-        scores lie beyond them.
+        scores may lie beyond them.
 
     Examples
     --------

@@ -24,6 +24,11 @@ from confide.summaries import Counts, Groups
 from confide.summaries.counts import expected
 
 ROUND = "round"
+SHARED_ROUNDS = (
+    "Each person answers in several rounds. The interval takes the rounds as independent, so it "
+    "may be too wide or too narrow."
+)
+"""What is told of a slope where rounds share people."""
 
 
 @dataclass(frozen=True)
@@ -144,8 +149,8 @@ class Trend:
 def trend(groups: Groups[Counts], *, category: str | None = None, level: float = 0.95) -> Trend:
     """How a mean or a share changes from round to round.
 
-    Estimates of two rounds are independent, except for people who are in both. With
-    ``per_person = 1`` nobody is. Each round has its own noise.
+    Intervals take the rounds as independent. They are, except for people who are in two of them:
+    with ``per_person = 1`` there are none. Each round has its own noise.
 
     Parameters
     ----------

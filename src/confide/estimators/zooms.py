@@ -1,4 +1,4 @@
-"""Where a pilot's private reports say that people are: the zoom of the next phase's lattice."""
+"""Chooses the fine cells of the next phase's lattice from the private reports of a pilot."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def eligible(mechanism: object) -> bool:
 
 
 def expected_share(low: float, high: float, *, quantiles: tuple[float, float]) -> float:
-    """The share of the bounds that a zoom would have, if the pilot told the quantiles exactly.
+    """The share of the bounds in a zoom if the pilot's quantiles were exact.
 
     Parameters
     ----------

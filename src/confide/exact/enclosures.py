@@ -55,7 +55,7 @@ def _settled(x: Fraction, rounded: Callable[[int, int, int], tuple[int, int]]) -
     while True:
         lower, upper = exp_enclosure(x, bits)
         low, high = rounded(lower, upper, bits)
-        # e**x is irrational for every rational x but 0, so the two meet in the end.
+        # e**x is irrational for every rational x but 0, so the two finally meet.
         if low == high:
             return low
         bits *= 2
@@ -99,7 +99,7 @@ def logs_ceiling(powers: Iterable[tuple[Fraction, int]]) -> float:
         least, most = (
             float_ceiling(Fraction(sum(k * end[at] for k, end in ends), 1 << bits)) for at in (0, 1)
         )
-        # The sum is 0 or irrational, so the two meet in the end.
+        # The sum is 0 or irrational, so the two finally meet.
         if least == most:
             return least
         bits *= 2

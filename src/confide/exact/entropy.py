@@ -22,7 +22,7 @@ class Entropy(ABC):
     def words(self, n: int, bits: int) -> Words:
         """``n`` independent words, uniform on 0 .. 2**bits - 1; ``bits`` is 8, 16, 32 or 64.
 
-        Each is an unsigned integer of so many bits.
+        Each is an unsigned integer with this number of bits.
         """
 
 
@@ -36,7 +36,7 @@ class SystemEntropy(Entropy):
 
 
 class SeededEntropy(Entropy):
-    """A repeatable stream for simulation. Never private: whoever knows the seed knows the noise."""
+    """A repeatable stream for simulation. Never private: the seed reveals the noise."""
 
     def __init__(self, seed: int) -> None:
         # A stream of its own: values made with default_rng(1) must not share noise of seed 1.

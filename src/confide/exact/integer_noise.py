@@ -54,7 +54,7 @@ def laplace_table(parameter: int, m: int) -> Floats:
 
 
 def laplace_weights(parameter: int, m: int) -> list[int]:
-    """The same table in exact integers, over the total 2**(62 m) (2**62 + P)."""
+    """The masses of `laplace_table` as exact integers with the total 2**(62 m) (2**62 + P)."""
     weights = [(ONE - parameter) * parameter**k << 62 * (m - k) for k in range(m)]
     weights.append(parameter**m << 62)
     return weights

@@ -1,3 +1,3 @@
-"""Files as they come: paths, Arrow tables, CSV and Parquet, and how much they may ask for."""
+"""Files: paths, Arrow tables, CSV and Parquet, and limits on their size."""
 
 from __future__ import annotations

@@ -36,8 +36,10 @@ def table_of(data: Any) -> Any:
         elif library == "polars" and hasattr(data, "to_arrow") and hasattr(data, "columns"):
             table = data.to_arrow()
         else:
-            lazy = "Collect it first." if hasattr(data, "collect") else ""
-            raise InvalidInput(TABLE, _checks.shown(type(data)), lazy)
+            hint = "Collect it first." if hasattr(data, "collect") else ""
+            if library in ("duckdb", "_duckdb"):
+                hint = "Open the database with Ibis: ibis.duckdb.connect(FILE).table(NAME)."
+            raise InvalidInput(TABLE, _checks.shown(type(data)), hint)
     except InvalidInput:
         raise
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -98,7 +100,7 @@ def _within(kind: Any) -> Any:
 
 
 def unique(names: Sequence[str], where: str) -> None:
-    """Refuse two columns of one name: nobody could say which is meant."""
+    """Refuse two columns of one name, which would be ambiguous."""
     seen = set()
     for name in names:
         if name in seen:

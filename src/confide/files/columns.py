@@ -1,4 +1,4 @@
-"""Columns of raw numbers and words in files, for those who hold them."""
+"""Columns of raw numbers and words in files."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Columns:
                 raise InvalidInput(f"rows in {source.where}", "none")
 
     def usable(self) -> Iterator[tuple[dict[str, npt.NDArray[Any]], int]]:
-        """Like `batches`, of numbers: rows with a number in each column, and how many have not."""
+        """Like `batches`, for numbers only: complete rows, and the count of other rows."""
         for source in self.sources:
             first = 0
             for batch in source.batches(self.names):

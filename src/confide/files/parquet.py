@@ -1,4 +1,4 @@
-"""Parquet files, and what their pages ask for before any of them is read."""
+"""Parquet files, whose page headers are checked before any page is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths in, whole files out: which files are meant, and writing that is all or nothing."""
+"""Finds the files that paths mean, and writes files completely or not at all."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ WITHOUT = {
 
 
 def named(path: Path | str) -> str:
-    """A path for a message, on one line whatever it is called."""
+    """A path for a message, always on one line."""
     return repr(str(path))
 
 
 def counted(n: int, noun: str) -> str:
-    """How many of something, in words: 1 report, 2,000 reports."""
+    """A count in words: 1 report, 2,000 reports."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
@@ -144,7 +144,7 @@ def writable(path: Path, suffixes: Sequence[str], inputs: Iterable[Path] = ()) -
 def atomic(path: Path) -> Iterator[Path]:
     """A temporary file in the same folder, which takes the place of ``path`` only when all is well.
 
-    Whoever looks sees the old file or the new one, never half of it.
+    Readers see the old file or the new one, never half of it.
     """
     path = path.resolve()
     handle, name = tempfile.mkstemp(
@@ -210,10 +210,9 @@ def unseen(path: Path, *, replace: bool = False, private: bool = False) -> Itera
     path
         The name.
     replace
-        Take the place of a file that has it.
+        Replace an existing file of this name.
     private
-        Only its owner may read a new file. One that takes the place of another can be read by
-        those who could read that one.
+        Only its owner may read a new file. A file that replaces another keeps its permissions.
 
     Raises
     ------
@@ -276,7 +275,7 @@ def _finish(file: BinaryIO, path: Path, *, private: bool) -> None:
 
 
 def _mode(path: Path, *, private: bool = False) -> int:
-    """Who may read a file that takes this place: who could read the old one, or as is usual."""
+    """Permissions of a file at this path: those of the old file, or the default."""
     if path.exists():
         return path.stat().st_mode & 0o777
     return 0o600 if private else 0o666 & ~_umask()

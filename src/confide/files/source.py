@@ -1,4 +1,4 @@
-"""What every file of columns can do, whatever its format."""
+"""The interface of all file formats with columns."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Source(ABC):
         return found
 
     def in_file(self, columns: Sequence[str]) -> list[str]:
-        """Those of some columns that are in the file; the others are folders of its path."""
+        """The columns that are in the file itself and not in folders of its path."""
         return [name for name in columns if name not in self.folders or name in self.names]
 
     def apart(self, columns: Sequence[str]) -> None:

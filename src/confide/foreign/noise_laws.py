@@ -207,7 +207,7 @@ class Gaussian(Noise):
 
     @property
     def terms(self) -> int:
-        """How many scales `mean_cdf` averages over."""
+        """Number of scales that `mean_cdf` averages over."""
         return len(self._averaged[0])
 
     @cached_property

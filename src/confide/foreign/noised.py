@@ -121,9 +121,9 @@ class Noised(Channel):
 
     Notes
     -----
-    Formal guarantee: none of ours. This describes data that came with noise; it adds none.
-    Where the noise has a scale of its own for each value, its average stands for all: right as
-    long as the scale does not depend on the value.
+    Formal guarantee: none. This describes data that came with noise, and adds none. If each value
+    has its own noise scale, the average law is used for all, which is right if the scale does not
+    depend on the value.
 
     Examples
     --------
@@ -210,7 +210,7 @@ class Noised(Channel):
         return tails
 
     def unreachable(self, counts: npt.NDArray[np.int64]) -> int:
-        """How many reports lie further outside the bounds than this noise can have taken any.
+        """Number of reports further outside the bounds than this noise can reach.
 
         Such a report has no likelihood, whatever the true values within the bounds: a noise with
         this law takes even one of as many values so far with a chance below one in a billion.
@@ -245,7 +245,7 @@ class Noised(Channel):
         return found
 
     def moved(self, counts: npt.NDArray[np.int64]) -> bool:
-        """Whether as many reports lie outside the bounds as this noise carries there at least.
+        """Whether enough reports lie outside the bounds for this noise.
 
         Rounding may take back what lies outside by less than half a standard deviation, so that
         does not count. By Chernoff's bound noise with this law fails with a chance below one in a

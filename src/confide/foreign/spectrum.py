@@ -260,7 +260,7 @@ class Spectrum:
         return f"<Spectrum of {self.n} noised numbers on {self.axes} axes>"
 
     def _repr_html_(self) -> str:
-        """How many noised numbers there are, and by which noise, for notebooks."""
+        """The number of noised numbers and their noise, for notebooks."""
         names = self.names or [f"column {at + 1}" for at in range(self.axes)]
         rows = [(name, repr(law)) for name, law in zip(names, self.noise, strict=True)]
         heights, edges = np.histogram(np.asarray(self.values).reshape(self.n, -1)[:, 0], bins=60)

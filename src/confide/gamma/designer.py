@@ -134,7 +134,7 @@ NEAR = 0.01
 
 @dataclass(frozen=True)
 class Pair:
-    """A shape, the smallest scale that protects with it, and what it costs.
+    """A shape, the smallest scale that protects with it, and its error.
 
     Parameters
     ----------
@@ -605,22 +605,22 @@ def optimal_gamma(
 ) -> GammaDesign:
     """The two-sided gamma noise that protects values and costs least (Ghatak, Sengupta and Roy).
 
-    For each shape the smallest scale is found at which nobody who sees a noised value can tell
-    with the given certainty that the true one lies within ``protection`` standard deviations. Among
-    these pairs the one is taken from which a density is recovered best. That alone runs to ever
-    smaller shapes, which add next to nothing to many values, so that a second constraint is needed:
-    a floor on the shape and, where they are given, two caps.
+    For each shape, the designer finds the smallest scale at which a noised value does not reveal,
+    with the given certainty, that the true one lies within ``protection`` standard deviations.
+    Among these pairs it takes the one from which a density is recovered best. That alone runs to
+    ever smaller shapes, which add next to nothing to many values, so that a second constraint is
+    needed: a floor on the shape and, where they are given, two caps.
 
     Parameters
     ----------
     values
-        The values, at least 10. The result depends on them: it is not private itself.
+        The values, at least 10. The result depends on them, so it is not private.
     protection
         mu, in standard deviations of the values: Q in the paper.
     certainty
-        The probability that may not be reached: delta in the paper.
+        The probability to stay below: delta in the paper.
     shape
-        A shape that is already decided upon, 1 for Laplace noise; None to search.
+        A fixed shape, 1 for Laplace noise; None to search.
     floor
         The smallest shape allowed.
     near_cap

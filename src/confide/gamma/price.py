@@ -1,4 +1,4 @@
-"""What two-sided gamma noise costs: in differential privacy, and in the error of a density."""
+"""Costs of two-sided gamma noise: its differential privacy, and the error of a density."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far gamma noise leaves a value in doubt (Ghatak, Sengupta and Roy), and the scale for it."""
+"""The protection of gamma noise (Ghatak, Sengupta and Roy), and the scale that reaches it."""
 
 from __future__ import annotations
 
@@ -318,7 +318,7 @@ def criterion_scale(shape: float, *, within: float, probability: float) -> float
 def reidentification(values: npt.ArrayLike, noise: Noise) -> float:
     """Expected share of records that are the nearest match of their own noised value.
 
-    Whoever holds the values and the noised ones can link so many by nearness alone. Exact, given
+    With the values and the noised ones at hand, this share can be linked by nearness. Exact, given
     the values; among equal values the match is a guess. Spruill's measure of confidentiality is
     one minus this.
 
@@ -399,7 +399,7 @@ class Feasible:
         return self.surface.largest(gamma_spread(shape, scale), self.within)
 
     def limit(self, shape: float) -> float:
-        """The same as the scale grows without bound: what no scale gets below."""
+        """The limit of M(z) for ever larger scales, below which no scale gets."""
         return self.surface.largest(lambda x: (x / self.within) ** shape, self.within)
 
     def smallest_shape(self) -> float:
@@ -427,7 +427,7 @@ class Feasible:
 
 
 def root(falling: Callable[[float], float], start: float, tolerance: float = TOLERANCE) -> float:
-    """Where a falling function crosses zero; infinite where it does not within reason."""
+    """The zero of a falling function; infinite if it is too far away."""
     known = {start: falling(start)}
     sign = 1.0 if known[start] > 0 else -1.0
     here, step = start, 0.1 * sign

@@ -123,7 +123,7 @@ class Surface:
         below = spread(edges)
         masses = np.diff(below) / 2
         masses[0] *= 2
-        # The same, cut off exactly at the distance.
+        # As above, cut off exactly at the distance.
         last = min(int(within / self.step + 0.5), cells - 1)
         inner = np.zeros(cells)
         inner[:last] = masses[:last]

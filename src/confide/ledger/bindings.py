@@ -1,4 +1,4 @@
-"""What a data set holds, as a few bytes that do not depend on the order of its records."""
+"""Keyed digests of data sets, which do not depend on the order of records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WHOLE = 2**53
 def content(*tables: Array) -> bytes:
     """32 bytes that stand for the multisets of rows of some tables, one row a record.
 
-    The same records in another order give the same bytes. They are private: who has them can test
+    The same records in another order give the same bytes. They are private: with them one can test
     guesses of the data, so they are kept in memory only, and a ledger stores an HMAC of them.
     """
     digest = hashlib.sha256()
@@ -135,7 +135,7 @@ class Secret:
 @final
 @dataclass(frozen=True)
 class Bindings:
-    """The digests that a ledger stores with its charges. Whoever uses them holds its lock.
+    """The digests that a ledger stores with its charges. Hold the ledger's lock to use them.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Bindings:
 
     @classmethod
     def of(cls, ledger: Path) -> Bindings:
-        """Those of a ledger, whose secret file is beside it."""
+        """The digests of a ledger, whose secret file is beside it."""
         return cls(ledger.with_name(ledger.name + ENDING))
 
     def secret(self) -> Secret:
@@ -159,7 +159,7 @@ class Bindings:
         return self._read() or self._made()
 
     def loss(self, run: Run, secret: Secret) -> str:
-        """What a secret that is new to the ledger leaves unchecked, or nothing."""
+        """A sentence about releases that a new secret cannot check, or nothing."""
         ids = dict(run("SELECT CAST(secret AS BLOB), COUNT(*) FROM data GROUP BY 1"))
         if not ids or secret.id in ids:
             return ""
@@ -183,7 +183,7 @@ class Bindings:
         run("INSERT INTO data VALUES (last_insert_rowid(), ?, ?)", row)
 
     def doubt(self, run: Run, key: str, data: bytes | None) -> str:
-        """Why nobody can say whether a stored release is about these data, or nothing if it is.
+        """Why a stored release cannot be matched to these data, or nothing if it can.
 
         Raises
         ------

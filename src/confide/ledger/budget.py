@@ -1,7 +1,7 @@
 """A budget on disk that survives crashes, retries and several writers.
 
 A charge and its release are one transaction of an SQLite file: both are stored, or neither. The
-release is handed out only after the commit, so that whatever anybody has seen is charged for.
+release is handed out only after the commit, so that every release that anyone has seen is charged.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Head(NamedTuple):
 @final
 @dataclass(frozen=True)
 class Entry:
-    """One charge of a ledger: what was released under which key, and what it cost.
+    """One charge of a ledger: the key, the release and its cost.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Entry:
 
     @property
     def release(self) -> Any:
-        """What was released, from its JSON text."""
+        """The release, read from its JSON text."""
         try:
             return json.loads(self.text, parse_constant=_no_constant)
         except (ValueError, RecursionError, TypeError):
@@ -236,18 +236,18 @@ class Ledger:
 
     @property
     def budget(self) -> Spend:
-        """What may be spent in all."""
+        """The total that may be spent."""
         return self._head.cap.spend()
 
     @property
     def spent(self) -> Spend:
-        """What all charges so far cost together."""
+        """The total cost of all charges so far."""
         with self._reading() as run:
             return costs.total(self._sums(run)).spend()
 
     @property
     def left(self) -> Spend:
-        """What a charge without a group may still cost."""
+        """The largest cost of one more charge without a group."""
         with self._reading() as run:
             return self._head.cap.plus(costs.total(self._sums(run)), -1).spend()
 

@@ -26,7 +26,7 @@ class Cost(NamedTuple):
     def of(cls, spend: Spend, rounded: Callable[[Fraction], int]) -> Cost:
         """A spend in whole units, rounded by ``math.ceil`` or ``math.floor``."""
         # A number counts as it is written down: 0.1 is a tenth, ten of which make 1. Fractions,
-        # because decimals round as whoever calls us has told them to.
+        # because decimals round by the caller's settings.
         return cls(
             *(
                 rounded(Fraction(repr(float(x))) * 10**digits)
@@ -35,7 +35,7 @@ class Cost(NamedTuple):
         )
 
     def spend(self, note: str = "") -> Spend:
-        """The same as floats."""
+        """The cost as floats."""
         return Spend(self.epsilon / 10**MICRO, self.delta / 10**ATTO, note)
 
     def within(self, cap: Cost) -> bool:
@@ -54,7 +54,7 @@ class Cost(NamedTuple):
 
 
 class Charges(Protocol):
-    """What a release or a sampler asks of a ledger."""
+    """The interface of a release or a sampler that a ledger charges."""
 
     def charge(
         self,
@@ -147,7 +147,7 @@ def _delta(delta: float) -> float:
 
 
 def charged(spend: Spend) -> Cost:
-    """What a spend costs, rounded up; refuses one that no budget can hold."""
+    """The cost of a spend, rounded up; refuses a spend too large for any budget."""
     if not isinstance(spend, Spend):
         raise InvalidInput("a Spend", _checks.shown(spend))
     if spend.epsilon == math.inf:

@@ -60,7 +60,7 @@ class File:
 
     @property
     def named(self) -> str:
-        """The path for a message, on one line whatever it is called."""
+        """The path for a message, always on one line."""
         return repr(str(self.path))
 
     @property
@@ -124,7 +124,7 @@ class File:
         with older._held(shared=False):
             before = older._one()
             with older._connection("rw") as run:
-                # Somebody else may have been faster.
+                # Another process may have been faster.
                 if run("PRAGMA user_version") != [(version,)]:
                     return
                 older._roll_back_mode(run)

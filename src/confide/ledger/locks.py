@@ -81,7 +81,7 @@ def _taken(path: Path, until: float, attempt: Callable[[], int | None]) -> int:
     while True:
         handle = attempt()
         if handle is not None:
-            # Whoever has put another file in its place locks that one.
+            # Another process has replaced the file and locks the new one.
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(handle), path.stat()):
                     return handle
@@ -151,7 +151,7 @@ def mounted(path: Path) -> bool:
 
 def _mount(path: Path) -> int:
     """The number of the mount through which a path is reached."""
-    # A handle of this kind can neither read nor drop anybody's locks.
+    # Such a handle can neither read nor release locks of others.
     handle = os.open(path, os.O_PATH)
     try:
         told = Path(f"/proc/self/fdinfo/{handle}").read_text()

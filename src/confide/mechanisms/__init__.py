@@ -1,4 +1,4 @@
-"""Mechanisms: from a value to a report that may leave the device."""
+"""Mechanisms turn a private value into a report that may leave the device."""
 
 from __future__ import annotations
 

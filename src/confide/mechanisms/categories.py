@@ -161,7 +161,7 @@ class RandomizedResponse(Categorical):
 class ForcedResponse(Categorical):
     """Heads: tell the truth; tails: say the last category. For estimation only.
 
-    Old surveys used it. Whoever reports the first category has certainly told the truth, so one
+    Old surveys used it. A person who reports the first category has told the truth, so one
     report can give everything away and no epsilon bounds it: `privatize` refuses.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Several questions answered together."""
+"""Joint mechanisms: several questions answered together."""
 
 from __future__ import annotations
 

@@ -213,16 +213,14 @@ class Clamped(Law):
         return [tails[index], *inner, tails[m - index]]
 
     def ratio(self) -> Fraction:
-        """The same as for any law: the rows are stretches of one table, and the longest has it
-        all.
-        """
+        """The largest ratio: rows are parts of one table, so the longest row decides."""
         table, tails = self._exact
         inner = table[:-1]
         rows = [(max(inner), min(inner))] if len(inner) > 1 else []
         return largest_ratio([*rows, (tails[0], tails[-1])])
 
     def divergence(self, epsilon: float) -> Fraction:
-        """The same as for any law, one shift of the table at a time."""
+        """The divergence of this law, computed one shift of the table at a time."""
         return clamped(*self._exact, epsilon)
 
     @cached_property
@@ -294,7 +292,7 @@ class Band(Law):
         return [self.far] * index + near + [self.far] * (self.size - 1 - index)
 
     def ratio(self) -> Fraction:
-        """That of a near report and a far one: some report is near to one index and far of another.
+        """The ratio of a near and a far report: some report is near to one index, far from another.
 
         Weights have one total, so the ratio of weights is that of probabilities.
         """
@@ -302,7 +300,7 @@ class Band(Law):
 
 
 def spread_out(masses: Floats, reach: int) -> Floats:
-    """What lies near to each report: sums over the indices that reach it, along the last axis."""
+    """Sums over the indices from which each report is near, along the last axis."""
     size, width = masses.shape[-1], 2 * reach
     cumulative = np.zeros((*masses.shape[:-1], size + 2 * width + 1))
     np.cumsum(masses, axis=-1, out=cumulative[..., width + 1 : width + 1 + size])
@@ -389,7 +387,7 @@ class Declinable(Law):
         return [*cells, self.symbol * self.far]
 
     def ratio(self) -> Fraction:
-        """That of the symbol, whoever sends it, and of a near report and a far one."""
+        """The largest ratio: of the declining symbol, or of a near and a far report."""
         return Fraction(self.near, self.far)
 
 
@@ -510,7 +508,7 @@ class Grouped(Law):
 
     @cached_property
     def gathering(self) -> tuple[Floats, Floats, Floats]:
-        """What adds masses of indices up to masses of classes, and those to masses of outcomes."""
+        """Matrices that add masses of indices up to classes, and classes to outcomes."""
         first, second, outcomes = self._tables
         rows, columns = outcomes.shape
         return (
@@ -572,7 +570,7 @@ def largest(columns: Sequence[Sequence[int]], epsilon: float) -> Fraction:
 
 
 def clamped(table: Sequence[int], tails: Sequence[int], epsilon: float) -> Fraction:
-    """The same for symmetric noise on 0 .. m that is clamped.
+    """The divergence for symmetric noise that is clamped to 0 .. m.
 
     The reports inside see one difference of shifted tables, so that for each shift running sums
     serve all pairs of indices. A pass in floats first tells which shifts can hold the maximum.

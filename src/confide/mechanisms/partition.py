@@ -235,7 +235,7 @@ class Partition(Mechanism):
             raise InvalidInput(f"a bound from {1 / LIMIT:g} to {LIMIT:g}", f"bound={bound:g}")
         for name, value in (("bound", bound), ("levels", levels), ("split", split)):
             object.__setattr__(self, name, value)
-        # Now, and not in the field: an epsilon too small is refused before anybody answers.
+        # Refuse an epsilon that is too small now, before people answer.
         _ = self.law
 
     @cached_property
@@ -312,7 +312,7 @@ class Partition(Mechanism):
         return super().simulate(_paired(values, responses), seed=seed)
 
     def stream(self, points: Any, responses: Any = None) -> Iterator[Reports]:
-        """The same in batches, so that `CellSums.of` adds them up in bounded memory."""
+        """Like `simulate`, in batches that `CellSums.of` adds up in bounded memory."""
         # Checked at the call, not when the first batch is asked for.
         indices, entropy = self.index(_paired(points, responses)), SystemEntropy()
         self.gate(indices)

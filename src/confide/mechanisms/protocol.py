@@ -1,4 +1,4 @@
-"""What everything private has in common, what every mechanism can do, and the reports it makes."""
+"""Base classes of mechanisms, and their reports."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ class Channel(Described):
 
     @property
     def single(self) -> bool:
-        """Whether it is about one question; otherwise values come by the names of the axes."""
+        """Whether it has one question; otherwise values are given by the names of the axes."""
         return list(self.axes) == [""]
 
     @abstractmethod
@@ -295,7 +295,7 @@ class Mechanism(Private, Channel):
         raise Unsupported(f"No survey file can ask with a {self.name} mechanism.")
 
     def made_of(self) -> dict[str, Any]:
-        """The fields that it is made from; that nobody may decline is not mentioned."""
+        """The fields that define it; ``prefer_not_to_say`` only where it is true."""
         made = super().made_of()
         if not self.prefer_not_to_say:
             made.pop("prefer_not_to_say", None)
@@ -360,7 +360,7 @@ class Mechanism(Private, Channel):
                 raise InvalidInput(f"indices from 0 to {size - 1}", "numbers outside that range")
 
     def blank(self, indices: Any) -> Any:
-        """Where the reports of indices are written to: in their place, where they fit."""
+        """The output array for reports of indices: the same memory if they fit."""
         return indices
 
     def _run(self, values: Any, entropy: Entropy) -> Any:
@@ -397,7 +397,7 @@ def with_declined(axis: Lattice | Categories, values: Any) -> Indices:
 
     Declined is whatever is None, masked, or null to pandas, polars and Arrow. A NaN in a list or
     an array is refused as everywhere: it may be a mistake. Another answer stands in until the
-    index, so that whoever declines takes the same steps as everybody else.
+    index, so that declining takes the same steps as answering.
     """
     stand_in = axis.labels[0] if isinstance(axis, Categories) else axis.low
     declined: Any = None
@@ -527,7 +527,7 @@ class Reports:
                     "numbers outside that range",
                     "Were raw values passed instead of reports, or reports of another mechanism?",
                 )
-        # A copy of its own, so that what was checked stays as it was; small where numbers are.
+        # A copy, so that checked values cannot change; of a small type if the numbers are small.
         small = all(low >= -128 and high < 128 for low, high in ends) and len(shape) > 2
         kept = np.array(array, dtype=np.int8 if small else np.int32)
         kept.flags.writeable = False

@@ -1,4 +1,4 @@
-"""All kinds of mechanisms by name, and the way back from their JSON."""
+"""The register of mechanisms by name, and reading them back from JSON."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _declared(fields: Any) -> tuple[int, int]:
     name = fields.get("mechanism")
     kind = KINDS.get(name) if isinstance(name, str) else None
     counted = [(cells, cells if kind is not None and kind.computed else 0)]
-    # Parts have no parts of their own: those would be refused.
+    # Parts cannot have parts themselves.
     parts = fields.get("parts")
     for part in parts if isinstance(parts, list) else ():
         if isinstance(part, Mapping) and "parts" not in part:

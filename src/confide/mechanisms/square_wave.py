@@ -43,7 +43,7 @@ def near_weight(epsilon: float) -> int:
 
 
 def wave_reach(epsilon: float, size: int) -> int:
-    """How many cells the wave reaches to each side (Li et al. 2020, on the lattice).
+    """Cells that the wave reaches to each side (Li et al. 2020, on the lattice).
 
     Every reach is private; this one is the most informative about a distribution.
     """
@@ -55,7 +55,7 @@ def wave_reach(epsilon: float, size: int) -> int:
 
 
 def mean_reach(epsilon: float, size: int) -> int:
-    """How many cells to each side serve a mean best where epsilon is large: e**(-epsilon/2) / 2.
+    """Cells to each side that are best for a mean at large epsilon: e**(-epsilon/2) / 2.
 
     The window that the piecewise mechanism of Wang et al. (2019) has for a value in the middle.
     """

@@ -1,4 +1,4 @@
-"""Reports of the phases of one question, taken together: the stacked law."""
+"""The stacked law: reports of all phases of one question together."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class StackedLaw(Law):
 
     @property
     def blocks(self) -> tuple[int, ...]:
-        """How many reports each phase has, those of declining left out."""
+        """Number of possible reports of each phase, without declining."""
         return tuple(law.outputs[0] - self.declinable for law in self.laws)
 
     @property
@@ -177,7 +177,7 @@ class Stacked(Channel):
 
     @property
     def lattice(self) -> Lattice:
-        """That of the last phase, on which all are fitted."""
+        """The lattice of the last phase, on which all phases are fitted."""
         return self.mechanisms[-1].lattice
 
     @cached_property
@@ -193,7 +193,7 @@ class Stacked(Channel):
         return {"": self.lattice}
 
     def given(self, total: npt.NDArray[Any]) -> Stacked:
-        """The same with the shares of some counts."""
+        """A copy with the shares of given counts."""
         edges = np.append(0, np.cumsum(self.law.blocks))
         sums = np.array([total[a:b].sum() for a, b in pairwise(edges)])
         if not sums.sum() > 0:
@@ -208,7 +208,7 @@ class Stacked(Channel):
         return np.concatenate([*(part[:-1] for part in parts), symbol])
 
     def unbiased(self, power: int) -> Floats:
-        """There are such scores, and the likelihood tells more than they do."""
+        """Not offered: such scores exist, but the likelihood is more precise."""
         raise Unsupported("Several phases together have no scores: take the likelihood's mean.")
 
     @property

@@ -152,7 +152,7 @@ class TwoSidedGamma(Numeric):
 
     @cached_property
     def spend(self) -> Spend:
-        """The exact loss on this lattice, and what it is not."""
+        """The exact loss on this lattice, with a note on what is not protected."""
         return Spend(log_ceiling(self.law.ratio()), note="" if self.shape == 1 else NOTE)
 
     def delta_at(self, epsilon: float) -> float:

@@ -1,4 +1,4 @@
-"""What error to expect of a survey, before anybody is asked."""
+"""Planning: the expected error of a survey before it runs."""
 
 from __future__ import annotations
 

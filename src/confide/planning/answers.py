@@ -1,4 +1,4 @@
-"""What a target error takes: more respondents, or a larger epsilon."""
+"""Finds the respondents or the epsilon that a target error needs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from confide.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Answer:
-    """How many respondents, or which epsilon, a target error takes.
+    """The number of respondents, or the epsilon, that a target error needs.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Answers:
 
 
 def unreachable(metric: str, target: float, where: str, least: float) -> InvalidInput:
-    """The error that a target is out of reach, which says what is within.
+    """The error for a target out of reach, with the smallest reachable error.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Guesses of what people will answer to each question of a survey, which a plan is made for."""
+"""Guesses of the answers to each question of a survey, for planning."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class ErrorMap:
     planned: tuple[int, float]
 
     def fine(self) -> tuple[Floats, Floats, Floats]:
-        """The same at many places, interpolated between logarithms."""
+        """The map at many more places, interpolated on a log scale."""
         if self.errors.size >= FINE:
             return self.n, self.epsilon, self.errors
         n = np.geomspace(self.n[0], self.n[-1], FINE)
@@ -92,7 +92,7 @@ class MapDisplay(Display):
         ax.set_yscale("log")
         n, epsilon, errors = self.map.fine()
         target = self.map.target
-        # The target has a line of its own.
+        # The target has a separate line.
         levels = [level for level in _levels(errors) if level != target]
         lines = ax.contour(n, epsilon, errors, levels=levels, colors=color or ESTIMATE)
         lines.set_linewidth(1.0)

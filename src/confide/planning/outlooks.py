@@ -1,4 +1,4 @@
-"""What can be expected of one question: the error of each quantity, at any n and epsilon."""
+"""Expected errors of each quantity of one question, at any n and epsilon."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Outlook:
 
     @cached_property
     def quantities(self) -> tuple[str, ...]:
-        """What is estimated: mean and median, or the share of each category; those who decline."""
+        """The estimated quantities: mean and median, or category shares; and the declined share."""
         axis = self.question.axis
         found = axis.labels if isinstance(axis, Categories) else (MEAN, MEDIAN)
         more = (
@@ -102,7 +102,7 @@ class Outlook:
 
     @cached_property
     def masses(self) -> Floats:
-        """Share of people with each index; those who decline have the last one."""
+        """Share of people with each index; the last index is declining."""
         axis = self.question.axis
         if isinstance(axis, Categories):
             assert self.guess.shares is not None
@@ -150,7 +150,7 @@ class Outlook:
         return np.asarray(shares / shares.sum())
 
     def deviation(self, quantity: str, epsilon: float) -> float:
-        """Standard deviation of what one report tells about a quantity, without simulation.
+        """Standard deviation of one report's contribution to a quantity, without simulation.
 
         Estimates are means of scores of the reports, or quotients of two such means where some
         decline, which have to the first order the deviation of a mean of scores too.
@@ -240,7 +240,7 @@ class Outlook:
         return found
 
     def sampling(self, quantity: str, n: int) -> float:
-        """The same error if all n answered in the open: what privacy does not cost."""
+        """The error that would remain without noise, from sampling n people alone."""
         half, population = reach(self.level), self.guess.population
         if quantity == DECLINED and DECLINED not in self.main:
             chance = self.guess.declined

@@ -1,4 +1,4 @@
-"""Which report about a pair of questions tells most about their correlation."""
+"""Chooses the report about a pair of questions that gives the most precise correlation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ questions, whose own errors the information leaves out. The bit at the medians h
 
 @dataclass(frozen=True)
 class PairDesign:
-    """What one way of asking for a pair tells about a correlation.
+    """The precision of a correlation under one way of asking for a pair.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Plans: the errors to expect of a survey before anybody is asked."""
+"""Plans: the expected errors of a survey before it runs."""
 
 from __future__ import annotations
 
@@ -429,7 +429,7 @@ class Plan:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`. What was not simulated then, `plan` must simulate again."""
+        """The inverse of `to_dict`. Metrics that were not simulated need a new `plan`."""
         try:
             rows = tuple(Row(**row) for row in fields["rows"])
             price, name = Price(**fields["price"]), fields["population"]

@@ -1,4 +1,4 @@
-"""Populations to plan for: guesses of what the values will look like."""
+"""Populations to plan for: guesses of the distribution of values."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Population:
 def guess(
     what: Any, *, low: float, high: float, reach: tuple[float, float] | None = None
 ) -> Population:
-    """A population from whatever describes one.
+    """A population from any accepted description of one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a survey is planned for, how errors fall with n and epsilon, and what bounds cost."""
+"""Scenarios of a plan: errors by n and epsilon, and the cost of wider bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Surveys that never took place: how far estimates from them are from the population.
+"""Simulated surveys, and the errors of their estimates.
 
 Values and reports are independent draws, so the counts of the reports of n respondents are one
 multinomial draw from the law applied to the population's cells: exact, and as fast for ten million
@@ -158,10 +158,10 @@ def risks(
     """
     drawn: list[Errors] = []
     with LIMIT, warnings.catch_warnings():
-        # What an estimator says of a made-up survey is of no interest to anybody.
+        # Warnings about simulated surveys do not matter.
         warnings.simplefilter("ignore", ConfideWarning)
         for start in range(0, surveys, BLOCK):
-            # The same streams at every n and epsilon: errors then differ by what is asked about.
+            # Use the same streams at every n and epsilon, so that errors differ by these alone.
             block = range(start, min(start + BLOCK, surveys))
             drawn += draws([np.random.default_rng([SEED, number]) for number in block])
             told(len(drawn) / surveys)
@@ -191,7 +191,7 @@ def _settled(found: Mapping[tuple[str, str], Risk], precision: float, only: str 
 def _summary(
     drawn: Sequence[Errors], metrics: Mapping[str, Metric], level: float
 ) -> dict[tuple[str, str], Risk]:
-    # An estimator that some survey was too poor for is none to count on.
+    # Leave out an estimator that failed on any simulated survey.
     always = [key for key in drawn[0] if all(key in one for one in drawn)]
     return {
         key: _risk(metrics[key[1]], np.array([one[key] for one in drawn]), level) for key in always
@@ -202,7 +202,7 @@ def _risk(metric: Metric, values: Floats, level: float) -> Risk:
     if metric.distance:
         spread = values.std(ddof=1) if values.size > 1 else 0.0
         return Risk(float(values.mean()), float(spread / np.sqrt(values.size)))
-    # The root of the mean square holds what is off on average as well as what varies.
+    # The root of the mean square includes both bias and variation.
     squares = values**2
     size = float(np.sqrt(squares.mean()))
     spread = squares.std(ddof=1) if values.size > 1 else 0.0

@@ -1,4 +1,4 @@
-"""Plans of whole surveys: the error of every question, of differences, and how many to ask."""
+"""Plans of whole surveys: errors of all questions and differences, and questions per person."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ from confide.planning.survey_scenarios import (
 )
 from confide.questions import Questionnaire
 from confide.questions.phases import LEAST, SHARES
+from confide.questions.rounds import ROUND
 
 WEAK = 0.25
 """An error of more than this part of the range says next to nothing."""
@@ -108,7 +109,7 @@ class Expected(Quantified):
 
     @property
     def is_weak(self) -> bool:
-        """Whether the estimate would tell almost nothing."""
+        """Whether the estimate would be almost all noise."""
         return self.error > WEAK * self.span
 
 
@@ -215,7 +216,7 @@ class SurveyPlan:
 
     @property
     def recommended(self) -> Design | None:
-        """How many questions to ask of each person; None where there is one question."""
+        """Recommended number of questions per person; None for a single question."""
         return recommended(self.designs) if self.designs else None
 
     def row(self, question: str, quantity: str) -> Expected:
@@ -443,7 +444,7 @@ class SurveyPlan:
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict`. What was not worked out then, `plan_survey` must do again."""
+        """The inverse of `to_dict`. Parts that were not computed need a new `plan_survey`."""
         fault = InvalidInput("a plan of a survey that to_dict wrote", "another document")
         try:
             rows = tuple(Expected(**row) for row in fields["rows"])
@@ -761,7 +762,7 @@ def _groups(survey: Questionnaire, by: Mapping[str, Any]) -> dict[str, tuple[flo
     for column, given in by.items():
         if column in survey.questions:
             raise InvalidInput("a public column to compare groups by", f"the question {column!r}")
-        if survey.groups and column not in survey.groups:
+        if survey.groups and column not in (*survey.groups, ROUND):
             advice = _checks.nearest(column, survey.groups)
             raise InvalidInput("one of the survey's groups", repr(column), advice)
         sizes = _checks.vector(**{column: _sizes(column, given)})

@@ -76,7 +76,7 @@ class SurveyScenario:
     level: float
 
     def epsilons(self, epsilon: float, ask: int) -> dict[str, float]:
-        """The epsilon of each question if nobody spends more than epsilon on ``ask`` questions.
+        """The epsilon of each question if a person spends epsilon on ``ask`` questions.
 
         Questions keep the proportions that the survey gives them.
         """
@@ -85,7 +85,7 @@ class SurveyScenario:
         return {name: spent / most * epsilon for name, spent in own.items()}
 
     def asked(self, n: float, ask: int) -> float:
-        """How many of n people are asked a question."""
+        """Number of people among n who are asked a question."""
         return n * ask / len(self.outlooks)
 
     def error(
@@ -139,7 +139,7 @@ class SurveyScenario:
         return what.quantity in self.outlooks[what.question].exact
 
     def n_for(self, what: Wanted, epsilon: float, ask: int, start: int) -> int:
-        """How many respondents bring an error down to the target."""
+        """Number of respondents that an error at the target needs."""
         floor = self.floor(what)
         where = f"At epsilon={epsilon:g}, even with {MOST_N:,} respondents"
         if what.target <= floor:
@@ -193,7 +193,7 @@ class SurveyScenario:
         return most
 
     def design(self, n: int, epsilon: float, ask: int) -> Design:
-        """The errors to expect if each person is asked so many questions."""
+        """The expected errors if each person is asked this number of questions."""
         count = len(self.outlooks)
         own = self.epsilons(epsilon, ask)
         errors, logs = {}, []

@@ -1,4 +1,4 @@
-"""Questions and questionnaires: what a device, a collector and an audit need of a survey."""
+"""Questions and questionnaires: the parts of a survey that devices and collectors need."""
 
 from __future__ import annotations
 

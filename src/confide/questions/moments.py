@@ -1,4 +1,4 @@
-"""Moments of a survey: when collecting ends, and when its first phase does."""
+"""Dates of a survey: the end of collecting, and the end of the first phase."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Feature:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Where its cells begin and end on the axis; words stand at 1/2, 3/2 and so on."""
+        """The edges of its cells on the axis; words are at 1/2, 3/2 and so on."""
         return (0.0, float(self.size)) if self.categories is not None else (self.low, self.high)  # type: ignore[return-value]
 
     def places(self, column: Any, *, name: str, plain: bool, where: parse.Where) -> Floats:
@@ -181,7 +181,7 @@ class PartitionSurvey:
             if (self.levels, self.split) != (1, None):
                 raise InvalidInput("no levels or split with labels", "one of them")
             object.__setattr__(self, "labels", labels)
-        # Now, so that what cannot be asked is refused before anybody answers.
+        # Check now, before people answer.
         _ = self.mechanism
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -190,7 +190,7 @@ class PartitionSurvey:
 
     @property
     def several(self) -> bool:
-        """Whether there are more than two labels, which have an axis of their own then."""
+        """Whether there are more than two labels, which then form a separate axis."""
         return self.labels is not None and len(self.labels) > 2
 
     @property
@@ -238,7 +238,7 @@ class PartitionSurvey:
 
     @property
     def width(self) -> int:
-        """How many numbers a report is made of."""
+        """Number of numbers in a report."""
         return self.mechanism.rows * self.mechanism.cells.size
 
     @property
@@ -255,7 +255,7 @@ class PartitionSurvey:
         """Nothing: it has no phases and no rounds."""
 
     def stamp(self, *, simulated: bool = False) -> Stamp:
-        """What a table of reports says about itself."""
+        """The metadata of a table of reports."""
         return Stamp({"": self.mechanism}, simulated)
 
     def types(self, *, packed: bool) -> dict[str, Any]:
@@ -266,7 +266,7 @@ class PartitionSurvey:
     def values(
         self, table: Any, *, plain: bool = False, where: str = "the table", first: int = 0
     ) -> Any:
-        """What the mechanism takes of an Arrow table or batch: points, and responses with them."""
+        """The inputs of the mechanism from an Arrow table or batch: points and responses."""
         rows = parse.rows_of(where, first)
         columns = {name: arrow.column_of(table, name, where) for name in self.columns}
         found = {

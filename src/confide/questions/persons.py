@@ -1,8 +1,9 @@
-"""People by their names: when two of them are the same person."""
+"""Compares names of people, to find one person listed twice."""
 
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
@@ -11,10 +12,12 @@ from confide.errors import BadRows
 
 PERSON = "person"
 """The public column that says who it is."""
+WHOLE = re.compile(r"\A(-?[0-9]+)\.0*\Z")
+"""A whole number that is written as a fraction."""
 
 
 def plain(value: str) -> str:
-    """A name as people see it, whatever its capital letters, blanks and composed letters.
+    """A name without differences in case, blanks and composed letters.
 
     Examples
     --------
@@ -38,17 +41,22 @@ def person_of(value: Any, at: int, where: str) -> str:
 
     Examples
     --------
-    >>> person_of(" P7 ", 0, "the table")
-    'p7'
+    >>> person_of(" P7 ", 0, "the table"), person_of(7.0, 1, "the table")
+    ('p7', '7')
     """
-    found = "" if value is None else plain(str(value))
+    # The same people may be whole numbers in one file, and floats, decimals or bytes in the next.
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    found = "" if value is None else WHOLE.sub(r"\1", plain(str(value)))
     if not found or (isinstance(value, float) and math.isnan(value)):
         raise BadRows(f"a person in every row of {where}", f"none in row {at + 1}", column=PERSON)
     return found
 
 
 def once(people: Sequence[Any], where: str) -> None:
-    """Refuse a table in which somebody is not named, or named twice.
+    """Refuse a table with a missing or repeated name.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Phases:
     after
         A collector moves on by itself once so many people of the first phase have answered.
     until
-        It moves on at this moment, whoever has answered by then. Where both are given, whichever
+        It moves on at this moment, with the answers received by then. If both are given, whichever
         comes first counts.
 
     Examples
@@ -179,6 +179,21 @@ class Phases:
             column=PHASE,
         )
 
+    @property
+    def _first(self) -> Fraction:
+        """The share of the first phase, as it was written."""
+        return Fraction(repr(self.shares[0]))
+
+    def least_first(self, n: int) -> int:
+        """How many of n people `drawn` puts into the first phase, at least.
+
+        Examples
+        --------
+        >>> Phases().least_first(1_403)
+        350
+        """
+        return n * self._first.numerator // self._first.denominator
+
     def drawn(self, entropy: Entropy, cells: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Draw the phase of each person.
 
@@ -202,7 +217,7 @@ class Phases:
         own = np.asarray(cells, dtype=np.int64)
         order = permutation(entropy, own.size)
         order = order[np.argsort(own[order], kind="stable")]
-        share = Fraction(repr(self.shares[0]))
+        share = self._first
         part, whole = share.numerator, share.denominator
         start = int(weighted([1] * whole).draw(entropy, 1)[0])
         place = np.arange(start, start + own.size + 1, dtype=np.int64) * part // whole
@@ -212,7 +227,7 @@ class Phases:
 
 
 def no_phase(where: str) -> InvalidInput:
-    """The error that a table does not say who is in which phase."""
+    """The error for a table without the phase of each person."""
     return InvalidInput(
         f"a column {PHASE!r} in {where}: the survey has phases",
         "none",

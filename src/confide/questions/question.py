@@ -1,4 +1,4 @@
-"""One question of a survey: how its answers are protected, and what a missing one means."""
+"""One question of a survey: its mechanism, and the meaning of a missing answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questionnaires: which questions are asked together, of whom, and what answering them costs."""
+"""Questionnaires: all questions of a survey, who is asked which, and the privacy cost."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Questionnaire:
         if self.relations is not None:
             object.__setattr__(self, "relations", self._related(self.relations))
         self._check_times()
-        # Nobody must be asked what nobody could read: files of reports keep to the same bounds.
+        # Files of reports have the same limits, so every answer can be read back.
         affordable((question.to_dict() for question in self.questions.values()), "a survey")
         object.__setattr__(self, "questions", dict(self.questions))
 
@@ -186,7 +186,7 @@ class Questionnaire:
 
     @property
     def times(self) -> int:
-        """How often each person answers: in one round, or in several."""
+        """Number of rounds in which each person answers."""
         return 1 if self.rounds is None else self.rounds.per_person
 
     @property
@@ -235,7 +235,7 @@ class Questionnaire:
 
     @property
     def asks(self) -> int:
-        """How many questions each person is asked."""
+        """Number of questions that each person is asked."""
         return len(self.questions) if self.ask is None else self.ask
 
     @property
@@ -263,7 +263,7 @@ class Questionnaire:
         """Draw in which rounds each person is asked: a row for each person, a column a round.
 
         Every round asks equally many people in every cell, but for a difference of one. Draw it
-        once, before the first round, and keep it: whoever is drawn again spends more than `spend`.
+        once, before the first round, and keep it: a person drawn again spends more than `spend`.
 
         Parameters
         ----------
@@ -325,7 +325,7 @@ class Questionnaire:
         return type(self).from_dict(fields)
 
     def knows(self, name: str, channel: Channel) -> bool:
-        """Whether reports of a question may be by this channel: in any phase, or in both."""
+        """Whether reports of a question may use this channel, in one phase or in both."""
         survey = self.joined({name: channel})
         allowed: list[Channel] = [survey.mechanisms[name]]
         if survey.phases is not None and survey.phases.now == 2:
@@ -522,7 +522,7 @@ class Questionnaire:
 
     @property
     def width(self) -> int:
-        """How many numbers a report is made of, as far as it matters for memory."""
+        """Number of numbers in a report, to estimate memory."""
         return 1
 
     def types(self, *, packed: bool) -> dict[str, Any]:

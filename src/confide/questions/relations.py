@@ -1,4 +1,4 @@
-"""Relations: which pairs of questions some people are asked for, and where answers are cut."""
+"""Relations: pairs of questions that some people are asked together, and their thresholds."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Relations:
     def mechanisms(
         self, questions: Mapping[str, Question], epsilon: float
     ) -> dict[str, PairResponse]:
-        """What makes the reports of each pair, by the name of their column."""
+        """The mechanism of each pair, by the name of its column."""
         if missing := self.missing(questions):
             raise InvalidInput(
                 "thresholds for the questions of pairs before anybody is asked",

@@ -1,4 +1,4 @@
-"""Rounds: a survey that comes back, and how often it asks the same person."""
+"""Rounds: repeated surveys, and how often they ask the same person."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 1000
 
 @dataclass(frozen=True)
 class Rounds:
-    """How often a survey comes back, and in how many rounds each person is asked.
+    """The number of rounds of a survey, and in how many of them each person is asked.
 
     Each person answers in ``per_person`` rounds, drawn beforehand, and in no other. The noise of
     every round is drawn anew and is independent, so a person spends ``per_person`` times what one
@@ -112,7 +112,7 @@ class Rounds:
                 )
 
     def check(self, table: Any, where: str) -> None:
-        """Refuse a table in which somebody answers a round twice, or more rounds than they may.
+        """Refuse a table in which a person answers a round twice, or too many rounds.
 
         It sees one table: people who are in another one too are not noticed.
 
@@ -126,7 +126,7 @@ class Rounds:
         Turns(self).add_table(table, where)
 
     def check_rows(self, people: Iterable[Any], rounds: Iterable[Any], where: str) -> None:
-        """Refuse rows, each a person and a round, in which somebody is asked too often.
+        """Refuse rows of person and round that ask a person too often.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What people read: the texts of a survey and its questions, in one language or several."""
+"""The texts of a survey and its questions, in one language or several."""
 
 from __future__ import annotations
 

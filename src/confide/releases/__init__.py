@@ -1,4 +1,4 @@
-"""What a curator who holds raw values may publish about them."""
+"""Releases: statistics about raw data, published by a curator under a budget."""
 
 from __future__ import annotations
 

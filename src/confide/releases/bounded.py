@@ -77,7 +77,7 @@ def described(lattice: Bounds) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=256)
 def resized(lattice: Lattice, size: int) -> Lattice:
-    """The bounds and the scale of a lattice, with so many cells."""
+    """A lattice with the same bounds and scale, and this number of cells."""
     return replace(lattice, size=size)
 
 
@@ -88,7 +88,7 @@ def split(columns: Axis | Mapping[str, Axis], values: Any) -> list[npt.NDArray[A
     if names == [""]:
         found = [values]
     elif isinstance(values, Mapping) or hasattr(values, "columns"):
-        # By name, whatever order a table has them in.
+        # By name, in any order of the table's columns.
         missing = [name for name in names if name not in values]
         if missing:
             raise InvalidInput(f"a column {missing[0]!r}", "none")
@@ -120,7 +120,7 @@ def indexed(grids: Sequence[Axis], columns: Sequence[npt.NDArray[Any]]) -> Indic
 
 
 def counted(grids: Sequence[Axis], indices: Indices) -> npt.NDArray[np.int64]:
-    """How many records each cell has, one axis a column."""
+    """Number of records in each cell, one axis per column."""
     shape = tuple(grid.size for grid in grids)
     flat = np.ravel_multi_index(tuple(indices.T), shape)
     return np.bincount(flat, minlength=int(np.prod(shape))).reshape(shape)

@@ -42,7 +42,7 @@ class Score(ABC):
     @property
     @abstractmethod
     def unit(self) -> Fraction:
-        """What one is worth in the integer of `total`."""
+        """The value of one in units of the integer `total`."""
 
     @property
     @abstractmethod
@@ -214,7 +214,9 @@ def _(recipe: GaussianProcess, n: int) -> Score:
 def _single(lattice: Bounds) -> None:
     """Refuse several columns: pairs of their cells would be too many."""
     if len(named(lattice)) > 1:
-        raise InvalidInput("candidates of one column", "more", "Histograms may have several.")
+        raise InvalidInput(
+            "candidates of one column", "several", "Use a Histogram for several columns."
+        )
 
 
 def _added(basis: Floats, sd: float) -> float:
@@ -321,7 +323,7 @@ class Choice(Recipe):
         )  # fmt: skip
 
     def lattices(self, n: int) -> Mapping[str, Axis]:
-        """Those of the first candidate: all have the same bounds."""
+        """The lattices of the first candidate; all candidates have the same bounds."""
         return self.candidates[0].lattices(n)
 
     def made_of(self) -> dict[str, Any]:
@@ -350,7 +352,7 @@ class Choice(Recipe):
 
     def loss(self, n: int) -> float:
         """The certified loss: all of the choice's part, and the largest of the candidates'."""
-        # A loss is a bound as it is written, too, which may be the smaller.
+        # The written loss is a bound too, and may be smaller.
         return float_ceiling(self.choosing + max(exact(each.loss(n)) for each in self.candidates))
 
     def slack(self, n: int) -> float:
@@ -379,7 +381,7 @@ class Choice(Recipe):
         return found
 
     def _content(self, indices: Indices) -> bytes:
-        # Each candidate sees cells of its own, and never which record is in two of them.
+        # Each candidate sees its own cells, and not which record is in two of them.
         return content(*(indices[:, at] for at in range(len(self.candidates))))
 
     def prepare(self, indices: Indices, tell: Progress) -> Any:
@@ -421,7 +423,7 @@ def exponential(exponents: Sequence[Fraction]) -> Inversion:
     @cache
     def enclosure(bits: int) -> tuple[list[int], list[int]]:
         work = bits + 64
-        # e**-work < 2**-work: no need to work out what is that small.
+        # e**-work < 2**-work: too small to compute.
         ends = [exp_enclosure(x - top, work) if x > top - work else (0, 1) for x in exponents]
         lower = list(accumulate(low for low, _ in ends))
         upper = list(accumulate(high for _, high in ends))

@@ -124,7 +124,7 @@ class GaussianProcess(Columned, Additive):
         return squared_sensitivity(self.tables(n))
 
     def _points(self, n: int) -> int:
-        """How many sums there are."""
+        """Number of sums."""
         return math.prod(len(each) for each in self.tables(n))
 
     def noise(self, n: int) -> DiscreteGaussian:
@@ -160,11 +160,11 @@ class GaussianProcess(Columned, Additive):
         return spread(self.tables(n), counted(self.grids(n), indices)), n
 
     def sums(self, prepared: tuple[Integers, int], entropy: Entropy) -> list[Totals]:
-        """Those that were prepared."""
+        """The prepared sums."""
         return [prepared[0].ravel()]
 
     def records(self, prepared: tuple[Integers, int]) -> int:
-        """As many as were counted."""
+        """The number of counted records."""
         return prepared[1]
 
     def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:

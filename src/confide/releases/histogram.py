@@ -138,7 +138,7 @@ FINE = 20
 
 
 def whole_between(low: float, high: float) -> int:
-    """How many whole numbers lie between two bounds, which count too."""
+    """Number of whole numbers from one bound to the other, both included."""
     return math.floor(high) - math.ceil(low) + 1
 
 

@@ -1,4 +1,4 @@
-"""A holdout that may be asked again and again: Thresholdout (Dwork et al. 2015).
+"""A reusable holdout: Thresholdout (Dwork et al. 2015).
 
 An analyst who tunes on a training set checks each idea on a holdout; after enough checks the
 holdout is tuned on as well. Thresholdout answers from the training set as long as the holdout
@@ -155,7 +155,7 @@ class Holdout:
         self.threshold = _checks.within(0, 1, threshold=threshold)
         self.noises = noises(exact(self.epsilon))
         if not self.noises.loss <= self.epsilon:
-            raise InvalidInput(f"a loss of at most {self.epsilon:g}", "more")
+            raise InvalidInput(f"noise that keeps epsilon={self.epsilon:g}", "a larger loss")
         if ledger is not None and (not isinstance(key, str) or not key):
             raise InvalidInput("a key for the ledger", _checks.shown(key), "Name the holdout.")
         self._ledger, self._key = ledger, key
@@ -191,7 +191,7 @@ class Holdout:
 
     @property
     def left(self) -> int:
-        """How often the holdout may still be shown, as far as this process knows."""
+        """Number of times that this process may still show the holdout."""
         return self.overfits - self._begun + (self._limit is not None)
 
     def ask(self, query: Ask) -> Answer:

@@ -152,7 +152,7 @@ class LeastSquares(Additive):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many coefficients each column has."""
+        """Number of coefficients of each column."""
         return tuple(
             axis.size if isinstance(axis, Categories) else self._degree(name) + 1
             for name, axis in self.axes.items()
@@ -174,12 +174,12 @@ class LeastSquares(Additive):
 
     @property
     def blocks(self) -> int:
-        """How many times a record adds UNIT**2 in all."""
+        """Number of times that a record adds UNIT**2."""
         return len(self.pairs) + len(self.squares)
 
     @property
     def length(self) -> int:
-        """How many sums there are."""
+        """Number of sums."""
         products = sum(self.sizes[a] * self.sizes[b] for a, b in self.pairs)
         return products + len(self.squares) * (2 * self.degree + 1)
 
@@ -303,7 +303,7 @@ class LeastSquares(Additive):
 
 @lru_cache(maxsize=64)
 def entries(axis: Axis, degree: int, unit: int) -> Integers:
-    """What each cell adds to each coefficient: whole numbers from 0 on, each row of one sum."""
+    """Whole-number weights of each coefficient in each cell; all rows have one sum."""
     exactly = basis(axis, degree) * unit
     table: Integers = np.floor(exactly).astype(np.int64)
     # Whole units that rounding down has left go to the largest remainders.

@@ -66,7 +66,7 @@ def shrunk(
         half = far(spread(low, high))
         new_low, new_high = max(low, estimate - half), min(high, estimate + half)
         if new_low > new_high:
-            # Noise threw the estimate out of what is possible: the nearest end is what is left.
+            # The noise moved the estimate outside the possible range: take the nearest end.
             end = bottom if estimate < bottom else top
             return end, end
         low, high = new_low, new_high
@@ -74,7 +74,7 @@ def shrunk(
 
 
 def student(n: int, tail: float) -> float:
-    """What Student's law adds to the normal one where a variance is itself an estimate."""
+    """Factor by which Student's quantile exceeds the normal one, for an estimated variance."""
     return float(stdtrit(max(n - 1, 1), tail) / ndtri(tail))
 
 

@@ -40,7 +40,7 @@ def variance_cells(n: int) -> int:
 
 
 def variance_sensitivity(n: int) -> int:
-    """What one record can change n sum i**2 - (sum i)**2 by, at most: (n - 1) m**2.
+    """The largest change of n sum i**2 - (sum i)**2 by one record: (n - 1) m**2.
 
     Moving one of n records by at most m on the line changes the sum of squares about the mean by
     at most (n - 1)/n m**2, and the integer is n times that sum.

@@ -42,7 +42,7 @@ def rank_weights(epsilon: Fraction) -> tuple[int, ...]:
 
 
 def distances(indices: Indices, size: int, rank: int) -> Indices:
-    """How many records lie between each cell and the rank asked for; 0 where the cell holds it."""
+    """Number of records between each cell and the wanted rank; 0 for the cell that holds it."""
     counts = np.bincount(indices, minlength=size)
     upto = np.cumsum(counts)
     below = upto - counts

@@ -1,4 +1,4 @@
-"""All kinds of releases by name: made of plain settings, and back from their JSON."""
+"""The register of releases: made from settings by name, or read back from JSON."""
 
 from __future__ import annotations
 

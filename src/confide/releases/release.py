@@ -1,4 +1,4 @@
-"""What every release has in common: integers in, noise, a document, and only then floats."""
+"""The base class of all releases: integers in, exact noise, a document, and then floats."""
 
 from __future__ import annotations
 
@@ -354,9 +354,9 @@ class Recipe(Private):
         spec = self._spec(len(indices))
         # Before anything is charged: whether there is noise for this at all, and enough of it.
         if not self.loss(len(indices)) <= self.epsilon:
-            raise InvalidInput(f"a loss of at most {self.epsilon:g}", "more")
+            raise InvalidInput(f"noise that keeps epsilon={self.epsilon:g}", "a larger loss")
         if not self.slack(len(indices)) <= self.delta:
-            raise InvalidInput(f"a delta of at most {self.delta:g}", "more")
+            raise InvalidInput(f"noise that keeps delta={self.delta:g}", "a larger delta")
         self.vet(len(indices))
         if ledger is None and (key, group) != (None, None):
             raise InvalidInput(
@@ -404,7 +404,7 @@ class Recipe(Private):
 
     @unquoted("values that can be read")
     def admitted(self, values: Any) -> Indices:
-        """What `index` makes of the values; more records than sums can hold are refused."""
+        """The indices of the values; more records than sums can hold are refused."""
         indices = self.index(values)
         if len(indices) > MOST_RECORDS:
             raise InvalidInput(f"at most {MOST_RECORDS} records", str(len(indices)))
@@ -499,7 +499,7 @@ class Additive(Recipe):
         """
 
     def records(self, prepared: Any) -> int:
-        """How many records were prepared."""
+        """Number of prepared records."""
         return len(prepared)
 
     def loss(self, n: int) -> float:

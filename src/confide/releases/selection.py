@@ -1,4 +1,4 @@
-"""One of several words, by the exponential mechanism with a score of the user's."""
+"""Chooses one of several words by the exponential mechanism, with the user's own score."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Selection(Stated):
 
     @property
     def size(self) -> int:
-        """How many scores there are."""
+        """Number of scores."""
         return len(self.outcomes)
 
     def asked(self, values: Values) -> Any:
@@ -117,7 +117,7 @@ class Selection(Stated):
         return limit
 
     def integer_sensitivity(self, n: int) -> int:
-        """What one record can change a score by, in whole steps."""
+        """The largest change of a score by one record, in whole steps."""
         return math.ceil(self.change(n) / self.unit(n)) + 1
 
     def loss(self, n: int) -> float:
@@ -152,5 +152,5 @@ class Selection(Stated):
         return [int(exponential(prepared).draw(entropy, 1)[0])]
 
     def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:
-        """The outcome, and what the guarantee rests on."""
+        """The outcome, with the assumption of its guarantee."""
         return {"chosen": self.outcomes[noisy[0]], "facts": self._statement(n)}

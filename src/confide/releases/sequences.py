@@ -102,7 +102,7 @@ class Layers:
 
     @cached_property
     def table(self) -> Callable[[int], list[dict[int, int]]]:
-        """How many sequences of each score there are, up to a score."""
+        """Number of sequences of each score, up to a score."""
         return lru_cache(maxsize=16)(self.sequences.table)
 
     def keeping(self, at: int, score: int) -> Inversion:

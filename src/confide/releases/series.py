@@ -42,7 +42,7 @@ class TableRelease(Additive):
 
     @abstractmethod
     def table(self, n: int) -> Integers:
-        """What a record in each cell of a column adds: rows are sums, columns cells."""
+        """Contribution of a record in each cell: rows are sums, columns are cells."""
 
     @abstractmethod
     def _masses(self, coefficients: Floats, n: int) -> Floats:
@@ -89,7 +89,7 @@ class TableRelease(Additive):
         return indexed(self.grids, split(self.lattice, values))
 
     def sums(self, prepared: Indices, entropy: Entropy) -> list[Totals]:
-        """What the records add, in all."""
+        """The sums over all records."""
         sums, table = counted(self.grids, prepared), self.table(len(prepared))
         for _ in range(self._dimensions):
             # Over the first axis, with the sums as the last one: after a turn of each, in order.
@@ -179,7 +179,7 @@ def waves(terms: int, cells: int) -> Floats:
 
 @lru_cache(maxsize=16)
 def integer_waves(terms: int, cells: int, unit: int) -> Integers:
-    """The same in whole units."""
+    """Like `waves`, rounded to whole units."""
     table: Integers = np.rint(unit * waves(terms, cells)).astype(np.int64)
     table.flags.writeable = False
     return table

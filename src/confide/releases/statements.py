@@ -1,7 +1,7 @@
-"""What a user states about a function of theirs, and trying to refute it.
+"""Sensitivity stated by the user for a custom function, and checks that try to refute it.
 
 A release may run a function that confide knows nothing about. Then its sensitivity is a statement
-of whoever wrote it: small data sets that are made up can refute it, and none can prove it.
+by its author: small made-up data sets can refute it, and none can prove it.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Stated(Recipe):
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many numbers an answer consists of."""
+        """Number of numbers in an answer."""
 
     @abstractmethod
     def asked(self, values: Values) -> Any:
@@ -133,7 +133,7 @@ class Stated(Recipe):
 
     @abstractmethod
     def distance(self, one: Answers, other: Answers) -> Fraction:
-        """How far answers are apart, as the sensitivity counts; squared under Gaussian noise."""
+        """Distance between answers in the norm of the sensitivity; squared for Gaussian noise."""
 
     @abstractmethod
     def reached(self, limit: Fraction) -> Fraction:
@@ -210,14 +210,14 @@ class Stated(Recipe):
         return indexed(list(named(self.lattice).values()), split(self.lattice, values))
 
     def seen(self, indices: Indices) -> Values:
-        """What the function sees: the middles of cells, one row a record, that nobody changes."""
+        """The function's input: centers of cells, one row per record, read-only."""
         several = enumerate(named(self.lattice).values())
         columns = [lattice.position(indices[:, at]) for at, lattice in several]
         found = columns[0] if isinstance(self.lattice, Lattice) else np.stack(columns, axis=1)
         return _checks.frozen(np.asarray(found, dtype=np.float64))
 
     def answers(self, indices: Indices) -> Answers:
-        """What the function answers, clipped to the bounds; the lower one where it fails."""
+        """The function's answers, clipped to the bounds; the lower bound if it fails."""
         found = np.full(self.size, np.nan)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -311,7 +311,7 @@ def _described(function: Any) -> str:
 
 def _compiled(code: Any) -> str:
     if isinstance(code, frozenset):
-        # Sets have no order of their own.
+        # Sets are unordered.
         return repr(sorted(map(_compiled, code)))
     if isinstance(code, tuple):
         return repr([_compiled(each) for each in code])

@@ -1,4 +1,4 @@
-"""Any function of the records whose sensitivity its user states."""
+"""Releases any function of the records, with a sensitivity that the user states."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Statistic(Stated, Additive):
 
     @property
     def size(self) -> int:
-        """How many numbers the function gives."""
+        """Number of numbers that the function returns."""
         return len(self.names) or 1
 
     def asked(self, values: Values) -> Any:
@@ -134,7 +134,7 @@ class Statistic(Stated, Additive):
         return limit * limit if self.delta else limit
 
     def integer_sensitivity(self, n: int) -> int:
-        """What one record can change the integers by in sum; in squares under Gaussian noise."""
+        """The largest total change of the integers by one record; squared for Gaussian noise."""
         steps = math.ceil(self.change(n) / self.unit(n))
         if not self.delta:
             return steps + self.size
@@ -166,7 +166,7 @@ class Statistic(Stated, Additive):
         return gaussian_delta([change], exact(self.epsilon))
 
     def prepare(self, indices: Indices, tell: Progress) -> tuple[list[int], int]:
-        """The function's answers in whole steps, and how many records there are."""
+        """The function's answers in whole steps, and the number of records."""
         return self.whole(indices), len(indices)
 
     def sums(self, prepared: tuple[list[int], int], entropy: Entropy) -> list[Totals]:
@@ -174,7 +174,7 @@ class Statistic(Stated, Additive):
         return [prepared[0]]
 
     def records(self, prepared: tuple[list[int], int]) -> int:
-        """As many as there were."""
+        """The number of records."""
         return prepared[1]
 
     def finish(self, noisy: tuple[int, ...], n: int) -> dict[str, Any]:

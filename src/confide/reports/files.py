@@ -112,7 +112,7 @@ def from_table(
 
 @dataclass(frozen=True)
 class Made:
-    """Which columns of a table are wanted, and what made them.
+    """The wanted columns of a table, and their mechanisms.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Made:
         *,
         simulated: bool = False,
     ) -> Made:
-        """From what a table has and says, and what is asked for."""
+        """Choose the columns from a table, its metadata and the request."""
         if stamp is None and mechanism is None:
             raise unknown(where)
         if column is not None:
@@ -200,7 +200,7 @@ def _nulls(table: Any, name: str) -> Any:
 
 
 def apart(names: Sequence[str], asking: marks.Asking) -> InvalidInput:
-    """The error that nobody was asked some questions together."""
+    """The error for questions that no person was asked together."""
     return InvalidInput(
         f"people who were asked {' and '.join(map(repr, names))}",
         f"none: each person was asked {asking.ask} of {len(asking.questions)} questions"
@@ -474,7 +474,7 @@ class Files:
         bounds: tuple[float, float] | None = None,
         by: Sequence[str] = (),
     ) -> Iterator[marks.Marked]:
-        """The same with every row marked by what is wrong with it, instead of an error.
+        """Like `batches`, but each invalid row is marked with its fault, without an error.
 
         Parameters
         ----------
@@ -611,7 +611,7 @@ def _vectors(bare: Any, partition: Partition, *, simulated: bool, where: str) ->
         lengths = arrow.arrow("pyarrow.compute").list_value_length(lists)
         numbers = lists.flatten()
         if lists.null_count or numbers.null_count or lengths.unique().to_pylist() != [size]:
-            raise InvalidInput(expected, "others" if len(lists) else "no rows")
+            raise InvalidInput(expected, "lists with gaps" if len(lists) else "no rows")
         parts.append(numbers.to_numpy(zero_copy_only=False).reshape(len(lists), size))
     return Reports(np.stack(parts, axis=1), partition, simulated=simulated)
 

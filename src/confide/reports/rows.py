@@ -1,4 +1,4 @@
-"""Rows that cannot be used: what is wrong with each, and how many there are of every kind."""
+"""Invalid rows: the fault of each, and counts by kind of fault."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class LeftOut(ConfideWarning):
 
 
 def told(rows: Mapping[str, int]) -> str:
-    """How many rows there are of each kind, in words."""
+    """Counts of rows by kind, in words."""
     parts = [f"{counted(n, 'row')} {kind}" for kind, n in rows.items()]
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
 
@@ -116,7 +116,7 @@ class Asking:
         return f"{single}, or one report about a pair and no others" if self.pairs else single
 
     def same(self, other: Asking | None) -> bool:
-        """Whether another rule says the same, in whatever order the columns are."""
+        """Whether another rule is equal, regardless of the order of columns."""
         return (
             other is not None
             and self.ask == other.ask
@@ -158,7 +158,7 @@ class Marked:
     groups: tuple[Any, ...] = ()
 
     def kinds(self, questions: Sequence[str], *, groupless: Kinds | None = None) -> Kinds:
-        """What is wrong with each row first, for some questions together.
+        """The first fault of each row, for some questions together.
 
         Rows of people who were not asked all of them are `NOT_ASKED`, whatever else is wrong.
 

@@ -1,4 +1,4 @@
-"""What a table says about its columns of reports."""
+"""Metadata of tables of reports."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def _unchanged(made: Mechanism, fingerprint: Any, where: str) -> None:
 
 
 class Unstamped(ConfideWarning):
-    """No file of reports says what made it, although its format could.
+    """No file of reports names its mechanism, although its format could.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def accounted(sources: Sequence[Source], *, unstamped: bool) -> Unstamped | None
 
 
 def unknown(where: str) -> InvalidInput:
-    """The error that nobody says what made the reports."""
+    """The error for reports of an unknown mechanism."""
     return InvalidInput(
         f"a mechanism in the metadata of {where}",
         "none",

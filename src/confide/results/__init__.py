@@ -1,4 +1,4 @@
-"""The estimates of a whole survey, made once for tables, pictures, JSON and pages."""
+"""Results of a whole survey, for tables, pictures, JSON and pages."""
 
 from __future__ import annotations
 

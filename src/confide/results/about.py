@@ -1,4 +1,4 @@
-"""What people need to know of a question beside its numbers."""
+"""Notes about a question that a reader of its numbers needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each group beside everybody else, with intervals that hold together."""
+"""Compares each group with everybody else, with simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Pair:
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """What is compared: the mean of a number, or the share of each category.
+        """The compared quantities: the mean of a number, or the share of each category.
 
         Of two categories the second says it all.
         """

@@ -52,7 +52,7 @@ class Format:
         return self._written(value, round)
 
     def signed(self, value: float | None) -> str:
-        """The same, with its sign."""
+        """The number with its sign."""
         text = self(value)
         return f"+{text}" if value is not None and value > 0 and text.strip("0.,") else text
 
@@ -76,7 +76,7 @@ class Format:
 
 
 class Percent(Format):
-    """The same for shares, as percentages with one digit after the point.
+    """Like `Format`, for shares as percentages with one decimal.
 
     Examples
     --------

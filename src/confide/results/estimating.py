@@ -1,4 +1,4 @@
-"""From the summaries of a survey to its results."""
+"""Computes the results of a survey from its summaries."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from confide.estimators.enough import needed
 from confide.estimators.register import DEFAULT, DENSITIES
 from confide.estimators.relating import relate
 from confide.estimators.shares import CategoryShares
+from confide.estimators.trends import trend
 from confide.lattice import Categories, Lattice
 from confide.mechanisms import Mechanism
 from confide.mechanisms.stacked import Stacked
 from confide.questions import Questionnaire
 from confide.questions.question import Question
+from confide.questions.rounds import ROUND
 from confide.results.comparing import compare
 from confide.results.readers import told
 from confide.results.values import CATEGORIES, Quantity, Result
@@ -116,7 +118,10 @@ def estimate(
             groups = {by: of_groups.each(name, asked, one.coarser([by]), step) for by in one.by}
         whole = recipe.result(name, asked, summaries[name])
         step()
-        questions[name] = replace(whole, groups=groups)
+        slopes: tuple[Quantity, ...] = ()
+        if isinstance(one, Groups) and survey.rounds is not None and not quick:
+            slopes = _slopes(whole, groups, one, level)
+        questions[name] = replace(whole, groups=groups, slopes=slopes)
     questions = compare(questions, summaries, level)
     counts = [summaries[name] for name in summaries]
     simulated = any(one.simulated for one in counts)
@@ -146,6 +151,26 @@ def estimate(
         relations=_relations(survey, given, questions, level),
         paired=sum(given[name].n for name in survey.pairs if name in given),
     )
+
+
+def _slopes(
+    whole: Result, groups: Mapping[str, Mapping[Part, Result]], counts: Groups[Counts], level: float
+) -> tuple[Quantity, ...]:
+    """Changes per round, from the rounds that could be estimated, if these are two or more."""
+    known = [key for key, one in groups.get(ROUND, {}).items() if one.curve is not None]
+    if len(known) < 2:
+        return ()
+    rounds = counts.coarser([ROUND])
+    several = Groups((ROUND,), {key: rounds[key] for key in known})
+    words = whole.kind == CATEGORIES
+    names = [one.name for one in whole.quantities] if words else ["mean"]
+    # Of two categories the second says it all.
+    names = names[1:] if len(names) == 2 else names
+    found = []
+    for name in names:
+        slope = trend(several, category=name if words else None, level=level).slope
+        found.append(Quantity(name, slope.value, low=slope.low, high=slope.high))
+    return tuple(found)
 
 
 def _relations(

@@ -16,7 +16,7 @@ FIRST = re.compile(r"^(?=[-+=:])|^(\d+)(?=[.)](?:\s|$))")
 
 
 def escaped(text: str) -> str:
-    """Text of somebody else as text, on one line."""
+    """Untrusted text, escaped and on one line."""
     seen = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
     return FIRST.sub(r"\1\\", SPECIAL.sub(r"\\\1", seen))
 
@@ -48,9 +48,7 @@ def _parts(results: Estimates) -> Iterator[str]:
             for text in (telling.shared(result), telling.middle(result, about), about.capped):
                 if text:
                     yield escaped(text)
-        for by in result.groups:
-            yield f"### By {escaped(by)}"
-            yield _table(tables.groups(results, name, by))
+        yield from _groups(results, name)
     yield from _relations(results)
     privacy = telling.privacy(results)
     if privacy:
@@ -65,6 +63,14 @@ def _parts(results: Estimates) -> Iterator[str]:
     yield from map(escaped, paragraphs)
     yield "### References"
     yield "\n".join(f"- {escaped(one)}" for one in references)
+
+
+def _groups(results: Estimates, name: str) -> Iterator[str]:
+    for by in results[name].groups:
+        yield f"### By {escaped(by)}"
+        yield _table(tables.groups(results, name, by))
+        if text := telling.trend(results, name, by):
+            yield escaped(text)
 
 
 def _relations(results: Estimates) -> Iterator[str]:

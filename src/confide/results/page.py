@@ -1,4 +1,4 @@
-"""Results as a page: one file that needs no network, no script and nothing beside it."""
+"""Results as one HTML file, without network, scripts or other files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def document(results: Estimates) -> str:
         el("meta", name="referrer", content="no-referrer"),
         el("meta", name="color-scheme", content="light dark"),
         el("title", title),
-        # A style sheet of ours, in which nothing of anybody else stands.
+        # Our own style sheet, without outside content.
         el("style", Html(style)),
     )
     body = el("body", el("main", *_parts(results, title)), _foot(results))
@@ -193,6 +193,8 @@ def _groups(results: Estimates, name: str, by: str, about: About) -> Html:
         look = "blocks several" if len(blocks) > 1 else "blocks"
         parts.append(el("div", *blocks, class_=look))
     parts.append(_table(tables.groups(results, name, by)))
+    if told := telling.trend(results, name, by):
+        parts.append(el("p", told))
     return el("div", *parts, class_="groups")
 
 

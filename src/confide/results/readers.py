@@ -1,4 +1,4 @@
-"""What a reader of nothing but the results learns about one person."""
+"""Bounds on what a reader of the results learns about one person."""
 
 from __future__ import annotations
 

@@ -12,13 +12,16 @@ import numpy.typing as npt
 from confide import _checks
 from confide._cards import ROWS, card, table
 from confide._figures import number
-from confide.curves.copula import PRESERVED, Copula
+from confide.curves.copula import ASKED, PRESERVED, Copula
 from confide.errors import InvalidInput, Unsupported, extra
 from confide.estimators.relating import relate
 from confide.files import formats
 from confide.files.paths import writable
 from confide.results.values import Estimates
 from confide.summaries import Summaries
+
+SEEN = 0.005
+"""Correlations that were moved by less are as estimated, in two decimals."""
 
 
 @final
@@ -62,8 +65,13 @@ class Synthetic(Mapping[str, npt.NDArray[Any]]):
 
     @property
     def preserved(self) -> list[tuple[str, str, str]]:
-        """What the rows keep of the population, whether they do, and how far."""
-        return list(PRESERVED)
+        """Which properties of the population the rows keep, and how closely."""
+        rows = list(PRESERVED)
+        if (moved := self.model.moved) >= SEEN:
+            at = [row[0] for row in rows].index(ASKED)
+            why = "since no population can have all of the estimates at once"
+            rows[at] = (ASKED, "partly", f"moved by up to {moved:.2f}, {why}")
+        return rows
 
     def __repr__(self) -> str:
         return f"<Synthetic: {self.n} respondents who stand for nobody: {', '.join(self)}>"

@@ -30,7 +30,7 @@ def capital(text: str) -> str:
 
 
 def mark(one: Quantity | None) -> str:
-    """Whether a difference leaves zero out, and on which side."""
+    """A mark for a difference whose interval excludes zero, by its side."""
     if one is None or one.low is None or one.high is None:
         return ""
     return HIGHER if one.low > 0 else LOWER if one.high < 0 else ""

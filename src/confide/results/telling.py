@@ -1,4 +1,4 @@
-"""What results say in words: how many answered, what it cost them, and how it was estimated."""
+"""The sentences of results: response, privacy cost and methods."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from confide._figures import number, percent
 from confide.accounting.spend import Spend, odds, rounded_up
+from confide.estimators.trends import SHARED_ROUNDS
 from confide.lattice import POINTS, Categories, Lattice
 from confide.mechanisms import Mechanism
 from confide.questions import Questionnaire
+from confide.questions.rounds import ROUND
 from confide.results.about import About
 from confide.results.comparing import each_level
-from confide.results.digits import Percent
+from confide.results.digits import Format, Percent
 from confide.results.readers import DELTA, of_person
 from confide.results.values import CATEGORIES, INTEGER, Estimates, Result
 from confide.summaries.groups import label
@@ -31,7 +33,7 @@ def title(results: Estimates) -> str:
 
 
 def many(n: int, noun: str = "person", nouns: str = "people") -> str:
-    """How many, in words."""
+    """A count in words."""
     return f"{n:,} {noun if n == 1 else nouns}"
 
 
@@ -49,7 +51,7 @@ def rate(answered: int, invited: int) -> str:
 
 
 def opening(results: Estimates) -> list[str]:
-    """Who answered, and how to read the numbers."""
+    """The opening sentences: response, and how to read the numbers."""
     survey = results.questionnaire
     level = percent(results.level)
     who = f"{many(results.n)} answered"
@@ -92,7 +94,7 @@ def opening(results: Estimates) -> list[str]:
 
 
 def answered(result: Result, about: About) -> str:
-    """How many answered a question."""
+    """Number of answers to a question, in a sentence."""
     text = f"{many(result.n)} answered this question."
     if result.declined is not None:
         share = Percent()
@@ -103,6 +105,29 @@ def answered(result: Result, about: About) -> str:
     if about.missing is not None:
         text += f" Missing answers count as {about.label(str(about.missing))}."
     return text
+
+
+def trend(results: Estimates, name: str, by: str) -> str:
+    """How a question changes from round to round; empty for groups that are not rounds."""
+    result, about, survey = results[name], About.of(results, name), results.questionnaire
+    if by != ROUND or not result.slopes:
+        return ""
+    told: Format = Percent()
+    points = " percentage points"
+    if result.kind != CATEGORIES:
+        assert about.scale is not None
+        told = Format.of(result.slopes, about.scale.high - about.scale.low)
+        points = f" {about.unit}" if about.unit else ""
+    parts = []
+    for one in result.slopes:
+        name = about.label(one.name) if result.kind == CATEGORIES else one.name
+        ends = told.points(one) if isinstance(told, Percent) else told.range(one)
+        parts.append(f"{name} {told.signed(one.estimate)}{points} ({ends})")
+    shared = "" if survey is None or survey.times == 1 else f" {SHARED_ROUNDS}"
+    return (
+        f"Change per round along a straight line, with {percent(results.level)} intervals: "
+        f"{'; '.join(parts)}.{shared}"
+    )
 
 
 def middle(result: Result, about: About) -> str:

@@ -1,4 +1,4 @@
-"""Results: what is known about each question, as plain values that travel as JSON."""
+"""Results of each question as plain values, with JSON forms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KINDS: dict[str, type[CellDensity] | type[Proportions]] = {
 """Kinds of questions, and the curve of each."""
 RESULT = ("question", "kind", "n", "needed", "reason", "plausible", "quantities", "curve", "groups")
 RESULTS = ("confide", "version", "survey", "level", "quick", "questions")
-OF_RESULT = ("declined", "cumulative", "differences", "reader", "band")
+OF_RESULT = ("declined", "cumulative", "differences", "slopes", "reader", "band")
 OF_RESULTS = (
     "questionnaire",
     "invited",
@@ -132,6 +132,9 @@ class Result:
         Of a group: how much larger its mean, or its share of each category, is than that of
         everybody else. The intervals of all differences in the results hold together, with the
         level of the results.
+    slopes
+        Of a survey with rounds: how much the mean, or the share of each category (the second of
+        two), changes per round along a straight line.
     reader
         What one of these people spends, by answering this question, towards a reader of nothing
         but the results; None where that is not known.
@@ -159,6 +162,7 @@ class Result:
     declined: Quantity | None = None
     cumulative: tuple[Quantity, ...] = ()
     differences: tuple[Quantity, ...] = ()
+    slopes: tuple[Quantity, ...] = ()
     reader: Spend | None = None
     band: SimultaneousBand | None = None
 
@@ -227,6 +231,8 @@ class Result:
             more["cumulative"] = [one.to_dict() for one in self.cumulative]
         if self.differences:
             more["differences"] = [one.to_dict() for one in self.differences]
+        if self.slopes:
+            more["slopes"] = [one.to_dict() for one in self.slopes]
         if self.reader is not None:
             more["reader"] = {"epsilon": self.reader.epsilon, "delta": self.reader.delta}
         if self.band is not None:
@@ -267,7 +273,9 @@ class Result:
             own = groups.setdefault(column["by"], {})
             for one in _listed(column, "of"):
                 if not isinstance(one, Mapping) or not isinstance(one.get("group"), str | int):
-                    raise InvalidInput("groups that are words or whole numbers", "others")
+                    raise InvalidInput(
+                        "groups that are words or whole numbers", "a group of another type"
+                    )
                 own[one["group"]] = cls.from_dict({key: one[key] for key in one if key != "group"})
         declined = fields.get("declined")
         reader = fields.get("reader")
@@ -290,6 +298,7 @@ class Result:
             declined=None if declined is None else Quantity.from_dict(declined),
             cumulative=_quantities(fields, "cumulative"),
             differences=_quantities(fields, "differences"),
+            slopes=_quantities(fields, "slopes"),
             reader=reader,
             band=None if fields.get("band") is None else _band(fields["band"]),
         )
@@ -389,7 +398,7 @@ class Estimates(Mapping[str, Result]):
 
     @property
     def comparisons(self) -> int:
-        """How many differences there are, whose intervals hold together."""
+        """Number of differences with simultaneous intervals."""
         return sum(
             len(one.differences)
             for result in self.values()
@@ -583,7 +592,9 @@ def _band(fields: Any) -> SimultaneousBand:
     level = _checks.level(fields["level"])
     x, low, high = (_checks.vector(**{key: _listed(fields, key)}) for key in BAND)
     if not x.size == low.size == high.size > 1 or not (np.diff(x) > 0).all():
-        raise InvalidInput("a band with ends at two or more ascending places", "another one")
+        raise InvalidInput(
+            "a band at two or more ascending places", "other places, or lists of unequal length"
+        )
     return SimultaneousBand(what="pdf", x=x, low=low, high=high, level=level)
 
 

@@ -1,4 +1,4 @@
-"""Results: the estimates of a whole survey, and the files that they are written into."""
+"""Results of a whole survey, and the files that they are written to."""
 
 from __future__ import annotations
 

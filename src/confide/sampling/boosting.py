@@ -56,7 +56,7 @@ def network(*, seed: int = 0) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One classifier, and how well it tells the records from the draws it was trained on.
+    """One classifier, and how well it separates the records from its training draws.
 
     Parameters
     ----------

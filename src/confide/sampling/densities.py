@@ -1,4 +1,4 @@
-"""The law of one sample, for study by whoever holds the records."""
+"""The law of one sample, for study by the holder of the records."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class SampleLaw:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """How the result was obtained."""
+        """How the result was obtained: method, settings and privacy cost."""
         sampler = self.mechanism
         return {"method": sampler.name, "epsilon": sampler.epsilon, "atoms": sampler.size}
 

@@ -1,4 +1,4 @@
-"""How near samples are to a known target, and pictures of what samplers learned."""
+"""Measures and pictures of how close samples are to a known target."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ class Judge:
     def __post_init__(self) -> None:
         low, high = np.atleast_1d(self.low), np.atleast_1d(self.high)
         if low.ndim != 1 or low.shape != high.shape or not (low < high).all():
-            raise InvalidInput("low < high on each axis", "others")
+            raise InvalidInput("low < high on each axis", "bounds that are not")
         points = _checks.integer(2, points=self.points)
         if points ** len(low) > MOST_POINTS:
             raise InvalidInput(
@@ -296,7 +296,7 @@ class Judge:
 
         def at(points: Floats) -> Floats:
             if points is not self.table:
-                raise InvalidInput("the judge's own points", "others")
+                raise InvalidInput("the judge's own points", "other points")
             return logs
 
         return at

@@ -1,4 +1,4 @@
-"""Many respondents, one sample each: what a collector can learn from them together."""
+"""Estimates from many respondents who send one sample each."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Fleet:
 
     @property
     def n(self) -> int:
-        """How many samples."""
+        """Number of samples."""
         return len(self.points)
 
     @cached_property
@@ -112,7 +112,7 @@ class Fleet:
         return self._kernels.log_pdf(self.reference.table(x, "x"))
 
     def pdf(self, x: npt.ArrayLike) -> Floats:
-        """The same density."""
+        """The kernel density of the samples at points, one row each."""
         return np.exp(self.log_pdf(x))
 
     def plot(self, judge: Judge) -> LearnedDisplay:

@@ -127,7 +127,7 @@ class MBDE(Sampler):
 
     @property
     def outcomes(self) -> int:
-        """How many points a proposal may be."""
+        """Number of points that a proposal can be."""
         return 1 << SEED_BITS
 
     @property
@@ -147,7 +147,7 @@ class MBDE(Sampler):
 
     @_checks.steady
     def law_of(self, records: Any) -> BoostedLaw:
-        """The law of one sample of these records, for study by whoever holds them. Private."""
+        """The law of one sample of these records, for study by their holder. Private."""
         return BoostedLaw(self, self.prepare(records))
 
     def chances(self, boosting: Boosting, points: Floats) -> Weights:
@@ -164,7 +164,7 @@ class MBDE(Sampler):
         return self.reference.place(_uniforms(numbers, self.reference.draws))
 
     def rows(self, numbers: Numbers) -> list[Any]:
-        """The same as lists."""
+        """Like `locate`, as lists."""
         rows: list[Any] = self.locate(numbers).tolist()
         return rows
 

@@ -144,11 +144,14 @@ class Mollification:
         if masses.ndim != 1 or masses.size < 2:
             raise InvalidInput("a reference of two or more masses", f"shape {masses.shape}")
         if not (np.isfinite(masses).all() and masses.min() > 0):
-            raise InvalidInput("positive masses in the reference", "others")
+            raise InvalidInput("positive masses in the reference", "one that is not")
         masses /= masses.max()
         masses /= masses.sum()
         if not masses.min() > 0:
-            raise InvalidInput("masses of a reference that one float scale can hold", "others")
+            raise InvalidInput(
+                "masses of a reference of similar size",
+                "one that rounds to zero beside the largest",
+            )
         masses.flags.writeable = False
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "reference", masses)
@@ -198,7 +201,7 @@ class Mollification:
         if scores.shape != self.reference.shape:
             raise InvalidInput(f"{self.reference.size} log ratios", f"shape {scores.shape}")
         lower, upper = self._bounds
-        # Whatever numpy is told to raise: a failure here would hang on the records.
+        # Ignore numpy's error settings: a failure here would depend on the records.
         with np.errstate(all="ignore"):
             ideal = mollify(scores, self.reference, self.epsilon) * TOTAL
             weights: Weights = np.clip(np.rint(ideal).astype(np.int64), lower, upper)
@@ -214,15 +217,17 @@ class Mollification:
     def draw(self, weights: Weights, entropy: Entropy, k: int) -> Weights:
         """Numbers of ``k`` cells, drawn independently with the given weights, exactly."""
         lower, upper = self._bounds
-        # The last gate: whatever came before, nothing outside the band is drawn from.
+        # The last check: never draw from weights outside the band.
         if weights.dtype != np.int64 or weights.shape != lower.shape:
-            raise InvalidInput("a whole weight for every cell", "others")
+            raise InvalidInput(
+                "a whole weight for every cell", "fractions, or another number of weights"
+            )
         cumulative = np.cumsum(weights)
         inside = (lower <= weights) & (weights <= upper)
         # No weight is above the total, so that a sum that overflows leaves this range first.
         inside &= (cumulative > 0) & (cumulative <= TOTAL)
         if not (inside.all() and int(cumulative[-1]) == TOTAL):
-            raise InvalidInput(f"weights within their bounds that sum to {TOTAL}", "others")
+            raise InvalidInput(f"weights within their bounds that sum to {TOTAL}", "other weights")
         words = (entropy.words(k, 64) >> np.uint64(64 - BITS)).astype(np.int64)
         numbers = np.empty(k, dtype=np.int64)
         step = max(1, CHUNK // cumulative.size)

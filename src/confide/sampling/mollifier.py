@@ -140,7 +140,7 @@ class Mollifier(Banded):
         if self.seed is not None:
             seed = _checks.integer(0, 2**SEED_BITS - 1, seed=self.seed)
             object.__setattr__(self, "seed", seed)
-        # Now, and not on the device: an epsilon too small is refused before anybody samples.
+        # Refuse an epsilon that is too small now, not on the device.
         _ = self.band
 
     @property
@@ -169,7 +169,7 @@ class Mollifier(Banded):
 
     @_checks.steady
     def law_of(self, records: Any) -> SampleLaw:
-        """The law of one sample of these records, for study by whoever holds them. Private."""
+        """The law of one sample of these records, for study by their holder. Private."""
         log_ratio = self.ratio(self.reference.held(records), self.reference)
         return SampleLaw(self, tried(log_ratio, self.reference))
 
@@ -178,12 +178,12 @@ class Mollifier(Banded):
         return self.band.weights(opinions(log_ratio, self.points))
 
     def reseeded(self, entropy: Entropy) -> Mollifier:
-        """The same with a fresh public seed."""
+        """A copy with a fresh public seed."""
         seed = int(entropy.words(1, 64)[0]) >> (64 - SEED_BITS)
         return replace(self, seed=seed)
 
     def settled(self, entropy: Entropy) -> Mollifier:
-        """The same with a public seed: its own, or a fresh one."""
+        """A copy with a public seed: the given one, or a fresh one."""
         return self if self.seed is not None else self.reseeded(entropy)
 
     def locate(self, numbers: Numbers) -> Floats:
@@ -191,7 +191,7 @@ class Mollifier(Banded):
         return self.points[np.asarray(numbers, dtype=np.int64)]
 
     def rows(self, numbers: Numbers) -> list[Any]:
-        """The same as lists."""
+        """Like `locate`, as lists."""
         rows: list[Any] = self.locate(numbers).tolist()
         return rows
 

@@ -133,7 +133,7 @@ class NaiveSampler(Sampler):
         return {"randomizer": self.mechanism.to_dict()}
 
     def stated(self) -> dict[str, Any]:
-        """What a sample costs."""
+        """The cost of a sample."""
         return {"epsilon": self.epsilon}
 
     @classmethod

@@ -58,7 +58,7 @@ class Reference(ABC):
     @property
     @abstractmethod
     def draws(self) -> int:
-        """How many uniform numbers a point is made of."""
+        """Number of uniform numbers that make a point."""
 
     @abstractmethod
     def place(self, uniforms: Floats) -> Floats:
@@ -105,7 +105,7 @@ class Reference(ABC):
             )
         flat = _checks.vector(**{what: given.ravel()})
         if np.abs(flat).max() > LIMIT:
-            raise InvalidInput(f"{what} within {LIMIT:g}", "others")
+            raise InvalidInput(f"{what} within {LIMIT:g} of zero", "a larger one")
         return flat.reshape(given.shape)
 
     def held(self, records: Any) -> Floats:
@@ -292,7 +292,7 @@ def _each(name: str, given: Any, dim: int) -> tuple[float, ...]:
     # Adding 0 turns -0 into 0, so that equal references have equal JSON forms.
     numbers = tuple(_checks.finite(**{name: entry}) + 0.0 for entry in entries)
     if max(map(abs, numbers)) > LIMIT:
-        raise InvalidInput(f"{name} within {LIMIT:g}", "others")
+        raise InvalidInput(f"{name} within {LIMIT:g} of zero", "a larger one")
     return numbers
 
 
@@ -340,7 +340,7 @@ class Product(Reference):
 
     @property
     def draws(self) -> int:
-        """As many as the parts take together."""
+        """The total over all parts."""
         return sum(part.draws for part in self.parts)
 
     def place(self, uniforms: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""All kinds of samplers by name, made of plain settings, and back from their JSON."""
+"""The register of samplers: made from settings by name, or read back from JSON."""
 
 from __future__ import annotations
 
@@ -187,5 +187,7 @@ def samples(fields: Mapping[str, Any]) -> Samples:
     stated = found.to_dict()
     for key in ("samples", "spend"):
         if fields[key] != stated[key]:
-            raise InvalidInput(f"the {key} of these samples", "others", "They were changed since.")
+            raise InvalidInput(
+                f"the {key} of these samples", "different ones", "They were changed since."
+            )
     return found

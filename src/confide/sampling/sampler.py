@@ -54,7 +54,7 @@ class Sampler(Private):
     @property
     @abstractmethod
     def outcomes(self) -> int:
-        """How many outcomes a draw has, numbered from 0."""
+        """Number of outcomes of a draw; outcomes are numbered from 0."""
 
     @abstractmethod
     def odds(self) -> Fraction:
@@ -156,7 +156,7 @@ class Sampler(Private):
 class Elsewhere:
     """A ratio estimator or learner that JSON names and does not hold.
 
-    Whoever reads samples needs the public parameters only; the estimator runs where records are.
+    A reader of samples needs the public parameters only; the estimator runs where the records are.
     """
 
     name: str
@@ -207,7 +207,9 @@ class Samples:
         top = self.mechanism.outcomes - 1
         if not (array.min() >= 0 and array.max() <= top):
             raise InvalidInput(
-                f"numbers from 0 to {top}", "others", "They are not samples of this mechanism."
+                f"numbers from 0 to {top}",
+                "numbers outside that range",
+                "They are not samples of this mechanism.",
             )
         kept = np.array(array, dtype=np.int64)
         kept.flags.writeable = False

@@ -12,7 +12,7 @@ reports of the same rows: a row that is in k of the fits has spent k times epsil
 Budget and bounds have no default, because they depend on what was promised to people and on the
 units of the data; they are never taken from the data. Values beyond their bounds count as the
 bounds, and with several features a row beyond them counts in no cell. ``fit`` warns if most values
-of a feature, or most responses, lie beyond. That warning is for whoever holds the data: it quotes
+of a feature, or most responses, lie beyond. That warning is for the holder of the data: it quotes
 no value, and no epsilon covers it.
 """
 

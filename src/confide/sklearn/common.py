@@ -1,4 +1,4 @@
-"""What the estimators with scikit-learn's interface have in common."""
+"""Shared parts of the estimators with scikit-learn's interface."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def warn_outside(
 ) -> None:
     """Warn where most values lie outside their bounds, quoting none of them.
 
-    The warning reaches whoever holds the data. It tells one fact about them that no epsilon
+    The warning reaches the holder of the data. It states one fact about them that no epsilon
     covers, so it belongs in no log that leaves their hands.
     """
     outside = (values < low) | (values > high)
@@ -51,9 +51,20 @@ SAFE = re.compile(
     r"|y should be a 1d array|Unknown label type|This \w+ estimator requires y to be passed)"
 )
 
+# What it says of them beside the data, and what we say instead.
+TOLD = {
+    "Reshape your data": ("rows of features", "none", "Reshape your data: X.reshape(-1, 1)."),
+    "Expected a 2-dimensional container": (
+        "a table of features",
+        "one column alone",
+        "A table with this one column: X.to_frame().",
+    ),
+    "Complex data": ("real numbers", "others", "Complex data not supported."),
+}
+
 
 def guarded(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """What a function gives, or an error that quotes no value."""
+    """Call a function, and replace any error by one that quotes no value."""
     try:
         return function(*arguments, **options)
     except Exception as error:
@@ -69,10 +80,9 @@ def _unquoted(error: Exception) -> Exception:
         return error
     if isinstance(error, OSError | MemoryError):
         return error
-    if "Reshape your data" in text:
-        return InvalidInput("rows of features", "none", "Reshape your data: X.reshape(-1, 1).")
-    if text.startswith("Complex data"):
-        return InvalidInput("real numbers", "others", "Complex data not supported.")
+    for part, told in TOLD.items():
+        if part in text:
+            return InvalidInput(*told)
     if SAFE.match(text):
         return TypeError(text) if isinstance(error, TypeError) else ValueError(text)
     kind = "text" if "could not convert" in text else f"what raised {type(error).__name__}"

@@ -361,23 +361,25 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         if self.classes is None and not public:
             note = "Which classes occur was read off the data and is told exactly."
             self.spend_ = replace(self.spend_, note=f"{self.spend_.note} {note}".strip())
+        first, second = self.classes_.tolist()
+        named = first, second
         if public:
             score = self._alone(X, numbers.astype(np.float64), (0.0, 1.0))
-            self.curve_ = Classification(score, labels=(0, 1))
+            self.curve_ = Classification(score, labels=named)
         elif X.shape[1] == 1:
             labels = ["0", "1"]
             answers = np.asarray(labels)[numbers].tolist()
             score = self._both(X, answers, lambda share: RandomizedResponse(labels, epsilon=share))
-            self.curve_ = Classification(score, labels=(0, 1))
+            self.curve_ = Classification(score, labels=named)
         else:
             sums = self._partition(X, np.where(numbers == 1, 1.0, -1.0), classify=True)
-            rule = PartitionClassification().fit(sums)
+            rule = PartitionClassification(labels=named).fit(sums)
             assert isinstance(rule, Classification)
             self.curve_ = rule
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """How far each row lies on the side of the second class."""
+        """Signed distance of each row towards the second class."""
         points = self._points(X)
         scores: Floats = np.asarray(self.curve_.score.predict(points)) - self.curve_.threshold
         return scores

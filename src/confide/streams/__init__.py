@@ -1,4 +1,4 @@
-"""Values of any size into reports, a batch at a time, by several processes, in random order.
+"""Privatizes files of any size in batches, by several processes, in random order.
 
 Every batch is drawn once. Its rows are dealt to random places and sealed before anything is
 written, a run that was interrupted goes on from the batches that it had finished, and the output

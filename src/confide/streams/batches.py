@@ -138,13 +138,13 @@ class Job:
 
     @property
     def rows(self) -> int | None:
-        """How many there are, where the files know it without being read."""
+        """Number of rows, if the files know it without being read."""
         rows = [source.rows for source in self.sources]
         return None if None in rows else sum(row or 0 for row in rows)
 
     @property
     def small(self) -> bool:
-        """Whether it is not worth starting other processes for."""
+        """Whether the work is too small for more processes."""
         sources, weight = self.sources, self._weight
         return (
             weight * sum(source.rows or 0 for source in sources) <= SMALL
@@ -158,7 +158,7 @@ class Job:
 
     @property
     def buckets(self) -> int:
-        """How many buckets the rows are dealt to, a power of two; none where order is kept."""
+        """Number of buckets for shuffling, a power of two; none if order is kept."""
         if self.keep_order:
             return 0
         sources = self.sources
@@ -183,7 +183,7 @@ class Job:
         return arrow.arrow().schema(columns, metadata=self.survey.stamp().metadata())
 
     def manifest(self) -> dict[str, Any]:
-        """What has to be equal for a batch of an earlier run to be a batch of this one."""
+        """The settings that an earlier run must share for its batches to be reused."""
         survey = json.dumps(self.survey.to_dict(), sort_keys=True)
         states = [path.stat() for path in self.paths]
         return {
@@ -203,7 +203,7 @@ class Job:
         }
 
     def check_rounds(self) -> None:
-        """Refuse values in which somebody answers a round twice, or too many rounds.
+        """Refuse values in which a person answers a round twice, or too many rounds.
 
         Batches are drawn one by one, so all files are read for this first.
         """

@@ -133,7 +133,7 @@ def _crew(job: Job, parts: Parts) -> Iterator[tuple[Callable[[], Connection], En
     def hire() -> Connection:
         ours, theirs = context.Pipe()
         process = context.Process(target=_serve, args=(theirs, work, lock), daemon=True)
-        # Starting waits for what is imported, long enough to draw a few batches here.
+        # Starting waits for imports, long enough to draw a few batches here.
         starting = Thread(target=_start, args=(process, theirs))
         starting.start()
         hired[ours] = starting, process
@@ -200,9 +200,9 @@ def _received(handle: Any) -> _Shared:
 
 
 def _serve(worker: Connection, work: bytes, lock: _Shared | None) -> None:
-    # The lock is held by whoever draws: a run that goes on waits until this process has ended.
+    # The drawing process holds the lock: a continued run waits until this process has ended.
     _keep_memory()
-    # Whoever interrupts the run ends it through the first process.
+    # An interrupt ends the run through the first process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     job, parts = pickle.loads(work)
     while True:
@@ -225,7 +225,7 @@ def _keep_memory() -> None:
 
 
 def cores() -> int:
-    """How many processes can run at once."""
+    """Number of processes that can run at once."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

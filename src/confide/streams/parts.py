@@ -1,6 +1,6 @@
 """Finished batches of a run, kept until its output is there.
 
-A batch that was drawn stays drawn: whoever goes on with an interrupted run takes its reports as
+A batch is drawn only once: a run that continues an interrupted one takes its reports as
 they are. A batch is sealed by the key of the run and by a nonce that is known to the process that
 writes it and to nobody else. When all of it is written, the file is renamed and the nonce becomes
 part of its name: this one step makes the batch readable and finished. So a process that is ended,
@@ -9,7 +9,7 @@ at whatever moment, leaves no report behind that can be read and is then drawn a
 Rows are dealt to buckets before they are written: each row to one that is drawn for it alone. A
 bucket of the output is what all batches dealt to it. Without the key, which is not on the disk
 where that can be had (see `seals`), the files tell nothing: neither reports nor an order. Where the
-key is not found the batches stay, and whoever runs it is told.
+key is not found the batches stay, and an error says so.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class Parts:
         self.remove()
 
     def remove(self) -> None:
-        """Throw all away, and the folder unless somebody else put something into it."""
+        """Remove all batches, and the folder if nothing else is in it."""
         _clear(self.folder)
         # Where the lock cannot go while it is held, it stays, and the folder with it.
         with contextlib.suppress(OSError):
@@ -231,7 +231,7 @@ def _check(folder: Path, manifest: Any) -> None:
         raise Mismatch(
             f"the values, survey and options of the run that was interrupted, which left "
             f"finished batches in {named(folder)}",
-            "others",
+            "different ones",
             RESTART,
         )
 
@@ -322,7 +322,7 @@ def _locked(folder: Path) -> Iterator[IO[bytes]]:
             file = own.enter_context((folder / LOCK).open("ab"))
             if fcntl is not None:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever held it may have removed it meanwhile, and others have another one.
+            # Its holder may have removed it meanwhile, and others have another one.
             if os.path.samestat(os.fstat(file.fileno()), (folder / LOCK).stat()):
                 held = own.pop_all()
                 break

@@ -33,7 +33,7 @@ THROWN = "seal.gone"
 
 
 def sealed(data: bytes | memoryview, *secret: bytes) -> bytes:
-    """Bytes that only whoever has the secret can read; sealing them again opens them."""
+    """Encrypt bytes with the secret; the same call decrypts them."""
     plain = np.frombuffer(data, np.uint8)
     mask = hashlib.shake_128(b"".join(secret)).digest(plain.size)
     return (plain ^ np.frombuffer(mask, np.uint8)).tobytes()
@@ -76,7 +76,7 @@ def make(folder: Path) -> bytes:
 
 
 def remove(folder: Path) -> None:
-    """Forget the key: what it sealed can be read by nobody any more.
+    """Remove the key, which makes its sealed batches unreadable.
 
     A mark stays until `forget`, so that nobody looks for the key of batches that are still there.
     """
@@ -88,7 +88,7 @@ def remove(folder: Path) -> None:
 
 
 def thrown(folder: Path) -> bool:
-    """Whether the batches in a folder were to be thrown away when something ended the process."""
+    """Whether the process ended while it was removing the batches in a folder."""
     return (folder / THROWN).exists()
 
 

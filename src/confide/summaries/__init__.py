@@ -1,4 +1,4 @@
-"""What an estimator sees: summaries, which add up over batches, days and machines."""
+"""Summaries: counts of reports, which add up over batches, days and machines."""
 
 from __future__ import annotations
 

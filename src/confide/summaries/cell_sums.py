@@ -72,10 +72,12 @@ class CellSums:
         tallies = _whole((2 * self.mechanism.levels + 1, size), tallies=self.tallies)
         top = 0 if self.mechanism.classify else n
         if counts.min() < 0 or counts.max() > top:
-            raise InvalidInput(f"counts from 0 to {top} in sums", "others")
+            raise InvalidInput(f"counts from 0 to {top} in sums", "counts outside that range")
         if tallies.min() < 0 or (tallies > n).any() or (tallies.sum(axis=0) != n).any():
             raise InvalidInput(
-                f"tallies of {n} respondents in every cell", "others", "The sums are damaged."
+                f"tallies of {n} respondents in every cell",
+                "another number",
+                "The sums are damaged.",
             )
         for name, array in (("counts", counts), ("tallies", tallies)):
             array.flags.writeable = False
@@ -167,12 +169,14 @@ class CellSums:
         shape = (2 * mechanism.levels + 1, mechanism.cells.size)
         table = _whole(shape, truth=truth)
         if table.min() < 0 or sum(table.ravel().tolist()) > n:
-            raise InvalidInput(f"counts of at most {n} respondents in truth", "others")
+            raise InvalidInput(
+                f"counts of at most {n} respondents in truth", "larger or negative counts"
+            )
         return cls._drawn(mechanism, n, table, seed)
 
     @classmethod
     def _drawn(cls, mechanism: Partition, n: int, truth: Integers, seed: int) -> Self:
-        # A stream of its own, apart from the one that rounded the responses.
+        # A separate stream from the one that rounded the responses.
         generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM, 1)))
         inside = truth.sum(axis=0)
         counts = np.zeros_like(inside)
@@ -181,7 +185,7 @@ class CellSums:
             counts = generator.binomial(inside, keep) + generator.binomial(n - inside, flip)
         if mechanism.counting:
             return cls(mechanism, n, counts, _unsent(mechanism, n), True)
-        # Whoever is not in a cell reports for it as a response of zero does.
+        # A person outside a cell reports for it like a response of zero.
         kinds = truth.copy()
         kinds[mechanism.levels] += n - inside
         tallies = np.zeros_like(kinds)
@@ -341,10 +345,10 @@ def _whole(shape: tuple[int, ...], **named: Any) -> Integers:
     ((name, given),) = named.items()
     array = given if isinstance(given, forms.Packed) else _checks.array(**named)
     if array.dtype.kind not in "iu":
-        raise InvalidInput(f"whole numbers in {name}", "others")
+        raise InvalidInput(f"whole numbers in {name}", "numbers of another type")
     if array.shape != shape:
         raise InvalidInput(f"{name} of shape {shape}", f"shape {_checks.shown(array.shape)}")
     table = array.read() if isinstance(array, forms.Packed) else array
     if table.max() > forms.MAX_N:
-        raise InvalidInput(f"whole numbers in {name}", "others")
+        raise InvalidInput(f"whole numbers in {name}", "a number that is too large")
     return np.array(table, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Files of summaries that count the same reports, which would count twice in their sum."""
+"""Refuses summaries that count the same reports twice."""
 
 from __future__ import annotations
 

@@ -124,6 +124,22 @@ def tally(
     )
 
 
+def _tallies(given: npt.ArrayLike, outputs: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Whole numbers from 0 on, one for each report that there can be."""
+    found = np.asarray(given)
+    if found.shape != outputs:
+        raise InvalidInput(
+            f"counts of {' x '.join(map(str, outputs))} reports, with 0 for those that nobody sent",
+            f"an array of shape {found.shape}",
+        )
+    whole = found.dtype.kind in "iu" or (found.dtype.kind == "f" and bool((found % 1 == 0).all()))
+    if not whole or not (found >= 0).all():
+        raise InvalidInput("counts that are whole numbers from 0 on", "others")
+    if float(found.sum(dtype=np.float64)) > forms.MAX_N:
+        raise forms.too_many()
+    return found.astype(np.int64, copy=False)
+
+
 def comparable(counts: npt.NDArray[np.int64], sums: Floats, squares: Floats) -> None:
     """Refuse weights of which some make others vanish, as far as their sums by report tell.
 
@@ -135,7 +151,7 @@ def comparable(counts: npt.NDArray[np.int64], sums: Floats, squares: Floats) -> 
         return
     total, second = sums[there], squares[there]
     if not ((total > 0) & (second > 0)).all():
-        raise InvalidInput("weights > 0 for every report that was sent", "others")
+        raise InvalidInput("weights > 0 for every report that was sent", "a weight of 0 or below")
     if (second / total).max() > SPREAD * (total / counts[there]).min():
         raise _apart()
 
@@ -183,7 +199,8 @@ class Counts:
     mechanism
         What made the reports.
     counts
-        Number of respondents for each report, one axis a question.
+        Number of respondents for each report, one axis a question. A GROUP BY of your own leaves
+        out reports that nobody sent: `numpy.bincount` puts them back.
     simulated
         Whether the reports were drawn from a seed.
     weights
@@ -210,9 +227,8 @@ class Counts:
     raked: Residuals | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", _checks.frozen(self.counts))
-        if float(self.counts.sum(dtype=np.float64)) > forms.MAX_N:
-            raise forms.too_many()
+        tallies = _tallies(self.counts, self.mechanism.law.outputs)
+        object.__setattr__(self, "counts", _checks.frozen(tallies))
         if self.weights is not None:
             sums, squares = map(_checks.frozen, self.weights)
             object.__setattr__(self, "weights", (sums, squares))
@@ -308,7 +324,7 @@ class Counts:
 
     @property
     def effective_n(self) -> float:
-        """Respondents of equal weight that would tell as much: (sum w)**2 / sum w**2 (Kish)."""
+        """Number of respondents of equal weight with equal information: (sum w)**2 / sum w**2."""
         if self.weights is None:
             return float(self.n)
         w, squares = self.weights
@@ -316,7 +332,7 @@ class Counts:
 
     @cached_property
     def residuals(self) -> Residuals:
-        """How far weighted means of scores of the reports may be off."""
+        """The uncertainty of weighted means of scores of the reports."""
         if self.raked is not None:
             return self.raked
         squares = self.total if self.weights is None else self.weights[1]
@@ -395,9 +411,11 @@ class Counts:
         if len(some) == 1:
             return some[0]
         if not some or len({one.simulated for one in some}) > 1:
-            raise Mismatch("counts of phases that are all private or all simulated", "others")
+            raise Mismatch("counts of phases that are all private or all simulated", "some of each")
         if len({one.weights is None for one in some}) > 1:
-            raise Mismatch("counts of phases that all have weights or all have none", "others")
+            raise Mismatch(
+                "counts of phases that all have weights or all have none", "some of each"
+            )
         channel = Stacked(tuple(one.mechanism for one in some))  # type: ignore[misc]
         counts = channel.together([one.counts for one in some])
         weights = None

@@ -171,7 +171,14 @@ class Summaries(Mapping[str, Counts]):
 
     def __repr__(self) -> str:
         by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"<Summaries of {self.n} respondents{by}: {_listed(self)}>"
+        return f"<Summaries of {self._many}{by}: {_listed(self)}>"
+
+    @property
+    def _many(self) -> str:
+        """How many respondents, in words: of several questions nobody knows who answered two."""
+        if len(self) == 1:
+            return f"{self.n:,} respondents"
+        return f"at most {self.n:,} respondents a question"
 
     def _repr_html_(self) -> str:
         """How many reports each question has, and what they cost, for notebooks."""
@@ -182,7 +189,7 @@ class Summaries(Mapping[str, Counts]):
         by = f", by {', '.join(self.by)}" if self.by else ""
         simulated = any(some(one).simulated for one in self.questions.values())
         return card(
-            f"Summaries of {self.n:,} respondents{by}",
+            f"Summaries of {self._many}{by}",
             bars(sizes, names, told="reports of each question"),
             table(("question", "reports", "epsilon of each"), rows),
             cost=told_cost(None, simulated=simulated),
@@ -199,7 +206,7 @@ def read(paths: str | Path | Sequence[str | Path], *, disjoint: bool = False) ->
     """Read summaries from files and add them up.
 
     Files with equal counts are refused where chance cannot have made them: one is a copy, or was
-    added to the other before. Whoever knows better adds up what was read from each.
+    added to the other before. To count both anyway, add up what was read from each.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The JSON and binary forms of summaries, and everything that can be wrong with one."""
+"""The JSON and binary forms of summaries, and the checks of both."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Packed:
         return cls(archive, member, shape, dtype)
 
     def read(self) -> npt.NDArray[Any]:
-        """The array; whoever asks for it has looked at its shape and type."""
+        """The array; check its shape and type before reading it."""
         try:
             with self.archive.open(self.name) as file:
                 array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
@@ -165,7 +165,7 @@ def checked(
     counts = _counts(arrays["counts"], shape, header.get("n"))
     tables = {name: _table(name, arrays[name], shape) for name in ARRAYS[1:] if name in arrays}
     if any((tables[name] < 0).any() for name in ARRAYS[1:3] if name in tables):
-        raise InvalidInput("weights >= 0 in a summary", "others")
+        raise InvalidInput("weights >= 0 in a summary", "a negative one")
     return channel, counts, tables
 
 
@@ -192,7 +192,7 @@ def _channel(fields: Any) -> Channel:
 
 def _fits(name: str, array: Packed | npt.NDArray[Any], shape: tuple[int, ...]) -> None:
     if array.dtype.kind not in "iuf":
-        raise InvalidInput(f"numbers in {name!r} of a summary", "something else")
+        raise InvalidInput(f"numbers in {name!r} of a summary", "values of another type")
     if array.shape != shape:
         raise InvalidInput(
             f"{name!r} of shape {shape} in a summary", f"shape {_checks.shown(array.shape)}"
@@ -209,9 +209,11 @@ def _array(name: str, array: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
 def _counts(array: Any, shape: tuple[int, ...], n: Any) -> npt.NDArray[np.int64]:
     table = _array("counts", array, shape)
     if table.dtype.kind == "f" and not np.isfinite(table).all():
-        raise InvalidInput("finite numbers in 'counts' of a summary", "others")
+        raise InvalidInput(
+            "finite numbers in 'counts' of a summary", "one that is infinite or missing"
+        )
     if (table < 0).any() or (table.dtype.kind == "f" and (table % 1 != 0).any()):
-        raise InvalidInput("whole counts >= 0 in a summary", "others")
+        raise InvalidInput("whole counts >= 0 in a summary", "a negative one, or a fraction")
     # As floats first: the integers of a forged summary may add up to a negative number.
     if float(table.sum(dtype=np.float64)) > MAX_N:
         raise too_many()
@@ -228,7 +230,7 @@ def _counts(array: Any, shape: tuple[int, ...], n: Any) -> npt.NDArray[np.int64]
 
 
 def too_many() -> InvalidInput:
-    """The error that there are more respondents than anybody could ask."""
+    """The error for an impossibly large number of respondents."""
     return InvalidInput(
         f"at most {MAX_N:,} respondents in a summary",
         "more",
@@ -240,7 +242,9 @@ def _table(name: str, array: Any, shape: tuple[int, ...]) -> Floats:
     table = _array(name, array, shape).astype(np.float64, copy=False)
     # NaN is not within any bounds.
     if not (np.abs(table) <= LARGEST).all():
-        raise InvalidInput(f"finite numbers within {LARGEST:g} in {name!r} of a summary", "others")
+        raise InvalidInput(
+            f"finite numbers within {LARGEST:g} in {name!r} of a summary", "another value"
+        )
     return table
 
 

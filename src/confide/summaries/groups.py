@@ -76,10 +76,12 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         for key, one in self.summaries.items():
             self._check(key)
             if not isinstance(one, tuple(KINDS.values())) or type(one) is not type(first):
-                raise InvalidInput("a summary for each group, all of one kind", "others")
+                raise InvalidInput(
+                    "a summary for each group, all of one kind", "other values, or several kinds"
+                )
             _belong(first, one)
         if self.raked and (not isinstance(first, Counts) or first.weights is None):
-            raise InvalidInput("raked groups of counts with weights", "others")
+            raise InvalidInput("raked groups of counts with weights", "groups without weights")
         object.__setattr__(self, "summaries", MappingProxyType(dict(self.summaries)))
 
     def _check(self, key: Any) -> None:
@@ -264,7 +266,8 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
             other = other.coarser(self.by)
         if self.by != other.by:
             raise Mismatch(
-                "groups by the same columns", f"{', '.join(self.by)} and {', '.join(other.by)}"
+                "groups by the same columns",
+                f"some by {' and '.join(self.by)}, and some by {' and '.join(other.by)}",
             )
         merged = dict(self.summaries)
         for key, one in other.items():
@@ -325,7 +328,9 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
             plain = all(isinstance(word, (str, int)) for word in part["key"])
             key = part["key"][0] if len(by) == len(part["key"]) == 1 else tuple(part["key"])
             if not plain or key in summaries:
-                raise InvalidInput("groups that are words or numbers, each once", "others")
+                raise InvalidInput(
+                    "groups that are words or numbers, each once", "a repeated one, or another type"
+                )
             one = KINDS[common["confide"]].from_dict({**own, **common})
             if isinstance(one, Counts):
                 # Read once and shared: its law is computed once, too.

@@ -1,4 +1,4 @@
-"""Whether counts can be those of a mechanism's reports at all, whatever the values were."""
+"""Tests whether any values could have produced given counts of reports."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def weights(
         off = 0.0
         for places, shares in targets:
             now = np.bincount(places, found * n, minlength=shares.size) / n.sum()
-            # A group that earlier columns left without anybody cannot come back.
+            # A group that earlier columns left without respondents cannot come back.
             if not (now > 0).all():
                 raise _unreached()
             off = max(off, float(np.abs(now / shares - 1).max()))
@@ -160,7 +160,7 @@ def read(path: str | Path) -> Margins:
     if not isinstance(fields, dict) or not all(isinstance(one, dict) for one in fields.values()):
         raise InvalidInput(
             f"a table of numbers for each column in {named(Path(path))}",
-            "others",
+            "values of another kind",
             "Write a line [region], and below it north = 0.3 and south = 0.7.",
         )
     margins: Margins = fields

@@ -1,4 +1,4 @@
-"""How uncertain raked estimates are: raking takes out what the margins explain."""
+"""The uncertainty of raked estimates: raking removes the part that margins explain."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Residuals:
         return inverse
 
     def fitted(self, sums: Floats) -> Floats:
-        """What the regression expects of a respondent of each group.
+        """The expected score of a respondent of each group.
 
         Parameters
         ----------

@@ -47,7 +47,7 @@ def _stacked(first: Summary, second: Summary) -> Summary:
     if isinstance(first, Counts) and isinstance(second, Counts):
         return Counts.stacked([first, second])
     if not (isinstance(first, Groups) and isinstance(second, Groups)) or first.by != second.by:
-        raise Mismatch("phases that are summarized by the same groups", "others")
+        raise Mismatch("phases that are summarized by the same columns", "phases by other columns")
     empty = [_none(each) for each in (first, second)]
     found: dict[Key, Counts] = {}
     for key in dict.fromkeys([*first, *second]):

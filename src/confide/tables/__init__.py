@@ -1,8 +1,8 @@
-"""Summaries of reports in files and tables, wherever they live.
+"""Count reports in files and tables, by stream or in a database.
 
-`summarize` counts files of reports, all questions in one run. `counts` and `cell_sums` count with
-one GROUP BY where a table is: DuckDB for files, Spark or any engine of Ibis. Only grouped rows come
-to Python, and the same query counts the rows that cannot be used.
+`summarize` counts files of reports, all questions in one run. `counts` counts with one
+GROUP BY in the engine that holds the table: DuckDB for files, Spark, or any other engine of Ibis.
+Only grouped rows come to Python, and the same query counts the invalid rows.
 """
 
 from __future__ import annotations

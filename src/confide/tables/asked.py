@@ -1,4 +1,4 @@
-"""One question of files of reports or of summaries."""
+"""Reads one question from files of reports or of summaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of both phases of a survey, told apart by what they say about themselves."""
+"""Separates files of both phases of a survey by their metadata."""
 
 from __future__ import annotations
 

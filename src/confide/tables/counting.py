@@ -153,7 +153,7 @@ def _summaries(
         else:
             tallies[group[here], number[here] + levels, cell[here]] = n[here]
     if partition.counting:
-        # Nobody sends a response, which stands in the sums as 0 for everybody.
+        # Responses are not sent, and count as 0 in the sums.
         tallies[:, levels] = respondents[:, None]
     made = {
         key: CellSums(partition, int(respondents[at]), counts[at], tallies[at], simulated)
@@ -255,7 +255,7 @@ class Query:
         return inner.group_by([*names, "kind"]).aggregate(n=inner["n"].sum().cast("int64"), **sums)
 
     def unsure(self, rows: Any) -> bool:
-        """Whether NaN went unseen: no test may have found it, but sums that hold one show it."""
+        """Whether a NaN was missed: tests may overlook it, but sums reveal it."""
         names = [name for name in SUMS if name in rows.column_names]
         return not all(np.isfinite(rows.column(name).to_numpy()).all() for name in names)
 
@@ -292,7 +292,7 @@ class Query:
             if place.min() < 0 or place.max() >= end:
                 raise InvalidInput(
                     f"reports from 0 to {end - 1} in {where}",
-                    "others, behind statistics that say otherwise",
+                    "numbers outside that range, although the file's statistics deny it",
                 )
         at = group * size + np.ravel_multi_index(places, outputs)
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a row, found where the rows are."""
+"""Finds invalid rows inside the database that holds a table."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def whole(column: Any, size: int, name: str) -> tuple[Any, Any]:
         code = engine.cases(missing, inside, else_=OUTSIDE)
         return code, (code == GOOD).ifelse(column, 0).cast("int64")
     if kind.is_floating() or kind.is_decimal():
-        # Some engines call NaN null. Null is what is neither near 0 nor not.
+        # Some engines call NaN null. A null is neither near 0 nor not near 0.
         near = column.between(-parse.LARGEST_WHOLE, parse.LARGEST_WHOLE)
         strange = odd(column)
         safe = strange.ifelse(0.5, near.ifelse(column, 0.5))

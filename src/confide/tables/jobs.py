@@ -1,4 +1,4 @@
-"""From files of reports to summaries: every row used, or the bad ones named or dropped."""
+"""Counts files of reports; invalid rows are refused by name, or dropped and counted."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class Job:
 
     @property
     def total(self) -> int | None:
-        """How many reports there are to count, where the files know it without being read."""
+        """Number of reports to count, if the files know it without being read."""
         rows = self.files.rows
         more = 0 if self.second is None else self.second.total
         return None if rows is None or more is None else rows * len(self.files.mechanisms) + more
@@ -352,7 +352,7 @@ def tell(left: LeftOuts, doubt: Unstamped | None = None) -> None:
 
 
 def counted_left(left: Mapping[int, int]) -> dict[str, int]:
-    """How many rows were left out, by kind in words."""
+    """Counts of dropped rows, by kind in words."""
     return {KINDS[kind]: left[kind] for kind in sorted(left)}
 
 

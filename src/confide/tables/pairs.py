@@ -221,7 +221,7 @@ class Pair:
 
     @property
     def many(self) -> str:
-        """How many reports; numbers noised elsewhere are values."""
+        """Number of reports in words; numbers noised elsewhere are called values."""
         noun = "report" if isinstance(self.counts.mechanism, Mechanism) else "value"
         return counted(self.counts.n, noun)
 

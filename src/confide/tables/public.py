@@ -1,4 +1,4 @@
-"""Public columns that go along with reports."""
+"""Public columns that are copied next to reports."""
 
 from __future__ import annotations
 

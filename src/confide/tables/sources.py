@@ -1,4 +1,4 @@
-"""From files and tables of any kind to an Ibis table, and when a database is worth it."""
+"""Turns files and tables into Ibis tables, and decides when to use a database."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _told(where: str) -> Iterator[None]:
     try:
         yield
     except (trouble.OperationNotDefinedError, trouble.UnsupportedOperationError) as error:
-        # It ends with the class of what is missing: No translation rule for <class '...Unnest'>.
+        # It ends with the missing class: No translation rule for <class '...Unnest'>.
         *_, operation = re.findall(r"\w+", str(error)) or ["operation"]
         raise Unsupported(
             f"The engine that holds {where} has no {operation}, which this needs: give the paths "

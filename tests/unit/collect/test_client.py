@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -190,6 +191,35 @@ def test_lost_replies_send_the_same_bytes(
     client.answer({"pay": 7})
     assert len(Flaky.taken) == 3
     assert len(set(Flaky.taken)) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders cannot be synced")
+def test_the_disk_has_the_upload_and_its_name_before_it_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that loses power after sending must not draw again."""
+    done: list[str] = []
+    sync = os.fsync
+
+    def synced(handle: int) -> None:
+        found = os.fstat(handle)
+        folder = stat.S_ISDIR(found.st_mode)
+        named = any((tmp_path / "state").glob("*.json"))
+        done.append("name" if folder and named else "folder" if folder else "file")
+        sync(handle)
+
+    def sent(*_: object) -> tuple[int, str, float]:
+        done.append("sent")
+        return 201, "", 0.0
+
+    (token,) = invited(SURVEY, tmp_path / "s.reports", tmp_path, 1)
+    with running(SURVEY, tmp_path / "s.reports") as found:
+        asked = Client(link(found.page, token), folder=tmp_path / "state")
+        asked.check()
+    monkeypatch.setattr(client, "_post", sent)
+    monkeypatch.setattr(os, "fsync", synced)
+    asked.answer({"pay": 5})
+    assert done == ["file", "name", "sent"]
 
 
 def test_impatience_keeps_the_report_for_the_next_run(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
-from scipy.stats import multivariate_normal
+from scipy.stats import binom, multivariate_normal
 
 import confide as cf
 from confide import curves, tables
@@ -146,6 +147,33 @@ def test_a_threshold_with_nobody_beyond_tells_nothing(below: float) -> None:
     assert (found.low, found.high) == (-1, 1)
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@pytest.mark.parametrize("n", [1, 2, 10, 40])
+def test_intervals_from_few_reports_cover(epsilon: float, n: int) -> None:
+    half = Cut(np.array([0.5]), np.zeros(1))
+    side = Side(cf.Lattice(low=0, high=1, size=2), (1,))
+    mechanism = PairResponse({"x": side, "y": side}, epsilon=epsilon)
+    all_counts = [Counts(mechanism, np.array([n - k, k]), simulated=True) for k in range(n + 1)]
+    found = [Pair(counts, (half, half)).relation(0.95) for counts in all_counts]
+    assert all(one.low <= one.correlation <= one.high for one in found)
+    if n == 1:
+        assert [(one.low, one.high) for one in found] == [(-1, 1)] * 2
+    for correlation in (-0.9, -0.4, 0.0, 0.4, 0.9):
+        held = [one.low <= correlation <= one.high for one in found]
+        (_, differ) = mechanism.law.forward(table_of(half, half, correlation))
+        chances = binom.pmf(np.arange(n + 1), n, differ)
+        assert chances[held].sum() > 0.93
+
+
+def test_reports_that_no_correlation_explains_tell_nothing() -> None:
+    # All answers lie below both thresholds, and all reports say that the answers differ.
+    cut = Cut(np.array([0.99]), np.zeros(1))
+    side = Side(cf.Lattice(low=0, high=1, size=2), (1,))
+    mechanism = PairResponse({"x": side, "y": side}, epsilon=4.0)
+    found = Pair(Counts(mechanism, np.array([0, 50]), simulated=True), (cut, cut)).relation(0.95)
+    assert (found.low, found.high) == (-1, 1)
+
+
 def test_impossible_matrices_become_possible() -> None:
     matrix = np.array([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]])
     found = possible(matrix)
@@ -223,6 +251,23 @@ def test_synthetic_people_are_like_the_model(model: curves.Copula) -> None:
     assert np.mean(made["w"] == "a") == pytest.approx(model.margins["w"].share("a"), abs=0.01)
     again = cf.synthesize(model, 40_000, seed=1)
     assert (again["x"] == made["x"]).all()
+
+
+def test_synthetic_people_say_how_far_correlations_were_moved(model: curves.Copula) -> None:
+    made = cf.synthesize(model, 10, seed=1)
+    assert model.moved < 0.005
+    assert ("yes", "as fitted, within their intervals") in [row[1:] for row in made.preserved]
+    signs = {("x", "y"): 0.9, ("y", "w"): 0.9, ("x", "w"): -0.9}
+    asked = [
+        replace(one, correlation=signs[one.questions])
+        for one in model.relations
+        if one.questions in signs
+    ]
+    far = replace(model, relations=asked)
+    assert far.moved == pytest.approx(0.4, abs=0.01)
+    kept = [row for row in cf.synthesize(far, 10, seed=1).preserved if "moved" in row[2]]
+    assert [row[1] for row in kept] == ["partly"]
+    assert "moved by up to 0.40" in kept[0][2]
 
 
 def test_results_have_relations_and_can_be_synthesized(tmp_path: Any) -> None:

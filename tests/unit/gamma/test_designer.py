@@ -138,8 +138,9 @@ class TestData:
             assert errors[0] < 6e-3
             assert errors[1] < 2.5e-3
 
-    def test_below_shape_one_the_printed_supremum_is_one(self):
-        noise = TwoSidedGamma(shape=0.5, scale=0.92)
+    @pytest.mark.parametrize("scale", [0.5, 0.92, 1e3])
+    def test_below_shape_one_the_printed_supremum_is_one(self, scale):
+        noise = TwoSidedGamma(shape=0.5, scale=scale)
         z = NORMAL[:1] + np.array([1e-2, 1e-6, 1e-12])
         near = printed_closeness(z, NORMAL, noise, 0.75 * NORMAL.std(ddof=1))
         assert (np.diff(near) > 0).all()

@@ -163,6 +163,11 @@ def test_the_smallest_groups_decide():
     assert found.difference / even.difference == pytest.approx(math.sqrt((10 + 5) / 4))
 
 
+def test_rounds_may_be_compared_beside_other_groups():
+    (found, *_) = plan_survey(SURVEY, n=6000, by={"round": 3}, surveys=0).differences
+    assert (found.by, found.groups, found.n) == ("round", 3, 2000)
+
+
 def test_comparisons_are_those_of_the_results():
     # The survey's own results, of answers that do not matter, count the same comparisons.
     keys = {**KEYS, "party": {"categories": ["a", "b", "c"], "epsilon": 1.0}}

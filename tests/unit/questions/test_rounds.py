@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import confide as cf
+from confide import streams
 from confide.errors import InvalidInput
 from confide.estimators.trends import trend
+from confide.results import estimate
 from confide.summaries import Counts, Groups
 
 PAY = {"low": 0, "high": 10, "size": 32}
@@ -140,8 +145,6 @@ def test_rounds_that_are_refused(rounds: Any) -> None:
 
 
 def test_files_are_privatized_and_read_together_for_people_asked_too_often(tmp_path: Any) -> None:
-    from confide import streams
-
     made = cf.Survey.from_dict(
         {"epsilon": 1.0, "rounds": {"count": 3}, "questions": {"pay": {"low": 0, "high": 1}}}
     )
@@ -174,6 +177,31 @@ def test_files_are_privatized_and_read_together_for_people_asked_too_often(tmp_p
     first.write_text("round,pay\n1,0.5\n")
     with pytest.raises(InvalidInput, match="a column 'person' in"):
         streams.Job(made, [first])
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pa.array([7, 8]), pa.array([7.0, 9.0])),
+        (pa.array([10**16]), pa.array([1e16])),
+        (pa.array(["7"]), pa.array([Decimal("7.00")])),
+        (pa.array(["Ada"]), pa.array([b"ada"])),
+        (pa.array(["7"]), pa.array(["7.0"])),
+    ],
+)
+def test_a_person_is_known_in_files_that_write_names_and_numbers_in_another_way(
+    one: Any, other: Any, tmp_path: Path
+) -> None:
+    made = cf.Survey.from_dict(
+        {"epsilon": 1.0, "rounds": {"count": 3}, "questions": {"pay": {"low": 0, "high": 1}}}
+    )
+    paths = [tmp_path / "first.parquet", tmp_path / "second.parquet"]
+    for number, (path, people) in enumerate(zip(paths, (one, other), strict=True), start=1):
+        rows = {"person": people, "round": [number] * len(people), "pay": [0.5] * len(people)}
+        pq.write_table(pa.table(rows), path)
+    with pytest.raises(InvalidInput, match="at most 1 of the rounds"):
+        streams.privatize(streams.Job(made, paths), tmp_path / "out.parquet")
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def rounds_of(values: dict[int, float], n: int = 4000) -> Groups[Counts]:
@@ -225,3 +253,24 @@ def test_results_state_no_smaller_figure_where_a_person_answers_several_rounds()
         parts = {k: Counts.of(mechanism.privatize(draw.random(20_000))) for k in (1, 2)}
         results = made.estimate(cf.Summaries({"pay": Groups(("round",), parts)}))
         assert (results["pay"].reader is None) == (per_person == 2)
+
+
+def test_results_tell_the_change_per_round_of_rounds_that_can_be_estimated() -> None:
+    made = survey(epsilon=4.0, rounds={"count": 3})
+    mechanism = made.mechanisms["pay"]
+    parts = {
+        number: Counts.of(mechanism.simulate(np.full(n, 2.0 + number), seed=number))
+        for number, n in ((1, 4000), (2, 4000), (3, 5))
+    }
+
+    def slopes(by: str, *numbers: int, **options: Any) -> Any:
+        groups = Groups((by,), {number: parts[number] for number in numbers})
+        return estimate(made, cf.Summaries({"pay": groups}), **options)["pay"].slopes
+
+    (found,) = slopes("round", 1, 2, 3)
+    # The round of five people has no estimate, and does not count.
+    expected = trend(Groups(("round",), {number: parts[number] for number in (1, 2)})).slope
+    assert (found.estimate, found.low, found.high) == (expected.value, expected.low, expected.high)
+    assert found.low < 1 < found.high
+    for none in (slopes("round", 1, 3), slopes("region", 1, 2), slopes("round", 1, 2, quick=True)):
+        assert none == ()

@@ -357,7 +357,25 @@ def short_scale(monkeypatch, recipe, n):
     return math.sqrt(enough.variance / short.variance)
 
 
-def test_the_notes_scale_is_far_too_small_and_is_refused(monkeypatch):
+@pytest.mark.parametrize("columns", [1, 2])
+def test_the_notes_scale_is_enough_where_the_kernel_is_the_covariance(columns):
+    """C / (n epsilon h**(d/2)) times a process whose variance is the kernel's height, for one C."""
+    bounds = UNIT if columns == 1 else PLANE
+    constants = []
+    for width in (0.02, 0.05, 0.1):
+        recipe = GaussianProcess(bounds, epsilon=1.0, delta=1e-5, bandwidth=width)
+        values = np.full((100, columns), 0.5).squeeze()
+        sd = recipe.simulate(values, seed=1).facts["noise_sd"]
+        height = (2 * math.pi * width**2) ** (-columns / 2)
+        constants.append(100 * sd * width ** (columns / 2) / math.sqrt(height))
+        # As much as the largest change of a kernel estimate in that covariance's norm asks for.
+        multiplier = recipe.noise(100).sd / math.sqrt(recipe.squared_sensitivity(100))
+        due = multiplier * math.sqrt(2) * (2 * math.pi) ** (-columns / 4)
+        assert constants[-1] == pytest.approx(due, rel=1e-3)
+    assert constants == pytest.approx([{1: 3.332, 2: 2.105}[columns]] * 3, rel=1e-3)
+
+
+def test_the_notes_scale_is_far_too_small_for_a_process_of_variance_one(monkeypatch):
     recipe = GaussianProcess(PLANE, epsilon=1.0, delta=1e-5, bandwidth=0.05)
     assert recipe.slack(100) <= 1e-5
     factor = short_scale(monkeypatch, recipe, 100)

@@ -174,6 +174,22 @@ def test_messages_do_not_quote_values() -> None:
         assert "secret" not in str(caught.value)
 
 
+def test_one_column_alone_is_no_table() -> None:
+    column = pytest.importorskip("pandas").Series([0.1, 0.2, 0.3], name="secret")
+    with pytest.raises(InvalidInput, match=r"table of features, got one column alone.*to_frame"):
+        kde().fit(column)
+    assert kde(epsilon=4.0).fit(column.to_frame()).n_features_in_ == 1
+
+
+@pytest.mark.parametrize("features", [1, 2])
+def test_the_curve_of_a_classifier_knows_the_classes(features: int) -> None:
+    X, y = wave(3000, features)
+    labels = np.where(y > 0, "up", "down")
+    model = classifier(epsilon=8.0, random_state=1).fit(X, labels)
+    assert model.curve_.labels == ("down", "up")
+    assert model.curve_.predict(X[:50]).tolist() == model.predict(X[:50]).tolist()
+
+
 def test_noise_is_private_by_default() -> None:
     X, y = wave(300, 1)
     first, second = (regressor().fit(X, y).predict(X[:5]) for _ in range(2))

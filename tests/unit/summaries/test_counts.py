@@ -19,6 +19,7 @@ from confide.mechanisms import Joint, Laplace, RandomizedResponse, Reports, Squa
 from confide.summaries import Counts
 
 LATTICE = Lattice(low=0, high=1, size=12)
+SIZE = SquareWave(LATTICE, epsilon=1.0).law.outputs[0]
 MECHANISMS = [
     Laplace(LATTICE, epsilon=1.0),
     SquareWave(LATTICE, epsilon=1.0),
@@ -258,3 +259,30 @@ def test_truncated_bytes_are_refused(cut: int) -> None:
 def test_reports_outside_the_range_are_refused(indices: list) -> None:
     with pytest.raises(InvalidInput):
         Reports(np.array(indices), MECHANISMS[0], simulated=False)
+
+
+def test_counts_of_another_program() -> None:
+    reports = [0, 3, 3, 5]
+    own = np.bincount([0, 3, 5], [1, 2, 1], minlength=SIZE)
+    wave = SquareWave(LATTICE, epsilon=1.0)
+    expected = np.bincount(reports, minlength=SIZE).tolist()
+    for given_counts in (own, own.tolist(), own.astype(np.uint32)):
+        made = Counts(wave, given_counts)
+        assert made.counts.dtype == np.int64
+        assert made.counts.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        (np.ones(5, dtype=np.int64), "with 0 for those that nobody sent, got an array of shape"),
+        (np.full(SIZE, 0.5), "whole numbers from 0 on"),
+        (np.full(SIZE, np.nan), "whole numbers from 0 on"),
+        (np.full(SIZE, -1), "whole numbers from 0 on"),
+        (np.full(SIZE, "3"), "whole numbers from 0 on"),
+        (np.full(SIZE, 2**63, dtype=np.uint64), "respondents"),
+    ],
+)
+def test_counts_that_no_reports_have(counts: np.ndarray, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        Counts(SquareWave(LATTICE, epsilon=1.0), counts)

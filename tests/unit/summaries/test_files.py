@@ -325,3 +325,13 @@ def test_folders_make_groups_of_vector_reports(tmp_path: Path) -> None:
         cf.reports.write(made, place / "part.parquet")
     found = cf.tables.counts(tmp_path, partition, by="day")
     assert {day: own.n for day, own in found.items()} == {"a": 3, "b": 5}
+
+
+def test_several_questions_count_no_respondent_twice() -> None:
+    one = cf.Summaries({"pay": counts(1)})
+    assert repr(one) == "<Summaries of 200 respondents: 'pay'>"
+    # Some may have been asked about pay only, others about rent only.
+    both = cf.Summaries({"pay": counts(1) + counts(2), "rent": counts(3)})
+    words = "Summaries of at most 400 respondents a question"
+    assert repr(both) == f"<{words}: 'pay', 'rent'>"
+    assert words in both._repr_html_()

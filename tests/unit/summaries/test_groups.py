@@ -51,7 +51,7 @@ def test_groups_add_up() -> None:
     np.testing.assert_array_equal((a + b)["south"].counts, a["south"].counts + b["south"].counts)
     np.testing.assert_array_equal((a + b).total().counts, a.total().counts + b.total().counts)
     assert (a + Groups(("region",), {})).n == a.n
-    with pytest.raises(Mismatch, match="same columns"):
+    with pytest.raises(Mismatch, match="same columns, got some by region, and some by year"):
         a + Groups(("year",), {"north": some(2)})
     with pytest.raises(InvalidInput, match="at least one group"):
         Groups[Counts](("region",), {}).total()

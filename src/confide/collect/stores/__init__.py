@@ -23,7 +23,7 @@ def opened(
     ----------
     address
         The path of a file, or a PostgreSQL database: ``postgresql://user@host/database``. A
-        database can hold several stores, of which one is named after a ``#``:
+        database can hold several stores. Name one after a ``#``:
         ``postgresql://user@host/database#staff``.
     survey
         The survey. A store that was made for another one, or for another wording, is refused.
@@ -55,7 +55,7 @@ def opened(
 
 
 def has_password(address: str | Path) -> bool:
-    """Whether the address of a store has a password in it, which others must not see.
+    """Whether the address of a store contains a password, which must not be shown.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The survey that a store is for; opening it with another one is refused."""
+"""The identity of a store's survey; a store is refused for another survey."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Identity:
         Short names of its mechanisms, and of everything that respondents are shown, in its first
         phase where it has phases.
     cap
-        How many it takes if it takes anybody; None where invitations are needed, or where whoever
+        Limit of answers without invitations; None if invitations are needed, or if the caller that
         opens a store does not know.
     """
 

@@ -173,11 +173,11 @@ class PostgresStore(Store):
 
     @property
     def cap(self) -> int | None:
-        """How many a survey takes that takes anybody; None where invitations are needed."""
+        """Limit of answers in a survey without invitations; None if invitations are needed."""
         return self._cap
 
     def document(self) -> str:
-        """The survey as JSON, as it is asked now: that of the second phase once it has begun."""
+        """The survey of the current phase as JSON."""
         return self._run(self._document)
 
     def advance(self, before: str, now: str) -> None:
@@ -188,15 +188,15 @@ class PostgresStore(Store):
         """Admit one report for each hash of an invitation; ``cells`` says how many in each cell."""
         if self._cap is not None:
             raise InvalidInput("a survey that needs invitations", "one that takes anybody")
-        # Not tried again where nobody knows what became of it: invitations are admitted once.
+        # Do not retry with an unknown outcome: invitations are admitted once.
         with self._told():
             self._invite(sorted(hashes), dict(cells))
 
     def knows(self, invitation: bytes) -> bool:
         """Whether an invitation of this hash was admitted, once nobody is admitting any.
 
-        Under the lock of those who write: where a connection was cut the database may still be
-        working on what it was sent.
+        Takes the writers' lock, because the database may still be working for a connection that was
+        cut.
         """
         return self._run(lambda: self._knows(invitation))
 
@@ -204,7 +204,7 @@ class PostgresStore(Store):
         """Store a batch in one transaction; what it answers is on disk when it returns."""
         if not entries:
             return []
-        # Whatever became of a first attempt: a second one finds what is stored, and says so.
+        # A second attempt finds what the first one stored, and says so.
         outcomes = self._run(lambda: self._put(entries))
         self._fresh += outcomes.count(Outcome.STORED)
         if self._fresh >= LOADED:
@@ -212,7 +212,7 @@ class PostgresStore(Store):
         return outcomes
 
     def status(self) -> Status:
-        """How many were invited and how many have answered."""
+        """Numbers of people who were invited and who have answered."""
         return self._run(self._status)
 
     def tallies(self) -> Tallies:
@@ -268,7 +268,7 @@ class PostgresStore(Store):
         receipts = [entry.receipt for entry in entries]
         hashes = [entry.invitation for entry in entries if entry.invitation is not None]
         connection = self._open()
-        # Sent in two parts, each answered at once: the questions, then what is to be kept.
+        # Sent in two parts, each answered at once: first the queries, then the rows to store.
         with connection.pipeline(), connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [self._lock])
             head = connection.execute(
@@ -386,7 +386,7 @@ class PostgresStore(Store):
 
     def _close(self) -> None:
         with self._writing() as run:
-            # However many reports there are, and whoever reads them just now.
+            # This works for any number of reports and while others read them.
             run("SET LOCAL statement_timeout = 0")
             ((closed,),) = run("SELECT closed FROM survey").fetchall()
             if not closed:

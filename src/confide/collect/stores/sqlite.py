@@ -157,11 +157,11 @@ class SqliteStore(Store):
 
     @property
     def cap(self) -> int | None:
-        """How many a survey takes that takes anybody; None where invitations are needed."""
+        """Limit of answers in a survey without invitations; None if invitations are needed."""
         return self._cap
 
     def document(self) -> str:
-        """The survey as JSON, as it is asked now: that of the second phase once it has begun."""
+        """The survey of the current phase as JSON."""
         with self._reading() as run:
             ((document,),) = run("SELECT document FROM survey")
         return str(document)
@@ -187,7 +187,7 @@ class SqliteStore(Store):
             self._add(run, [(cell, n, 0) for cell, n in cells.items()])
 
     def knows(self, invitation: bytes) -> bool:
-        """Whether an invitation of this hash was admitted, once nobody is admitting any."""
+        """Whether an invitation with this hash was admitted; waits for a running `invite`."""
         with self._writing() as run:
             return bool(run("SELECT 1 FROM invitations WHERE hash = ?", (invitation,)))
 
@@ -207,7 +207,7 @@ class SqliteStore(Store):
         return outcomes
 
     def status(self) -> Status:
-        """How many were invited and how many have answered."""
+        """Numbers of people who were invited and who have answered."""
         with self._reading() as run:
             ((state,),) = run("SELECT state FROM survey")
             cells = run("SELECT cell, invited, answered FROM cells")
@@ -227,8 +227,8 @@ class SqliteStore(Store):
     def close(self) -> None:
         """End the survey: no reports any more, receipts dropped, both tables written anew.
 
-        The end and the new names are one transaction. If the process dies after it, whoever opens
-        the store next wipes the file.
+        The end and the new names are one transaction. If the process dies after it, the next
+        process that opens the store wipes the file.
         """
         with self._writing() as run:
             ((state,),) = run("SELECT state FROM survey")
@@ -251,7 +251,7 @@ class SqliteStore(Store):
     def backup(self, path: Path) -> None:
         """Write a copy of the store, without what the log has, where there is no file yet.
 
-        Whoever goes on with a copy has forgotten which invitations were spent since.
+        A survey continued from a copy accepts invitations again that were spent since the copy.
         """
         path = Path(path)
         try:
@@ -274,7 +274,7 @@ class SqliteStore(Store):
             raise
 
     def tidy(self) -> bool:
-        """Empty the write-ahead log, unless somebody reads it just now."""
+        """Empty the write-ahead log unless a reader is using it."""
         with self._told():
             run = self._open().execute
             # Uploads must not wait for those who read.
@@ -359,7 +359,7 @@ class SqliteStore(Store):
     def _empty_log(self) -> None:
         until = time.monotonic() + PATIENCE
         while self._open().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0]:
-            # Somebody reads what the log has.
+            # A reader is using the log.
             if time.monotonic() > until:
                 raise Unavailable(
                     f"The store {self._name} is in use: close whatever reads it, and try again."
@@ -378,7 +378,7 @@ class SqliteStore(Store):
         with self._transaction("BEGIN IMMEDIATE") as run:
             yield run
             if self._file != _number(self._path):
-                # It would go into a file that nobody finds again.
+                # It would go into a file that is deleted already.
                 raise Unavailable(f"The store {self._name} was moved or replaced while in use.")
 
     @contextlib.contextmanager
@@ -540,7 +540,7 @@ class SqliteStore(Store):
                 run(f"PRAGMA application_id = {APPLICATION}")
                 run(f"PRAGMA user_version = {VERSION}")
                 run("COMMIT")
-            # A second name, not a new one: a store that somebody made meanwhile stays.
+            # A hard link does not replace a store that another process made meanwhile.
             with contextlib.suppress(FileExistsError):
                 os.link(draft, self._path)
             settle(self._path.parent)

@@ -1,4 +1,4 @@
-"""What every store of reports can do."""
+"""The interface of all stores of reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from confide.collect.wire import Entry
 from confide.errors import ConfideError
 
 Tallies = Mapping[str, Mapping[str, Mapping[int, int]]]
-"""How often each report came: cell -> question -> report -> count."""
+"""Counts of each report: cell -> question -> report -> count."""
 
 
 class Outcome(enum.Enum):
@@ -36,7 +36,7 @@ class Outcome(enum.Enum):
 class Unavailable(ConfideError):
     """The store cannot take anything now: the disk is full, or the database does not answer.
 
-    Nothing of the batch was stored, or nobody knows; a device sends the same upload again.
+    The batch was not stored, or it is unknown whether it was; a device sends the same upload again.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Status:
 
     @classmethod
     def of(cls, cells: Iterable[tuple[str, int, int]], *, closed: bool) -> Status:
-        """From what a store counts under each text: invitations and uploads."""
+        """Make it from the counts of a store: invitations and uploads."""
         groups: list[tuple[str, int, int]] = []
         asked = {}
         for text, invited, answered in cells:
@@ -106,18 +106,18 @@ class Store(ABC):
     @property
     @abstractmethod
     def cap(self) -> int | None:
-        """How many a survey takes that takes anybody; None where invitations are needed."""
+        """Limit of answers in a survey without invitations; None if invitations are needed."""
 
     @abstractmethod
     def document(self) -> str:
-        """The survey as JSON, as it is asked now: that of the second phase once it has begun."""
+        """The survey of the current phase as JSON."""
 
     @abstractmethod
     def advance(self, before: str, now: str) -> None:
         """Begin the second phase, unless another process was faster or the survey has ended.
 
-        This is one transaction: a store is in the one phase or in the other, and whoever asks
-        for its `document` afterwards gets the same one.
+        This is one transaction: a store is in one phase or the other, and `document` agrees for all
+        processes afterwards.
 
         Parameters
         ----------
@@ -137,14 +137,14 @@ class Store(ABC):
         Raises
         ------
         InvalidInput
-            If the store takes no invitations any more; none was admitted.
+            If the store does not take invitations anymore; none was admitted.
         Unavailable
-            If the store failed. Then nobody knows, and `knows` tells later.
+            If the store failed. Ask `knows` later whether they were admitted.
         """
 
     @abstractmethod
     def knows(self, invitation: bytes) -> bool:
-        """Whether an invitation of this hash was admitted, once nobody is admitting any."""
+        """Whether an invitation with this hash was admitted; waits for a running `invite`."""
 
     @abstractmethod
     def put(self, entries: Sequence[Entry]) -> list[Outcome]:
@@ -158,7 +158,7 @@ class Store(ABC):
 
     @abstractmethod
     def status(self) -> Status:
-        """How many were invited and how many have answered."""
+        """Numbers of people who were invited and who have answered."""
 
     @abstractmethod
     def tallies(self) -> Tallies:
@@ -177,13 +177,13 @@ class Store(ABC):
 
     @abstractmethod
     def rows(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Cell and reports of every person, in an order that says nothing."""
+        """Cell and reports of every person, in random order."""
 
     @abstractmethod
     def tidy(self) -> bool:
         """Wipe what the last uploads left beside the tables. A writer calls it when it has time.
 
-        Returns whether that was possible; where somebody reads just now, it is tried again later.
+        Returns whether that was possible; while another process reads, it is tried again later.
         """
 
     @abstractmethod

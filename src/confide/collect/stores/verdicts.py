@@ -1,4 +1,4 @@
-"""What becomes of each upload of a batch: one rule for every store."""
+"""Decides for each upload of a batch whether it is stored; all stores share these rules."""
 
 from __future__ import annotations
 
