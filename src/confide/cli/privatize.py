@@ -13,6 +13,7 @@ from confide.cli.options import JsonOption
 from confide.cli.parsing import harmless
 from confide.files import formats
 from confide.files.paths import counted, expand, writable
+from confide.survey import Survey
 
 
 def privatize(
@@ -120,7 +121,7 @@ def privatize(
         output.say(f"{counted(reused, 'report')} of them as the interrupted run had drawn them.")
     if replaced:
         output.say(output.again(spend))
-    if dropped := _dropped(job):
+    if dropped := _dropped(survey, job):
         output.say(
             f"The values have {' and '.join(map(harmless, dropped))}, which the survey names in "
             "groups, and the reports do not. For results by group, draw again with "
@@ -141,8 +142,8 @@ def privatize(
     output.say(spend.words(answers=survey.asks * survey.times))
 
 
-def _dropped(job: streams.Job) -> list[str]:
-    """Columns that the survey groups results by, and that the values have but the reports do not."""
+def _dropped(survey: Survey, job: streams.Job) -> list[str]:
+    """Groups of the survey that the values have and the reports do not."""
     first = job.sources[0]
     there = {*first.names, *first.folders}
-    return [name for name in job.survey.groups if name in there and name not in job.keep]
+    return [name for name in survey.groups if name in there and name not in job.keep]
