@@ -28,6 +28,10 @@ DEPTH = 32
 """Dimensions of an array that is given as lists of lists, at most."""
 COMPARED, LENGTH = 1000, 100
 """Known names that an unknown one is compared with, and how long they may be."""
+LISTED = 160
+"""Characters of a list of known words that a message has in place of "a known"."""
+KNOWN = "Known: "
+"""Begins the advice that lists all known words, as none is near."""
 
 
 def _only(named: dict[str, Any]) -> tuple[str, Any]:
@@ -121,14 +125,19 @@ def nearest(word: Any, known: Iterable[str], *, rest: str = "") -> str:
         return rest
     # The message must stay on one line.
     plain = (name if name.isprintable() and len(name) <= 60 else shown(name) for name in known)
-    return f"Known: {', '.join(plain)}."
+    return f"{KNOWN}{', '.join(plain)}."
 
 
 def one_of(known: Sequence[str], **named: Any) -> str:
     """One of the known words."""
     name, value = _only(named)
     if not isinstance(value, str) or value not in known:
-        raise InvalidInput(f"a known {name}", f"{name}={shown(value)}", nearest(value, known))
+        near, listed = nearest(value, known), ", ".join(known)
+        if 0 < len(listed) <= LISTED and listed.isprintable():
+            advice = "" if near.startswith(KNOWN) else near
+            some = f"one of {listed}" if len(known) > 1 else listed
+            raise InvalidInput(f"{some} for {name!r}", shown(value), advice)
+        raise InvalidInput(f"a known {name}", f"{name}={shown(value)}", near)
     return value
 
 

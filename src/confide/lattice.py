@@ -459,7 +459,11 @@ def axes_of_settings(
     """
     for name in words:
         if name not in columns:
-            raise BadSetting(f"{{column}} for the {{words}} of {name!r}", "none")
+            raise BadSetting(
+                f"{{column}} for the {{words}} of {name!r}",
+                "none",
+                "Name each column with {column}, those of words too.",
+            )
     numbers = [name for name in columns if name not in words]
     for end, given in (("low", low), ("high", high)):
         if len(given) != len(numbers):

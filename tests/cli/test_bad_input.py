@@ -579,7 +579,7 @@ PARTITIONS = {
     "no-response": (f"regress {PAIR} --x pay", "Expected y, the response"),
     "no-covariate": (f"regress {PAIR} --y rate", "--x to name one"),
     "covariate": (f"regress {PAIR} --x pya --y rate", "Did you mean 'pay'?"),
-    "covariate-public": (f"regress {PAIR} --x rate --y word", "Expected a known x"),
+    "covariate-public": (f"regress {PAIR} --x rate --y word", "for 'x', got 'rate'"),
     "response": (f"regress {PAIR} --x pay --y rat", "Did you mean 'rate'?"),
     "same": (f"regress {PAIR} --x pay --y pay", "Expected x and y that differ"),
     "same-class": (f"classify {PAIR} --x smokes --y smokes", "Expected x and y that differ"),
@@ -601,8 +601,11 @@ PARTITIONS = {
     "constant": (f"regress {PAIR} --x same --y rate", "answers to 'same' that vary"),
     "constant-pair": (f"regress {PAIR} --x same --y pay", "answers to 'same' that vary"),
     "one-cell": ("regress cell.json", "the same report from all"),
-    "method": (f"regress {PAIR} --x pay --y rate --method magic", "method='magic'"),
-    "class-method": (f"classify {PAIR} --x pay --y late --method linear", "method='linear'"),
+    "method": (f"regress {PAIR} --x pay --y rate --method magic", "for 'method', got 'magic'"),
+    "class-method": (
+        f"classify {PAIR} --x pay --y late --method linear",
+        "for 'method', got 'linear'",
+    ),
     "not-logistic": (
         f"regress {PAIR} --x pay --y rate --method logistic",
         "(--method linear).",

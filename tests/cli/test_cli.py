@@ -413,7 +413,7 @@ def test_a_summary_knows_its_question(folder: Path, capsys: pytest.CaptureFixtur
     for suffix in ("json", "npz"):
         assert machine(f"density pay.{suffix}", capsys)["question"] == "pay"
         assert run(["density", f"pay.{suffix}", "--question", "debt"]) == 2
-        assert "question='debt'" in capsys.readouterr().err
+        assert "for 'question', got 'debt'" in capsys.readouterr().err
         assert run(["merge", f"pay.{suffix}", f"debt.{suffix}", "-o", "all.json"]) == 2
         said = capsys.readouterr().err
         for word in (f"'pay.{suffix}'", f"'debt.{suffix}'", "'pay' and 'debt'"):

@@ -16,7 +16,8 @@ import pytest
 
 from confide.cli.answer import _ask
 from confide.cli.app import run
-from confide.collect import Signer, key_file
+from confide.collect import Client, Signer, key_file
+from confide.errors import InvalidInput
 from confide.questions import Question
 from confide.survey import Survey
 
@@ -254,6 +255,31 @@ def test_answers_set_twice_or_misspelt(
             # The value itself is in no message.
             assert "1,000" not in err
             assert "Expected" in err
+    assert not (here / "state").exists()
+
+
+def test_an_answer_set_to_nothing_is_declined(
+    survey: Path, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = page_survey().replace('groups = ["region"]', "")
+    survey.write_text(text.replace("high = 300000", "high = 300000\nprefer_not_to_say = true"))
+    with served("survey.toml", "--no-owner", "--anybody", "5") as found:
+        # The other question cannot be declined.
+        options = ["--set", "pay=", "--set", "smokes="]
+        assert run(["answer", found["page"], *options, "--json"]) == 2
+        assert "for 'smokes', got another word" in capsys.readouterr().err
+        options = ["--set", "pay=", "--set", "smokes=no"]
+        assert run(["answer", found["page"], *options, "--json"]) == 0
+        assert set(said(capsys)["sent"]) == {"pay", "smokes"}
+
+
+def test_a_bad_answer_in_python_names_its_question(survey: Path, here: Path) -> None:
+    survey.write_text(page_survey().replace('groups = ["region"]', ""))
+    with served("survey.toml", "--no-owner", "--anybody", "5") as found:
+        client = Client(found["page"])
+        message = r"as the answer to 'smokes', got another word\. Nothing was sent\.$"
+        with pytest.raises(InvalidInput, match=message):
+            client.answer({"pay": 1, "smokes": "perhaps"})
     assert not (here / "state").exists()
 
 

@@ -74,7 +74,7 @@ class TestGamma:
             ("gamma values.csv --column y", "column 'y'"),
             ("gamma missing.csv", "missing.csv"),
             (f"{GAMMA} --shape 0.5", "shape >= 0.8"),
-            (f"{GAMMA} --criterion mse", "a known criterion"),
+            (f"{GAMMA} --criterion mse", "for 'criterion', got 'mse'"),
             ("gamma values.csv --column x --protection 4", "protection below"),
             (f"{GAMMA} --plot values.csv", "ends in"),
             (f"{GAMMA} --plot a.png --curves a.png", "each of the two pictures"),

@@ -294,7 +294,10 @@ REFUSED = {
     "compare-absent": ("compare g.json --question pay north soth", "Did you mean 'south'"),
     "compare-all": ("compare all.json --question pay north south", "--by COLUMN"),
     "compare-nothing": ("compare north south", "at least one .json or .npz file"),
-    "compare-what": ("compare g.json --question pay north south --what mode", "what='mode'"),
+    "compare-what": (
+        "compare g.json --question pay north south --what mode",
+        "for 'what', got 'mode'",
+    ),
     "compare-share": ("compare g.json --question pay north south --what share", "for numbers"),
     "compare-mean": ("compare g.json --question smokes north south --what mean", "for categories"),
     "compare-at": ("compare g.json --question pay north south --at 3", "--what quantile"),

@@ -194,8 +194,8 @@ def test_a_file_without_a_good_row(capsys: pytest.CaptureFixture[str]) -> None:
 def test_there_is_one_spelling(capsys: pytest.CaptureFixture[str]) -> None:
     Path("in.csv").write_text("pay,smokes\n1,0\n99,1\n")
     _, said = told("summarize survey.toml in.csv -o c.json --invalid report", capsys, 2)
-    assert said == "Expected a known invalid, got invalid='report'. Known: refuse, drop.\n"
-    with pytest.raises(cf.errors.InvalidInput, match="Known: refuse, drop"):
+    assert said == "Expected one of refuse, drop for 'invalid', got 'report'.\n"
+    with pytest.raises(cf.errors.InvalidInput, match="one of refuse, drop for"):
         counts("in.csv", WAVE, column="pay", invalid="report")  # type: ignore[call-overload]
     with pytest.warns(LeftOut, match="1 row with a report out of range"):
         assert counts("in.csv", WAVE, column="pay", invalid="drop").n == 1

@@ -286,7 +286,7 @@ def test_show_tells_of_what_cannot_be_checked(capsys: pytest.CaptureFixture[str]
     assert run(["ledger", "show", "staff.db"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "Nothing is wrong with 1 release" in printed
-    assert "To read the ledger it is not needed." in printed
+    assert "Reading the ledger does not need it." in printed
     (entry,) = machine("ledger show staff.db", capsys)["entries"]
     assert not entry["bound"]
 

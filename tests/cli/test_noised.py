@@ -10,6 +10,7 @@ import pytest
 
 import confide as cf
 from confide.cli.app import run
+from confide.displays import RegressionDisplay
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.errors.ConfideWarning")
 COMMAND = "regress d.csv --noised score=laplace:10 --noised income=gaussian:2000 --y rate"
@@ -84,6 +85,28 @@ def test_public_columns_and_options(data, capsys):
         assert len(machine(f"{one} --method {method}", capsys)["y"]) == 41
 
 
+def test_a_map_shows_where_people_are(data, monkeypatch):
+    drawn = []
+    whole = RegressionDisplay.plot
+    monkeypatch.setattr(
+        RegressionDisplay, "plot", lambda self, *more: drawn.append(self.axes) or whole(self, *more)
+    )
+    for more in ("", "--range score=500:900 --range income=0:80000"):
+        assert run([*COMMAND.split(), "--plot", "map.png", *more.split()]) == 0
+    near, stated = [[(axis[0], axis[-1]) for axis in axes] for axes in drawn]
+    # Two standard deviations of the true values, 40 and 9,000, to each side of the means.
+    assert near[0] == pytest.approx((630, 790), abs=8)
+    assert near[1] == pytest.approx((22_000, 58_000), abs=2_000)
+    assert stated == [(500, 900), (0, 80_000)]
+
+
+def test_a_covariate_without_a_spread_of_its_own_has_one_place(data, capsys):
+    noise = "regress d.csv --noised score=laplace:100 --noised income=gaussian:2000 --y rate"
+    found = machine(f"{noise} --method linear", capsys)
+    assert len(found["x"]) == 3
+    assert len({score for score, _ in found["x"]}) == 1
+
+
 def test_words_for_people(data, capsys):
     assert run([*COMMAND.split(), "--plot", "map.svg"]) == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -127,7 +150,7 @@ REFUSED = {
     "empty": ("d.csv", "empty.csv", "rows in 'empty.csv', got none"),
     "points": ("--y rate", "--y rate --points 500", "at most 10,000 places"),
     "output": ("--y rate", "--y rate -o d.csv", "d.csv"),
-    "invalid": ("--y rate", "--y rate --invalid report", "Known: refuse, drop"),
+    "invalid": ("--y rate", "--y rate --invalid report", "one of refuse, drop for"),
     "words": ("--y rate", "--public region --y rate", "columns of 0 and 1, one for each word but"),
     "gap": ("--y rate", "--public gap --y rate", "of 'd.csv'. To leave such rows out: --invalid"),
     "spelled-gap": ("--y rate", "--public spelled --y rate", "leave its row out. To leave such"),

@@ -56,6 +56,25 @@ def test_people_get_a_table_and_sentences(capsys):
     assert "For mean = 0.05 at epsilon=2: about" in text
     assert "Barber and Duchi 2014" in text
     assert "Least total" in text
+    assert "stretched over the bounds that you gave" in text
+
+
+def test_shares_of_many_points_are_plain_numbers(capsys, tmp_path):
+    survey = tmp_path / "survey.toml"
+    survey.write_text('[questions.smokes]\ncategories = ["no", "yes"]\nepsilon = 0.5\n')
+    assert run(["plan", str(survey), "--n", "20", "--by", "region=4"]) == 0
+    text = capsys.readouterr().out
+    assert "e+02" not in text
+    assert "Too few reports: results will show nothing of smokes" in " ".join(text.split())
+
+
+def test_public_values_are_no_stretched_guess(capsys, tmp_path):
+    (tmp_path / "public.csv").write_text("x\n" + "\n".join(f"0.{i}" for i in range(1, 10)))
+    pilot = ["--pilot", str(tmp_path / "public.csv"), "--bounds"]
+    assert run([*ASKED, *pilot]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Least total" in text
+    assert "stretched over" not in text
 
 
 def test_a_target_that_only_more_respondents_reach(capsys):
@@ -89,7 +108,7 @@ def test_pilot_and_picture(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (["--column", "x"], "Expected --pilot to go with --column"),
         (["--population", "beta", "--pilot", "x.csv"], "Expected either --population or --pilot"),
         (["--pilot", "nowhere.csv"], "nowhere.csv"),
-        (["--metric", "w2"], "Expected a known metric, got metric='w2'. Known: w1, ks"),
+        (["--metric", "w2"], "Expected one of w1, ks, "),
         (["--metric", "mse"], "Expected --response to go with the metric mse"),
         (["--target", "w1=x"], "Expected --target as VALUE or METRIC=VALUE"),
         (["--target", "w1=0.1", "--metric", "ks"], "Expected one metric for --target, ks"),

@@ -527,7 +527,7 @@ def test_they_are_told_to_people_and_stored(
     ("command", "words"),
     [
         (f"least-squares spoken.csv {WORDED}", "--target for least-squares"),
-        (f"least-squares spoken.csv {WORDED} --target y", "Known: x, said"),
+        (f"least-squares spoken.csv {WORDED} --target y", "one of x, said for 'target', got 'y'"),
         (f"means spoken.csv {WORDED}", "public bounds"),
         (f"histogram spoken.csv {WORDED}", "no --words for histogram"),
         (f"cross-table spoken.csv {WORDED} --plot x.png", "a density for --plot"),

@@ -55,6 +55,23 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return told.err
 
 
+def test_groups_that_reports_lack_are_told_when_they_are_drawn(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("values.csv").write_text("region,pay,smokes\nnorth,1,yes\nsouth,2,no\n")
+    drawn = ["privatize", "survey.toml", "values.csv", "-o", "drawn.parquet"]
+    assert run(drawn) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "draw again with --keep region --replace before anybody sees these" in told
+    assert run([*drawn, "--keep", "region", "--replace"]) == 0
+    assert "--keep region" not in " ".join(capsys.readouterr().out.split())
+    assert "region" in pq.read_schema("drawn.parquet").names
+    # Values that have no such column cannot keep it.
+    Path("values.csv").write_text("pay,smokes\n1,yes\n2,no\n")
+    assert run([*drawn, "--replace"]) == 0
+    assert "--keep region" not in " ".join(capsys.readouterr().out.split())
+
+
 def test_reports_and_their_summary_give_the_same_results(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

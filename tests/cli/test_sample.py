@@ -214,7 +214,7 @@ def test_a_reference_of_public_records_with_words(capsys: pytest.CaptureFixture[
         ("--words sex=f --low 0 --high 9", "two or more different categories"),
         ("--words sex", "--words as COLUMN=WORD,WORD"),
         ("--words sex=f,m --words sex=f,m", "each column once"),
-        ("--words race=a,b", "--column for the --words of 'race'"),
+        ("--words race=a,b", "--words of 'race', got none. Name each column with --column"),
         ("--words sex=f,m", "--low, a public bound for each column of numbers, 1 in all, got none"),
         ("--words sex=f,m --low 0 --high 9 --reference box", "no --reference where"),
         ("--words sex=f,m --low 0 --high 9 --mean 1", "no --mean where"),

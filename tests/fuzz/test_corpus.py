@@ -312,7 +312,7 @@ SUMMARIES: dict[str, Case] = {
     ),
     "noise-unknown": (
         changed(noised().to_dict(), "cauchy", "mechanism", "noise", "noise"),
-        "a known noise",
+        "one of laplace, gaussian, two-sided-gamma, none for 'noise'",
     ),
     "groups-of-none": (changed(groups().to_dict(), [], "groups"), "counts of at least one group"),
     "groups-by-nothing": (changed(groups().to_dict(), [], "by"), "names of columns"),

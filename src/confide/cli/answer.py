@@ -166,8 +166,14 @@ def _set(given: list[str], questions: Any) -> dict[str, Any]:
             )
         if name in answers:
             raise InvalidInput("each question once", f"{name!r} twice")
-        answers[name] = _read(value, name, questions[name])
+        empty = not value and _may_be_empty(questions[name])
+        answers[name] = None if empty else _read(value, name, questions[name])
     return answers
+
+
+def _may_be_empty(question: Question) -> bool:
+    """Whether no answer is one: to decline, or to count as the survey's value for it."""
+    return question.mechanism.prefer_not_to_say or question.missing is not None
 
 
 def _ask(name: str, question: Question) -> Any:
@@ -196,7 +202,7 @@ def _ask(name: str, question: Question) -> Any:
         hint += f"; empty counts as {harmless(str(question.missing))}"
     while True:
         typed = typer.prompt(f"[{hint}]", default="", show_default=False).strip()
-        if not typed and (may_decline or question.missing is not None):
+        if not typed and _may_be_empty(question):
             return None
         if isinstance(axis, Categories) and typed in map(str, range(1, axis.size + 1)):
             return axis.labels[int(typed) - 1]

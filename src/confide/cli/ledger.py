@@ -71,8 +71,8 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
         output.say(
             f"Nothing is wrong with {counted(loose, 'release')} whose data cannot be recognized "
             "here, because the secret file is not there or is another one, or because an older "
-            "version stored no digest. To read the ledger it is not needed. Who asks for them "
-            "again, whatever the data, gets what was released, with a warning."
+            "version stored no digest. Reading the ledger does not need it. A request "
+            "for one of them again, with whatever data, returns what was released, with a warning."
         )
     if entries:
         output.say(

@@ -14,7 +14,8 @@ import numpy as np
 from confide import _checks
 from confide._types import Floats
 from confide.cli import noised, output
-from confide.curves.regression import Logistic, Regression, Straight
+from confide.curves.regression import PLOT_POINTS, Logistic, Regression, Straight
+from confide.displays import RegressionDisplay
 from confide.errors import InvalidInput
 from confide.estimators.responses import limits
 from confide.files import arrow, formats
@@ -33,6 +34,8 @@ POINTWISE = (
 )
 PLACES = 3
 """Values of each of several covariates: the mean, and a standard deviation below and above."""
+MAPPED = 2.0
+"""Standard deviations to each side of the means that a map without stated bounds shows."""
 MOST = 10_000
 """Places at most."""
 
@@ -199,17 +202,23 @@ class Surface:
                 f"--points with at most {MOST:,} places in all", f"{count ** len(low):,}"
             )
         if self.points is None and len(low) > 1:
-            noise = [law.variance for law in self.spectrum.noise]
-            own = np.sqrt(np.maximum(self.spectrum.values.var(axis=0) - noise, 0))
-            low = np.maximum(low, self.middle - own)
-            high = np.minimum(high, self.middle + own)
+            low, high = self.around(1)
         if many:
             found = np.tile(self.middle, (1 + 2 * len(low), 1))
             for at in range(len(low)):
                 found[1 + 2 * at, at], found[2 + 2 * at, at] = low[at], high[at]
             return found
-        sides = [np.linspace(a, b, count) for a, b in zip(low, high, strict=True)]
+        # Where no spread of a covariate is left after its noise, its mean is the only value.
+        sides = [np.unique(np.linspace(a, b, count)) for a, b in zip(low, high, strict=True)]
         return np.array(list(itertools.product(*sides)))
+
+    def around(self, deviations: float) -> tuple[Floats, Floats]:
+        """So many standard deviations of the true values to each side of their means."""
+        noise = [law.variance for law in self.spectrum.noise]
+        own = np.sqrt(np.maximum(self.spectrum.values.var(axis=0) - noise, 0))
+        low = np.maximum(self.curve.low, self.middle - deviations * own)
+        high = np.minimum(self.curve.high, self.middle + deviations * own)
+        return low, high
 
     def rows(self, places: Floats) -> tuple[Floats, Floats, Floats]:
         """The curve and the ends of its intervals."""
@@ -302,13 +311,21 @@ class Surface:
 
     def draw(self, path: Path) -> None:
         """Write a picture: a curve, a map, or maps at values of the third covariate."""
-        display = self.curve.plot(level=self.level)
+        display = self._map() or self.curve.plot(level=self.level)
         if len(self.names) == 3:
             display.ax_.figure.suptitle(self.title, parse_math=False)
             output.save_figure(display, path)
             return
         height = f"mean {self.response}" if len(self.names) == 1 else self.names[1]
         output.save_plot(display, path, self.title, name=self.names[0], height=height)
+
+    def _map(self) -> RegressionDisplay | None:
+        """A map of two covariates, where people are: further out it would show noise as a shape."""
+        low, high = self.around(MAPPED)
+        if len(self.names) != 2 or self.spectrum.low is not None or not (low < high).all():
+            return None
+        axes = tuple(np.linspace(a, b, PLOT_POINTS) for a, b in zip(low, high, strict=True))
+        return RegressionDisplay(axes, self.curve.on_grid(axes), self.curve.names).plot()
 
     def write(self, path: Path, default: int) -> None:
         """Write the places with the curve and its intervals, CSV or Parquet."""

@@ -193,7 +193,7 @@ def plan(
         output.say(*answers.words())
     _show(made, metric)
     if table is not None:
-        _show_bounds(table, told_apart(metric))
+        _show_bounds(table, told_apart(metric), stretched=pilot is None)
     if plot is not None:
         output.say(f"Picture: {plot}")
 
@@ -316,7 +316,7 @@ def _show(made: Plan, metric: str) -> None:
     output.say(*made.words(metric))
 
 
-def _show_bounds(table: tuple[BoundsRow, ...], metric: str) -> None:
+def _show_bounds(table: tuple[BoundsRow, ...], metric: str, *, stretched: bool) -> None:
     best = best_bounds(table)
     rows = [
         (
@@ -334,6 +334,11 @@ def _show_bounds(table: tuple[BoundsRow, ...], metric: str) -> None:
         f"* Least total: {output.number(best.low)} .. {output.number(best.high)}, for this "
         "population. Clipping costs the same however many answer; noise grows with the range."
     )
+    if stretched:
+        output.say(
+            "This population is a guess stretched over the bounds that you gave, so it says "
+            "nothing of people beyond them: --pilot takes public values of similar people."
+        )
 
 
 def _show_survey(made: SurveyPlan) -> None:

@@ -10,8 +10,10 @@ import typer
 from confide import streams
 from confide.cli import inputs, output, partitions
 from confide.cli.options import JsonOption
+from confide.cli.parsing import harmless
 from confide.files import formats
 from confide.files.paths import counted, expand, writable
+from confide.survey import Survey
 
 
 def privatize(
@@ -119,6 +121,13 @@ def privatize(
         output.say(f"{counted(reused, 'report')} of them as the interrupted run had drawn them.")
     if replaced:
         output.say(output.again(spend))
+    if dropped := _dropped(survey, job):
+        output.say(
+            f"The values have {' and '.join(map(harmless, dropped))}, which the survey names in "
+            "groups, and the reports do not. For results by group, draw again with "
+            f"{' '.join(f'--keep {harmless(name)}' for name in dropped)} --replace before anybody "
+            "sees these reports: that costs nothing."
+        )
     if keep_order:
         output.say("The rows are in the order of the values, which can give answers away.")
     if not (kind := formats.format_of(to)).stamped:
@@ -131,3 +140,10 @@ def privatize(
     if survey.rounds is not None:
         output.say(survey.rounds.words())
     output.say(spend.words(answers=survey.asks * survey.times))
+
+
+def _dropped(survey: Survey, job: streams.Job) -> list[str]:
+    """Groups of the survey that the values have and the reports do not."""
+    first = job.sources[0]
+    there = {*first.names, *first.folders}
+    return [name for name in survey.groups if name in there and name not in job.keep]

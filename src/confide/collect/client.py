@@ -250,7 +250,12 @@ class Client:
         for name in self.reported:
             mechanism = survey.mechanisms[name]
             own = values[name] if mechanism.single else {key: [values[key]] for key in values}
-            reports[name] = int(mechanism.privatize(own).indices[0])
+            try:
+                reports[name] = int(mechanism.privatize(own).indices[0])
+            except InvalidInput as error:
+                expected = f"{error.expected} as the answer to {name!r}"
+                got = error.got.removesuffix(" in row 1")
+                raise InvalidInput(expected, got, "Nothing was sent.") from None
         return self._keep(wire.body(survey, token, secrets.token_bytes(wire.RECEIPT), reports))
 
     @cached_property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -11,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
+from confide._figures import number
 from confide._types import Floats
 from confide.curves import CellDensity
-from confide.errors import InvalidInput
+from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import heaps
 from confide.estimators.averaged import AveragedIntervals, Heaps
 from confide.estimators.declining import Answerers
@@ -23,6 +25,7 @@ from confide.estimators.likelihood import Likelihood
 from confide.estimators.log_density import FAR, ORDERS, Ladder, Mode, Problem
 from confide.estimators.pilot import Pilot
 from confide.estimators.resolution import count, wave_information, waves
+from confide.foreign.noised import Noised
 from confide.lattice import NUMBER, Lattice
 from confide.mechanisms import Mechanism
 from confide.mechanisms.laws import Law
@@ -231,7 +234,8 @@ class Adaptive:
 
     Where even with heaps the fit is worse than the noise explains (``facts["misfit"]``, in
     standard deviations, is above 5), the estimate is that of `Likelihood`, and so it is for several
-    columns and for lattices of fewer than 8 cells.
+    columns and for lattices of fewer than 8 cells. For numbers that somebody else noised, a warning
+    then says that the noise is probably not the stated one.
 
     The facts of an estimate are the posterior weights of the three orders (``orders``), the values
     and shares of the heaps (``heaps``, ``heap_shares``) and the ``misfit``.
@@ -275,6 +279,8 @@ class Adaptive:
             return Likelihood().fit(counts)
         found = estimate(grid(law, total * (n / total.sum()), declined), lattice)
         if not found.misfit < POOR:
+            if isinstance(counts.mechanism, Noised):
+                _doubt(counts.mechanism, found.misfit)
             plain = Likelihood().fit(counts)
             return replace(plain, facts={**plain.facts, "misfit": found.misfit})
         edges, masses = found.curve(lattice)
@@ -292,6 +298,21 @@ class Adaptive:
             declined=declined,
             means=unbiased_means(counts),
         )
+
+
+def _doubt(mechanism: Noised, missed: float) -> None:
+    """Warn of numbers that noise from elsewhere, as it was stated, hardly makes of any values."""
+    lattice, sd = mechanism.lattice, math.sqrt(mechanism.noise.variance)
+    warnings.warn(
+        f"The numbers do not look like values from {number(lattice.low)} to "
+        f"{number(lattice.high)} to which noise with a standard deviation of "
+        f"{number(float(f'{sd:.3g}'))} was added: they are {missed:.0f} standard "
+        f"deviations from what the nearest density gives, where the right noise leaves less than "
+        f"{POOR:g}. The noise is probably smaller or of another kind than stated: do not rely on "
+        "this estimate.",
+        ConfideWarning,
+        stacklevel=4,
+    )
 
 
 def believable(counts: Counts) -> bool:

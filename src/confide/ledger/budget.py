@@ -393,7 +393,8 @@ class Ledger:
         return str(text)
 
     def _afford(self, run: database.Run, cost: costs.Cost, place: costs.Group) -> None:
-        # Changes nothing, but fails before anything is drawn where the file is read-only.
+        self._file.refuse_read_only()
+        # Changes nothing, but fails before anything is drawn where the place is read-only.
         run("DELETE FROM charges WHERE 0")
         sums = self._sums(run)
         own = sums.get(place, costs.NOTHING)

@@ -23,6 +23,8 @@ BESIDE = ("-journal", "-wal", "-shm")
 HEAD = 100
 """Bytes of a database's header, which has its version at VERSION_AT."""
 VERSION_AT = slice(60, 64)
+WRITABLE = 0o222
+"""Permissions of a file of which at least one lets somebody write to it."""
 
 Held = TypeVar("Held")
 
@@ -153,6 +155,12 @@ class File:
         if self.path.exists() and not self.path.is_file():
             raise InvalidInput(f"a file at {self.named}", "a folder or a device")
         return self.path.exists()
+
+    def refuse_read_only(self) -> None:
+        """Refuse a file that nobody may write to; the system would let root do it all the same."""
+        found = self._found()
+        if found is not None and not found.st_mode & WRITABLE:
+            raise self._read_only()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Run]:
@@ -365,6 +373,11 @@ class File:
         there = "one that cannot be opened" if self.path.exists() else "none"
         return InvalidInput(f"a {self.noun} at {self.named}", there)
 
+    def _read_only(self) -> InvalidInput:
+        return InvalidInput(
+            f"a {self.noun} that can be written to at {self.named}", "a read-only one"
+        )
+
     def _busy(self) -> InvalidInput:
         return InvalidInput(
             f"the {self.noun} {self.named} to be free within {self.timeout:g} seconds",
@@ -383,9 +396,7 @@ class File:
         if error.sqlite_errorcode == sqlite3.SQLITE_READONLY_DBMOVED:
             return self._moved("Nothing was written.")
         if code == sqlite3.SQLITE_READONLY:
-            return InvalidInput(
-                f"a {self.noun} that can be written to at {self.named}", "a read-only one"
-            )
+            return self._read_only()
         if code == sqlite3.SQLITE_CANTOPEN:
             return self._closed()
         return InvalidInput(f"a {self.noun} that works at {self.named}", str(error))

@@ -127,6 +127,8 @@ def from_settings(kind: str, settings: Mapping[str, Any]) -> Recipe:
             _checks.known_keys([name], (*COMMON, *own), "the settings of a release")
         if name not in (*COMMON, *own):
             raise BadSetting(f"no {{{name}}} for {kind}", f"{{{name} {_checks.shown(value)}}}")
+    if kind == Query.name and given.get("what") == "quantile" and "q" not in given:
+        raise BadSetting("{q}, the share of people below the quantile, such as 0.5", "none")
     make: Callable[..., Recipe] = {**KINDS, **STATED}[kind]
     for name in _required(make):
         said = ENDS.get(name, name) if kind in STATED else name

@@ -258,7 +258,7 @@ def test_intervals_come_from_the_estimator() -> None:
         density.interval("cdf")
     with pytest.raises(InvalidInput, match="level"):
         density.interval("mean", level=95)
-    with pytest.raises(InvalidInput, match="known what"):
+    with pytest.raises(InvalidInput, match="for 'what', got 'mode'"):
         density.interval("mode")
     with pytest.raises(Unsupported):
         BETA.interval("mean")

@@ -99,12 +99,12 @@ def test_of_means_covers() -> None:
 @pytest.mark.parametrize(
     ("what", "at", "words"),
     [
-        ("middle", None, "what='middle'"),
-        ("pdf", 0.5, "what='pdf'"),
+        ("middle", None, "for 'what', got 'middle'"),
+        ("pdf", 0.5, "for 'what', got 'pdf'"),
         ("mean", 0.5, "no place for the mean"),
         ("quantile", None, "at"),
         ("quantile", 1.5, "0 <= q <= 1"),
-        ("share", "a", "what='share'"),
+        ("share", "a", "for 'what', got 'share'"),
     ],
 )
 def test_refusals(what: str, at: Any, words: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from scipy import integrate, stats
 
 import confide as cf
 from confide.curves import CellDensity
+from confide.errors import ConfideWarning
 from confide.estimators import Adaptive, Likelihood, adaptive, heaps, log_density
 from confide.estimators.log_density import Problem, basis, mode
-from confide.foreign import Gaussian
+from confide.foreign import Gaussian, Laplace
 from confide.lattice import Lattice
 from confide.summaries import Counts
 
@@ -335,6 +337,22 @@ def test_several_columns_few_cells_and_what_nobody_can_have_answered() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert Adaptive().fit(Counts(WAVE, forged)).facts["method"] == "likelihood"
+
+
+@pytest.mark.parametrize("law", [Laplace, Gaussian])
+def test_noise_that_is_smaller_than_stated_is_told(law: type[Laplace] | type[Gaussian]) -> None:
+    draw = np.random.default_rng(3)
+    incomes = draw.lognormal(10.4, 0.4, 8_000)
+    noise = {Laplace: draw.laplace, Gaussian: draw.normal}[law](0, 12_000, 8_000)
+
+    def fitted(scale: float) -> Any:
+        stated = law(scale=scale)
+        return Adaptive().fit(Counts.of_noised(incomes + noise, noise=stated, low=0, high=3e5))
+
+    assert fitted(12_000).facts["method"] == "adaptive"
+    with pytest.warns(ConfideWarning, match=r"The noise is probably smaller or of another kind"):
+        density = fitted(24_000)
+    assert density.facts["misfit"] > adaptive.POOR
 
 
 def test_a_fit_that_the_noise_does_not_explain_is_not_trusted(

@@ -365,9 +365,9 @@ def test_binned_noised_numbers_are_refused():
 
 
 def test_bad_input():
-    with pytest.raises(InvalidInput, match="known kernel"):
+    with pytest.raises(InvalidInput, match="for 'kernel'"):
         KernelRegression(kernel="fann")
-    with pytest.raises(InvalidInput, match="known bandwidth"):
+    with pytest.raises(InvalidInput, match="for 'bandwidth'"):
         KernelRegression(bandwidth="cv-at-x")
     with pytest.raises(InvalidInput, match="floor > 0"):
         KernelRegression(floor=0.0)

@@ -419,7 +419,7 @@ def test_bad_input():
     x, spectrum = data(100, (0, 2))
     with pytest.raises(InvalidInput, match="'corrected-cv' or 'cv-at-z' to go with a loss"):
         KernelRegression(loss="absolute")
-    with pytest.raises(InvalidInput, match="known loss"):
+    with pytest.raises(InvalidInput, match="for 'loss'"):
         KernelRegression(bandwidth="cv-at-z", loss="hinge")
     with pytest.raises(InvalidInput, match="response of 0 and 1 for loss='log'"):
         KernelRegression(bandwidth="cv-at-z", loss="log").fit(spectrum)

@@ -163,5 +163,5 @@ class TestDesigns:
             GammaDesign.from_dict({**fields, "criterion": "mse"})
 
     def test_unknown_criterion(self):
-        with pytest.raises(InvalidInput, match=r"a known criterion, got criterion='mse'.*mise"):
+        with pytest.raises(InvalidInput, match=r"one of .* for 'criterion', got 'mse'.*mise"):
             optimal_gamma(HUMPS, criterion="mse")

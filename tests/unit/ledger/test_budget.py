@@ -612,6 +612,22 @@ def test_a_read_only_ledger_can_be_looked_at(closed: str) -> None:
         shutil.rmtree(folder)
 
 
+@pytest.mark.parametrize("mode", [0o444, 0o400])
+def test_a_copy_made_read_only_is_never_charged(path: Path, mode: int) -> None:
+    # Root may write to it all the same, so the system does not refuse it.
+    take(Ledger(path, epsilon=1.0), "a", 0.5)
+    path.chmod(mode)
+    ledger, drawn = Ledger(path), []
+    with pytest.raises(InvalidInput, match=r"^Expected a ledger that can be written to at .*"):
+        ledger.charge("b", {}, Spend(0.1), lambda: drawn.append(1))
+    assert not drawn
+    assert ledger.spent == Spend(0.5)
+    assert ledger.entry("a").release == ["a"]
+    path.chmod(0o600)
+    take(ledger, "b", 0.1)
+    assert ledger.spent == Spend(0.6)
+
+
 def test_many_threads_share_one_budget(path: Path) -> None:
     refused: list[str] = []
 

@@ -106,6 +106,7 @@ def test_every_kind_with_bounds_is_made_of_settings() -> None:
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
     ("series", {**UNIT, "cells": 5}, "no cells for series, got cells=5", "no --cells for"),
     ("query", UNIT, "what, the number to release, got none. Such as what=mean", "--what mean."),
+    ("query", {**UNIT, "what": "quantile"}, "q, the share of people below", "--q, the share"),
     ("gaussian-process", UNIT, "delta, which is part", "--delta 1e-6: far below"),
     ("query", {**UNIT, "what": "count"}, "no low or high for a count, got low and high", "--low"),
     ("series", {"epsilon": 1.0}, "low, a public bound, got none", "--low, a public bound"),
@@ -133,5 +134,5 @@ def test_unknown_words_are_told_with_the_nearest_known() -> None:
         from_settings("histogram", {**UNIT, "cell": 5})
     with pytest.raises(InvalidInput, match="Did you mean 'histogram'"):
         from_settings("histogarm", UNIT)
-    with pytest.raises(InvalidInput, match="a known kind"):
+    with pytest.raises(InvalidInput, match=r"one of .* for 'kind', got 'choice'"):
         from_settings("choice", UNIT)

@@ -132,7 +132,7 @@ def test_json_of_something_else_is_refused(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "words"}, "known kind"),
+        ({"kind": "words"}, "for 'kind', got 'words'"),
         ({"kind": "categories"}, "proportions as a JSON object"),
         ({"n": -1}, "whole number n"),
         ({"plausible": "yes"}, "plausible to be"),
@@ -249,7 +249,7 @@ def test_only_asked_intervals_are_made() -> None:
     assert north["mean"].low is not None
     assert north["median"].low is None
     for wrong in ({"intervals": ("mode",)}, {"group_intervals": ("mode",)}):
-        with pytest.raises(InvalidInput, match="known intervals"):
+        with pytest.raises(InvalidInput, match="for 'intervals'"):
             estimate(SURVEY, summaries(), **wrong)  # type: ignore[arg-type]
 
 

@@ -488,7 +488,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "column": ({"column": "pya"}, "Did you mean 'pay'"),
     "bounds": ({"column": "pay", "bounds": (0, 1)}, "a response to go with its bounds"),
     "order": ({"column": "pay", "response": "rate", "bounds": (1, 0)}, "bounds in order"),
-    "invalid": ({"column": "pay", "invalid": "ignore"}, "invalid='ignore'"),
+    "invalid": ({"column": "pay", "invalid": "ignore"}, "for 'invalid', got 'ignore'"),
     "by": ({"column": "pay", "by": []}, "names of columns in by"),
     "twice": ({"column": "pay", "by": ["year", "year"]}, "each column once in by"),
     "response": ({"column": "pay", "response": "when"}, "plain numbers in column 'when'"),
