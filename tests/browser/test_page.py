@@ -571,6 +571,37 @@ def test_a_page_that_the_browser_had_put_away(
     assert not visited.uploads
 
 
+@pytest.mark.parametrize("later", ["299000", ""])
+def test_the_way_back_while_the_page_looks_whether_the_survey_goes_on(
+    later: str, service: Service, visit: Callable[..., Visit]
+) -> None:
+    """The answers that were reviewed are drawn, not those that are typed meanwhile."""
+    visited = visit()
+    page = visited.page
+    page.add_init_script("crypto.getRandomValues = (array) => array.fill(0);")
+    to_review(page, service.link())
+    waiting: list[Route] = []
+
+    def wait(route: Route) -> None:
+        waiting.append(route)
+
+    page.route("**/survey.json", wait)
+    with page.expect_request("**/survey.json"):
+        page.click("button.main")
+    page.get_by_role("button", name="Change answers").click()
+    page.fill("#q1", later)
+    page.wait_for_timeout(100)
+    assert len(waiting) == 1
+    assert not visited.uploads
+    waiting[0].continue_()
+    state(page, "received")
+    assert page.locator("input").count() == 0
+    (sent,) = service.reports()
+    # A word of zeros stands for the first of the reports around an answer.
+    lattice = service.survey.mechanisms["pay"].axes[""]
+    assert sent["pay"] == lattice.index([54321.0])[0]
+
+
 def test_a_double_click(service: Service, visit: Callable[..., Visit]) -> None:
     visited = visit()
     to_review(visited.page, service.link())

@@ -79,28 +79,29 @@ class Page {
 
   /** Draw the reports, once; keep them; forget the answers; send. */
   async draw() {
-    const { survey } = this.scene;
-    // Nothing is drawn for a survey that has ended or changed. A device that is offline goes on.
-    const now = await fetchSurvey(4).then((served) => inPhase(served, this.facts) ?? {}, () => survey);
-    survey.closed = now.closed;
-    if (!this.kept.read()) {
-      if (now.wording !== survey.wording) this.stopped = ["outdated"];
-      else if (!now.closed) await this.kept.once(() => this.upload());
-    }
-    history.replaceState("sent", "");
-    this.go("sent");
-  }
-
-  /** A new upload: the only place where answers meet randomness. */
-  upload() {
-    const { survey, questions, pair } = this.scene;
-    // First, so that it does not depend on how many random words the reports take.
-    const receipt = base64url(crypto.getRandomValues(new Uint8Array(16)));
+    const { survey, questions } = this.scene;
+    // Those that were reviewed: on the way back they can be edited until something is drawn.
     const answers = Object.fromEntries(questions.map((question) => {
       const found = question.read();
       if (!("answer" in found)) throw new Error("An answer is missing.");
       return [question.fields.name, found.answer];
     }));
+    // Nothing is drawn for a survey that has ended or changed. A device that is offline goes on.
+    const now = await fetchSurvey(4).then((served) => inPhase(served, this.facts) ?? {}, () => survey);
+    survey.closed = now.closed;
+    if (!this.kept.read()) {
+      if (now.wording !== survey.wording) this.stopped = ["outdated"];
+      else if (!now.closed) await this.kept.once(() => this.upload(answers));
+    }
+    history.replaceState("sent", "");
+    this.go("sent");
+  }
+
+  /** A new upload: the only place where answers meet randomness. @param {T.Keys} answers */
+  upload(answers) {
+    const { survey, questions, pair } = this.scene;
+    // First, so that it does not depend on how many random words the reports take.
+    const receipt = base64url(crypto.getRandomValues(new Uint8Array(16)));
     const reports = pair
       ? [[pair.name, privatize(pair.mechanism, answers)]]
       : questions.map(({ fields: { name }, mechanism }) => [name, privatize(mechanism, answers[name])]);

@@ -389,6 +389,7 @@ def _body(response: Any) -> bytes:
 
 def _folder() -> Path:
     """Where a user's programs keep what they must remember."""
-    own = os.environ.get("XDG_STATE_HOME", "")
-    base = Path(own) if own else Path.home() / ".local" / "state"
+    own = Path(os.environ.get("XDG_STATE_HOME", ""))
+    # A relative path is none, says the XDG standard: from elsewhere a link would be drawn again.
+    base = own if own.is_absolute() else Path.home() / ".local" / "state"
     return base / "confide" / "answers"

@@ -222,6 +222,17 @@ def test_the_disk_has_the_upload_and_its_name_before_it_is_sent(
     assert done == ["file", "name", "sent"]
 
 
+def test_a_report_is_kept_in_one_place_wherever_the_program_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    client = Client("https://survey.example.org/#")
+    for own, folder in (("state", "home/.local/state"), ("", "home/.local/state"), ("/s", "/s")):
+        monkeypatch.setenv("XDG_STATE_HOME", own)
+        found = Client(client.link)._path
+        assert found.parent == tmp_path / folder / "confide" / "answers"
+
+
 def test_impatience_keeps_the_report_for_the_next_run(
     tmp_path: Path, flaky: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
