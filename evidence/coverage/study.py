@@ -1,10 +1,12 @@
 """How often 95 % intervals cover the truth, and how wide they are.
 
-python -m evidence coverage [--surveys 2000] [--part 0/2] [--tuning] [--thin]
+python -m evidence coverage [--surveys 2000] [--round 250] [--part 0/2] [--tuning] [--thin]
 
 Every survey is one multinomial draw from the exact law applied to the population's cells, and has
-an estimate and intervals of its own: those of `density.interval`. `--part` runs every second cell,
-so that two processes can share the work; `--write` alone writes the page from the record.
+an estimate and intervals of its own: those of `density.interval`. Cells grow by rounds, so that the
+record is even whenever a run is stopped; the next run adds surveys to those that are there. So
+after a change of the intervals delete the rows of the record first. `--part` runs every second
+cell, so that two processes can share the work; `--write` alone writes the page from the record.
 
 Populations are the reported half of `evidence.sharper`, and four that are hard at a bound, at heaps
 or where nobody is. Of all combinations of n, epsilon and lattice four were fixed before any was
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import itertools
 import json
 import time
 from collections.abc import Iterable, Iterator
@@ -40,7 +43,7 @@ SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 PLACES = (0.1, 0.5)
 LEAST = 0.93
 MEAN = (0.935, 0.965)
-FULL = 2_000
+FULL, ROUND = 2_000, 100
 LUCK = 3.5
 """Binomial standard errors by which a cell may miss its limit."""
 WIDEST = {1.0: 1.6, 4.0: 1.4}
@@ -107,16 +110,18 @@ def mean(population: Population) -> float:
     return float(1 - population.below(x).mean())
 
 
-def study(case: Case, surveys: int) -> dict[str, Any]:
-    """Coverage and widths of one cell of the table."""
-    began = time.process_time()
+def study(case: Case, surveys: int, known: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Coverage and widths of one cell of the table, with the surveys of a known row among them."""
+    began, done = time.process_time(), known["surveys"] if known else 0
     lattice = Lattice(low=0, high=1, size=case.size)
     mechanism = MECHANISMS[case.mechanism](lattice, epsilon=case.epsilon)
     law, population = mechanism.law, case.population
     masses = np.diff(population.below(lattice.edges))
     chances = law.forward(masses)
     seed = [SEED, sum(map(ord, case.title)), case.n, int(case.epsilon * 10), case.size]
-    counts = np.random.default_rng(seed).multinomial(case.n, chances / chances.sum(), size=surveys)
+    drawn = np.random.default_rng(seed).multinomial(case.n, chances / chances.sum(), size=surveys)
+    # The first rows are the same however many are drawn.
+    counts = drawn[done:]
 
     line = np.append(0.0, masses.cumsum())
     last = int(np.searchsorted(line, 0.98 * line[-1]))
@@ -126,7 +131,7 @@ def study(case: Case, surveys: int) -> dict[str, Any]:
     truths = np.append(quantiles, line[at])
     found = [ends(Counts(mechanism, row, simulated=True), lattice.edges[at]) for row in counts]
     estimates = np.array([one.estimates for one in found])
-    oracle = 2 * np.quantile(np.abs(estimates - quantiles), 0.95, axis=0)
+    errors = np.abs(estimates - quantiles).T
     quantities = [*_means(mechanism, counts, mean(population))]
     names = [f"quantile {q:g}" for q in SHARES] + [f"F({edge / case.size:.3g})" for edge in at]
     for kind, least in (("", LEAST), ("smooth ", SMOOTH_LEAST)):
@@ -140,16 +145,19 @@ def study(case: Case, surveys: int) -> dict[str, Any]:
         covered = (low <= truths + ROUNDING) & (truths - ROUNDING <= high)
         for number, name in enumerate(names):
             row = _quantity(kind + name, covered[:, number], (high - low)[:, number], least)
-            if number < len(SHARES):
-                scale = float(oracle[number])
-                row |= {"oracle": scale, "ratio": row["width"] / scale}
-            else:
+            if number >= len(SHARES):
                 row |= {"share": float(truths[number])}
+            elif not kind:
+                row |= {"largest": _largest(errors[number])}
             quantities.append(row)
     middle = SHARES.index(0.5)
     triples = [(one.estimates[middle], *one.default[:, middle]) for one in found]
     pairs = [apart(*two) for two in zip(triples[::2], triples[1::2], strict=False)]
     quantities.append(_differences("difference of medians", pairs))
+    seconds, smooth = time.process_time() - began, sum(one.smooth is not None for one in found)
+    if known:
+        quantities = [_together(*two) for two in zip(known["quantities"], quantities, strict=True)]
+        seconds, smooth = seconds + known["seconds"], smooth + known["smooth"]
     return {
         "population": population.name,
         "mechanism": case.mechanism,
@@ -157,10 +165,48 @@ def study(case: Case, surveys: int) -> dict[str, Any]:
         "n": case.n,
         "size": case.size,
         "surveys": surveys,
-        "smooth": sum(one.smooth is not None for one in found),
-        "quantities": quantities,
-        "seconds": round(time.process_time() - began, 1),
+        "smooth": smooth,
+        "quantities": [_beside_oracle(one, quantities, surveys) for one in quantities],
+        "seconds": round(seconds, 1),
     }
+
+
+def _largest(errors: Iterable[float]) -> str:
+    """The largest errors, so many that a row of the whole study has its 95 % point among them."""
+    kept = sorted(errors, reverse=True)[: round((1 - LEVEL) * FULL) + 2]
+    return " ".join(f"{one:.6g}" for one in kept)
+
+
+def _together(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """A quantity of a row with the same one of more surveys."""
+    tests = first["tests"] + second["tests"]
+    if not tests:
+        return second
+    sums = (
+        sum(one["tests"] * one[what] for one in (first, second) if one["tests"])
+        for what in ("coverage", "width")
+    )
+    coverage, width = (one / tests for one in sums)
+    row = second | _judged(first["quantity"], coverage, tests, width, second["least"])
+    if "largest" in first:
+        both = f"{first['largest']} {second['largest']}".split()
+        row |= {"largest": _largest(float(one) for one in both)}
+    return row
+
+
+def _beside_oracle(
+    one: dict[str, Any], quantities: list[dict[str, Any]], surveys: int
+) -> dict[str, Any]:
+    """A quantity with the width of its oracle's interval, where it has one."""
+    name = one["quantity"].removeprefix("smooth ")
+    errors = [
+        each["largest"] for each in quantities if each["quantity"] == name and "largest" in each
+    ]
+    if not errors or not one["tests"]:
+        return one
+    falling = np.array(errors[0].split(), dtype=np.float64)
+    oracle = 2 * float(np.interp((1 - LEVEL) * (surveys - 1), np.arange(falling.size), falling))
+    return one | {"oracle": oracle, "ratio": one["width"] / oracle}
 
 
 @dataclass(frozen=True)
@@ -208,16 +254,21 @@ def _differences(name: str, pairs: list[tuple[float, float]]) -> dict[str, Any]:
 def _quantity(
     name: str, covered: np.ndarray, width: np.ndarray, least: float = LEAST
 ) -> dict[str, Any]:
-    if not covered.size:
-        return {"quantity": name, "coverage": None, "tests": 0, "width": np.nan, "verdict": "none"}
-    coverage = float(covered.mean())
+    tests = int(covered.size)
+    if not tests:
+        return {"quantity": name, "tests": 0, "least": least, "verdict": "none"}
+    return _judged(name, float(covered.mean()), tests, float(width.mean()), least)
+
+
+def _judged(name: str, coverage: float, tests: int, width: float, least: float) -> dict[str, Any]:
     low, high = MEAN if name == "mean" else (least, 1.0)
-    luck = [LUCK * np.sqrt(limit * (1 - limit) / covered.size) for limit in (low, high)]
+    luck = [LUCK * np.sqrt(limit * (1 - limit) / tests) for limit in (low, high)]
     return {
         "quantity": name,
         "coverage": coverage,
-        "tests": int(covered.size),
-        "width": float(width.mean()),
+        "tests": tests,
+        "width": width,
+        "least": least,
         "verdict": "held" if low - luck[0] <= coverage <= high + luck[1] else "missed",
     }
 
@@ -434,7 +485,8 @@ def merged(record: Path, row: dict[str, Any] | None = None) -> list[dict[str, An
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print, and (unless thinned) write the results and the page; a run can be resumed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--surveys", type=int, default=FULL)
+    parser.add_argument("--surveys", type=int, default=FULL, help="of each cell, in the end")
+    parser.add_argument("--round", type=int, default=ROUND, help="surveys that a cell grows by")
     parser.add_argument("--part", default="0/1", help="run every k-th cell from the i-th on: i/k")
     parser.add_argument("--tuning", action="store_true", help="the other half; nothing is written")
     parser.add_argument("--thin", action="store_true", help="few surveys, nothing is written")
@@ -444,16 +496,19 @@ def main(arguments: list[str] | None = None) -> int:
     surveys = 40 if options.thin else options.surveys
     kept = not options.thin and not options.tuning
     rows = merged(record) if kept else []
-    done = {tuple(row[key] for key in KEYS) for row in rows if row["surveys"] >= surveys}
     first, step = (int(part) for part in options.part.split("/"))
     chosen = cases("tuning" if options.tuning else "reporting")[first::step]
-    for case in () if options.write else chosen:
-        if (case.population.name, case.mechanism, case.n, case.epsilon, case.size) in done:
+    goals = [*range(options.round, surveys, options.round), surveys]
+    for goal, case in () if options.write else itertools.product(goals, chosen):
+        known = {tuple(row[key] for key in KEYS): row for row in rows}
+        name = (case.population.name, case.mechanism, case.n, case.epsilon, case.size)
+        last = known.get(name)
+        if last and last["surveys"] >= goal:
             continue
-        row = study(case, surveys)
+        row = study(case, goal, last)
         print(f"n {case.n:,}, epsilon {case.epsilon:g}, {case.size} cells, {row['seconds']} s")
         print(table([row]), table([row], "smooth"), sep="\n", flush=True)
-        rows = merged(record, row) if kept else [*rows, row]
+        rows = merged(record, row) if kept else list((known | {name: row}).values())
     print(summary(rows))
     verdicts = [one["verdict"] for row in rows for one in row["quantities"]]
     if kept:

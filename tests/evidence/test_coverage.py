@@ -33,7 +33,8 @@ def test_intervals_cover(case):
 
 def test_the_study_catches_intervals_that_are_too_short(monkeypatch):
     # Mutant: a third of the standard deviation.
-    monkeypatch.setattr(averaged, "WIDER", 0.35)
+    spreads = averaged._spreads
+    monkeypatch.setattr(averaged, "_spreads", lambda slopes: spreads(slopes) / 3)
     case = coverage.Case(coverage.HARDER[4], 500, 1.0, 64)
     row = coverage.study(case, 30)
     assert "missed" in [quantity["verdict"] for quantity in row["quantities"]]

@@ -466,13 +466,13 @@ class Intervals:
                 "everybody answered, without weights: leave smooth=True out."
             )
         between = 0 if self.pilot is None else self.pilot.heaps_between
-        if between or self.averaged.heaped():
+        if between or self.averaged.heaped:
             found = f"this estimate has {between}" if between else "reports point to round numbers"
             raise Unsupported(
                 "Intervals with smooth=True need a density without heaps between the bounds, and "
                 f"{found}: leave smooth=True out."
             )
-        return self.averaged.without_combs()
+        return self.averaged.smooth
 
     @one_thread
     def band(self, what: str, level: float = 0.95) -> SimultaneousBand:
