@@ -415,10 +415,13 @@ class Estimate:
 
     def facts(self, lattice: Lattice) -> dict[str, Any]:
         """The settings that were chosen."""
-        values = heaps.values(lattice, coarse_edges(lattice, self.grid.law.shape[1]))
+        found: list[float] = []
+        if self.heaps:
+            edges = coarse_edges(lattice, self.grid.law.shape[1])
+            found = heaps.values(lattice, edges)[list(self.heaps)].tolist()
         return {
             "orders": list(self.orders),
-            "heaps": values[list(self.heaps)].tolist(),
+            "heaps": found,
             "heap_shares": list(self.heaps.values()),
             "misfit": self.misfit,
         }

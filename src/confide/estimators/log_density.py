@@ -301,8 +301,8 @@ class Posterior:
     def at(self, theta: Floats) -> Point:
         """The density with given coefficients."""
         eta = self.directions @ theta[: self.free]
-        smooth = np.exp(eta - eta.max())
-        smooth /= smooth.sum()
+        smooth = np.exp(eta - np.maximum.reduce(eta))
+        smooth /= np.add.reduce(smooth)
         if theta.size > self.free:
             odds = np.empty(theta.size - self.free + 1)
             odds[0] = 1.0
@@ -500,15 +500,16 @@ def moved(problem: Problem, last: Mode, order: int, tau: float) -> Mode:
         both, times = min(old, free), tau / last.tau
         start[:both] = last.theta[:both]
         start[order - 1 : both] /= times
+        known = last.curvature.copy()
+        known.flat[:: last.theta.size + 1] -= 1
+        known[order - 1 : old] *= times
+        known[:, order - 1 : old] *= times
         curvature = np.zeros((start.size, start.size))
-        curvature[:both, :both] = last.curvature[:both, :both]
-        curvature[free:, free:] = last.curvature[old:, old:]
-        curvature[:both, free:] = last.curvature[:both, old:]
-        curvature[free:, :both] = last.curvature[old:, :both]
-        curvature.flat[:: start.size + 1] -= 1
-        curvature[order - 1 : both] *= times
-        curvature[:, order - 1 : both] *= times
-        curvature[range(both, free), range(both, free)] = 0
+        curvature[:both, :both] = known[:both, :both]
+        if heaps:
+            curvature[free:, free:] = known[old:, old:]
+            curvature[:both, free:] = known[:both, old:]
+            curvature[free:, :both] = known[old:, :both]
         curvature.flat[:: start.size + 1] += 1
     else:
         start[:free] = basis(last.eta.size, order, problem.waves).inverse[:free] @ last.eta
