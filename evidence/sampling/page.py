@@ -135,12 +135,13 @@ would tell two users apart by a loss of 10.5 at the fifth proposal.
 
 THEOREMS = """
 **The theorems.** Theorem 4 holds: in {runs} runs (the first seed of each MBDE in the first two
-tables, other than by Adam) the log ratio of Q_T to Q0 reached {share:.3f} of its bound. Theorem 5 needs two corrections: Hoeffding's lemma gives a factor c* that is missing in
-the low boosting regime, and in the high one Gamma is right for c* = log 2 only. Equation (13) of
-theorem 6 is printed as a lower bound of what boosting gains; with the advantages that a run has,
-if they are the same in every round, Jensen's inequality makes it an upper bound. Theorem 7 holds
-all the same, by a [proof](papers.md#theorem-7) without it. `MBDE(...).law_of(records).facts`
-reports bounds that hold, beside the one printed.
+tables, other than by Adam) the log ratio of Q_T to Q0 reached {share:.3f} of its bound. Theorem 5
+needs two corrections: Hoeffding's lemma gives a factor c* that is missing in the low boosting
+regime, and in the high one Gamma is right for c* = log 2 only. Equation (13) of theorem 6 is
+printed as a lower bound of what boosting gains; with the advantages that a run has, if they are the
+same in every round, Jensen's inequality makes it an upper bound. Theorem 7 holds all the same, by a
+[proof](papers.md#theorem-7) without it. `MBDE(...).law_of(records).facts` reports bounds that hold,
+beside the one printed.
 """
 
 FACTORS = """

@@ -108,7 +108,7 @@ def test_other_figures_of_sampling(sampling: Any) -> None:
     for count in (1, 4, 10):
         own = (sampling[f"random2d-{count}", "mbde", e]["printed"] for e in (0.1, 0.5, 1, 2, 10))
         assert short(own) in turn
-    assert short((sampling["ring", "mbde adam", e]["printed"] for e in ALL)) == short([1.0] * 6)
+    assert short(sampling["ring", "mbde adam", e]["printed"] for e in ALL) == short([1.0] * 6)
     right = [sampling["ring", "mbde adam", e]["coverage"] for e in ALL]
     assert right == sorted(right)
     assert f"from {short((right[0], right[-1]), between=' to ')}" in turn
