@@ -103,10 +103,46 @@ def test_other_figures_of_sampling(sampling: Any) -> None:
     several = [f"random1d-{count}" for count in (1, 3, 5, 10)]
     means = [sum(sampling[t, "mbde", e]["printed"] for t in several) / 4 for e in (0.1, 0.5, 1, 2)]
     assert short(means) in turn
+    late = (sum(sampling[t, "mbde", 10.0]["printed"] for t in several) / 4,)
+    assert f"at .1 to 2, {short(late)} at 10" in turn
+    for count in (1, 4, 10):
+        own = (sampling[f"random2d-{count}", "mbde", e]["printed"] for e in (0.1, 0.5, 1, 2, 10))
+        assert short(own) in turn
+    assert short(sampling["ring", "mbde adam", e]["printed"] for e in ALL) == short([1.0] * 6)
+    right = [sampling["ring", "mbde adam", e]["coverage"] for e in ALL]
+    assert right == sorted(right)
+    assert f"from {short((right[0], right[-1]), between=' to ')}" in turn
+    others = [("mix1d", "mbde adam", e) for e in ALL]
+    others += [(t, m, e) for t, m, e in sampling if t.startswith("random") and m == "mbde"]
+    assert min(sampling[each]["coverage"] for each in others) > 0.98
+    late = (sampling["ring", method, 10.0]["kl"] for method in ("mbde box adam", "responded"))
+    assert f"at epsilon 10, {short(late, between=' to ')}" in row("A_R is limited")
+    assert sampling["ring", "default box", 10.0]["kl"] == pytest.approx(0.042, abs=6e-4)
+
+
+def test_bound_of_theorem_4(sampling: Any) -> None:
+    facts = [one["facts"] for one in sampling.values() if "facts" in one]
+    share = max(one["largest_log_ratio"] / one["bound"] for one in facts)
+    assert f"{short([share])} of the bound at most in {len(facts)} runs" in row("Theorem 4: Q_T")
+
+
+def test_epsilons_of_dpb_for_the_same_result() -> None:
     factors = results("sampling")["factors"]
-    found = [one["dpb cv"] for one in factors if one["radius"] == 1.5]
-    assert found == [2.0, 20.0, 100.0, None]
-    assert "at epsilon .25, 1, 2 equals DPB at 2, 20, 100" in row("figure 1 and text")
+
+    def found(name: str, radius: float, variance: float) -> list[float | None]:
+        ring = (radius, variance)
+        return [one[name] for one in factors if (one["radius"], one["variance"]) == ring]
+
+    assert [one["epsilon"] for one in factors] == [0.25, 1.0, 2.0, 5.0] * 3
+    own = row("figure 1 and text")
+    assert found("dpb cv", 4.0, 0.5) == [0.1] * 4
+    assert found("dpb cv", 1.5, 0.5) == [50.0, 100.0, None, None]
+    assert found("dpb cv", 1.5, 0.05) == [2.0, 20.0, None, None]
+    assert "a DPB at 50 and 100, factors of up to 200 and 100" in own
+    assert "one at 2 and 20, factors of up to 8 and 20" in own
+    assert found("dpb tight", 1.5, 0.5) == [0.1, 0.1, 0.5, 10.0]
+    assert found("dpb tight", 1.5, 0.05) == [0.1, 0.1, 0.1, 0.5]
+    assert ".1, .1, .5, 10 at most on the first, .1, .1, .1, .5 on the second" in own
 
 
 def test_figures_of_dpgan(sampling: Any) -> None:

@@ -97,6 +97,9 @@ def test_coverage_is_the_corrected_one():
     target = ring()
     assert limit(target, 0.1)["coverage"] < 0.05
     assert target.judge.coverage(target.log_pdf) == pytest.approx(0.95, abs=0.01)
+    # It is one-sided: a law that is spread too widely has all of the target.
+    assert target.judge.coverage(lambda x: -(x**2).sum(axis=1) / 128) > 0.999
+    assert target.judge.coverage(target.reference.log_density) == pytest.approx(0.011, abs=5e-4)
     # As printed, P(q < t) with Q(q < t) = .95: the reference misses every mode and scores 1.
     reference = np.exp(target.reference.log_density(target.judge.table))
     order = np.argsort(reference)

@@ -202,6 +202,13 @@ def test_price_of_privacy(made):
     row = made.best("mean")
     assert price.reports == pytest.approx(row.error / stats.norm.ppf(0.975))
     assert price.reports > price.sampling
+    # d/n + d^3/(n epsilon)^2 for d = 1, as standard errors, for values in [-10, 30].
+    wide = plan(n=500, epsilon=0.5, surveys=2, low=-10, high=30, size=16)
+    assert wide.price.non_private == pytest.approx(40 / math.sqrt(500))
+    assert wide.price.privacy == pytest.approx(40 / (500 * 0.5))
+    words = " ".join(wide.words("mean"))
+    assert f"that of their reports {wide.price.reports:.4g}; a curator" in words
+    assert "would add about 0.16 (range / (n epsilon))" in words
 
 
 @pytest.mark.parametrize("metric", ["w1", "median", "mean", "mse"])
