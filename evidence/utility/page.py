@@ -81,7 +81,7 @@ def page(result: dict[str, Any]) -> str:
         "",
         "## Clusters and empty space",
         "",
-        "![Maps of three clusters: raw, and released at two values of epsilon with many and few cells]"
+        "![Maps of clusters: raw, and released at two values of epsilon with many or few cells]"
         "(../images/utility_clusters.png)",
         "",
         "A rate is not the whole story. Noise goes to every cell, and about half of the empty ones "
