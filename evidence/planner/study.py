@@ -336,7 +336,8 @@ def page(
         "hours are, depend on shares that a pilot of 1,000 does not know well: this one has 17 % "
         "where there are 20 %, and the planner overstates them.",
         "",
-        "![Predicted and measured](../images/planner.png)",
+        "![Planned errors by people and by epsilon, and predicted beside measured errors]"
+        "(../images/planner.png)",
     ]
     if any(row.get("estimator") == "likelihood" for row in rows):
         lines += ["", OLDER]

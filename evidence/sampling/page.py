@@ -298,9 +298,12 @@ def page(result: dict[str, Any], gan: dict[str, Any]) -> str:
         "Three Gaussians on a line, 1/3 (N(.3, .01) + N(.5, .1) + N(.7, .1)), variances.",
         table(result, "mix1d", "kl"),
         prose(RING),
-        "![Ring](../images/sampling_ring.png)",
-        "![Three Gaussians](../images/sampling_mix1d.png)",
-        "![NLL and mode coverage](../images/sampling_metrics.png)",
+        "![Twelve maps: the ring of eight Gaussians, the reference, and what each method learned]"
+        "(../images/sampling_ring.png)",
+        "![Curves of the three Gaussians, the reference, and what each method learned]"
+        "(../images/sampling_mix1d.png)",
+        "![Four panels: NLL and mode coverage of each method by epsilon]"
+        "(../images/sampling_metrics.png)",
         prose(
             "The negative log likelihood in the picture is KL plus the entropy of P, {ring:.3f} "
             "for the ring and {mix1d:.3f} for three Gaussians.",
@@ -311,7 +314,8 @@ def page(result: dict[str, Any], gan: dict[str, Any]) -> str:
             "1,000 records, MBDE by Adam; spreads are over targets too."
         ),
         *random_tables(result),
-        "![Random Gaussians](../images/sampling_random.png)",
+        "![Two panels: divergence and mode coverage by the number of Gaussians]"
+        "(../images/sampling_random.png)",
         "## Mode coverage",
         prose(COVERAGE),
         table(result, "ring", "coverage"),
@@ -353,7 +357,8 @@ def page(result: dict[str, Any], gan: dict[str, Any]) -> str:
             undone=undone,
             **{key: fleet[key] for key in FLEET_KEYS},
         ),
-        "![A fleet](../images/sampling_fleet.png)",
+        "![The target, the reference, pooled samples and an estimate from noised records]"
+        "(../images/sampling_fleet.png)",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -57,7 +57,8 @@ def page(result: dict[str, Any]) -> str:
         "",
         "## Error against n",
         "",
-        "![Integrated squared error against n](../images/utility_rates.png)",
+        "![Three panels: errors of two releases fall with the number of records]"
+        "(../images/utility_rates.png)",
         "",
         "Integrated squared error with the public defaults; fitted slope of log error against "
         "log n (standard error in brackets) beside theory. A histogram of a Lipschitz density "
@@ -80,7 +81,8 @@ def page(result: dict[str, Any]) -> str:
         "",
         "## Clusters and empty space",
         "",
-        "![Raw and released clusters](../images/utility_clusters.png)",
+        "![Maps of clusters: raw, and released at two values of epsilon with many or few cells]"
+        "(../images/utility_clusters.png)",
         "",
         "A rate is not the whole story. Noise goes to every cell, and about half of the empty ones "
         "come out above zero. With many cells most of the released mass can lie where nobody is, "

@@ -57,18 +57,18 @@ class Lattice:
     kind
         ``"number"``, ``"points"`` or ``"integer"``.
 
-        Points are ``size`` numbers at equal distances from each other, both bounds among them: for
-        numbers that people give at a bound or at round numbers, which are then exact. A value
-        becomes its nearest point, and one halfway between two points the upper one. Edges lie
-        halfway between points, the outermost half a step outside the bounds.
+        Points are ``size`` numbers at equal distances, including both bounds. Use them if many
+        people answer a bound or a round number: such answers are then exact. A value becomes its
+        nearest point; a value halfway between two points becomes the upper one. Edges lie halfway
+        between points, the outermost half a step outside the bounds.
 
         With whole numbers (``"integer"``) each cell holds equally many, as few as ``size`` cells
         allow: one if there are at most ``size``. Edges lie halfway between whole numbers, and both
         bounds are inside. If the whole numbers do not divide evenly, the last cell holds fewer.
     zoom
-        With the scale ``"zoom"``, two numbers between the bounds: nine tenths of the cells lie
-        between them, and the others outside, equally wide on each side. Nothing is clipped that
-        was not before.
+        With the scale ``"zoom"``, two numbers between the bounds. Nine tenths of the cells lie
+        between them, and the others outside, equally wide on each side. The bounds do not change,
+        so values are clipped as before.
 
     Examples
     --------

@@ -36,19 +36,18 @@ class Survey(Questionnaire):
     language
         The language of the texts that name none.
     groups
-        Public columns that results are given by, such as a region.
+        Public columns by which results are given, such as a region.
     closes
         When collecting ends, fixed beforehand; None for no date.
     ask
         How many of the questions each person is asked; None for all of them.
     epsilon
-        What one person spends in all, where the survey says so: each question then costs that
-        divided by the number of questions that a person is asked, in all rounds together. None
-        where every question has an epsilon of its own.
+        The total that one person spends. It is divided evenly among the questions that a person is
+        asked, over all rounds. None if every question has its own epsilon.
     phases
-        Whether some people answer first, and their private reports choose the cells of the others.
+        Settings for two phases: the private reports of the first choose the cells of the second.
     rounds
-        Whether the survey comes back, and in how many rounds each person is asked.
+        Settings for a repeated survey: how many rounds, and in how many of them a person is asked.
     relations
         Pairs of questions that some people are asked for in place of single questions; None for
         no pairs. Each of these people sends one report about two answers, at the survey's whole
@@ -58,7 +57,8 @@ class Survey(Questionnaire):
     -----
     Formal guarantee: the questions' noises are independent, so a respondent spends the sum of the
     epsilons of the questions that they are asked, or the epsilon of the one pair. `spend` states
-    the largest of these. Who is asked what is drawn before any answer is looked at, and is public.
+    the largest of these. The assignment of questions to people is public, and is drawn before any
+    answer is read.
 
     Examples
     --------

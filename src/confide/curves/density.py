@@ -118,9 +118,9 @@ class Density(ABC):
     names
         Names of the columns; ``("",)`` for a single number.
     facts
-        How it came about: method, n, epsilon, smoothing or bandwidth.
+        How it was estimated: method, n, epsilon, smoothing or bandwidth.
     declined
-        Share of the population that preferred not to say; None where that was not offered.
+        Share of the population that preferred not to say; None if that was not an answer.
 
     Examples
     --------
@@ -449,9 +449,9 @@ class CellDensity(Density):
     Parameters
     ----------
     edges
-        Cell edges, one ascending array a column.
+        Cell edges, one ascending array per column.
     masses
-        Probability of each cell, one axis a column. Linear estimates may have negative ones.
+        Probability of each cell, one axis per column. Linear estimates may have negative ones.
     names
         Names of the columns; ``("",)`` for a single number.
     facts
@@ -460,13 +460,13 @@ class CellDensity(Density):
         What answers `interval`.
     kinds
         ``"number"``, ``"points"`` or ``"integer"`` for each column, by default numbers. Edges of
-        points and of whole numbers lie halfway between them: what a cell of points holds is at its
+        points and of whole numbers lie halfway between them; the mass of a cell of points is at its
         middle.
     declined
-        Share of the population that preferred not to say; None where that was not offered.
+        Share of the population that preferred not to say; None if that was not an answer.
     means
-        Unbiased means of the columns, where the estimator has them: `mean` gives these. By default
-        the mean of the cells, to which smoothing and the width of cells have moved mass.
+        Unbiased means of the columns, if the estimator has them; `mean` returns these. By default
+        the mean of the cells, which smoothing and the width of cells bias.
 
     Examples
     --------

@@ -217,20 +217,20 @@ def grid(law: Law, counts: Floats, declined: float | None = None) -> Grid:
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Density that is as smooth as the reports ask for, with heaps where they insist on them.
+    """Density as smooth as the reports suggest, with heaps at values that many people share.
 
     The default for one number. The logarithm of the density has a Gaussian-process prior (an
     integrated Wiener process of order 1, 2 or 3), and the estimate is an average over orders and
-    amounts of roughness, each weighted by its evidence: the chance of the reports under it. A
-    heap, a single value that many people share, is added where that raises the evidence. Bounds
-    and round numbers need less of it than other values.
+    amounts of roughness, each weighted by its evidence: the chance of the reports under it. A heap,
+    a single value that many people share, is added where that raises the evidence. Bounds and round
+    numbers need less evidence than other values.
 
     Notes
     -----
-    Nothing is drawn at random: the estimate depends on the summary alone. The number of cells and
-    of directions in which the density may differ from an even one follows from how many waves the
-    reports can tell from none, which depends on the law and on the number of respondents. Weighted
-    counts are scaled to their effective number.
+    Nothing is drawn at random: the estimate depends on the summary alone. The number of cells, and
+    of directions in which the density may differ from a uniform one, follows from the number of
+    waves that the reports can detect. That depends on the law and on the number of respondents.
+    Weighted counts are scaled to their effective number.
 
     Where even with heaps the fit is worse than the noise explains (``facts["misfit"]``, in
     standard deviations, is above 5), the estimate is that of `Likelihood`, and so it is for several

@@ -38,8 +38,8 @@ class Likelihood:
 
     Expectation maximisation (Richardson-Lucy) with a 1-2-1 smoothing of neighboring cells after
     each step, f <- (1 - smoothing) f + smoothing S f. The estimate is never negative and stays
-    inside the bounds; its cost does not depend on the number of respondents. Of whole numbers it
-    is the share of each. Where people may decline, ``declined`` is the share that did, and all else
+    inside the bounds; its cost does not depend on the number of respondents. For whole numbers it
+    is the share of each. If people could decline, ``declined`` is their share, and everything else
     is about the others.
 
     Parameters
@@ -48,20 +48,19 @@ class Likelihood:
         A number from 0 (plain maximum likelihood: spiky unless n is huge) to 1 (EMS; Silverman,
         Jones, Wilson and Nychka 1990), or ``"auto"``: the one that predicts held-out reports best.
     size
-        Number of cells of the estimate in each column, at most those of the lattice, or
-        ``"auto"``: about 2 n**(1/3) (n**(1/4), n**(1/5) for two and three columns) but no more
-        than 256 (64, 16). A histogram of the true values would not support more. A number is also
-        what intervals go by: with fewer cells they are narrower, if values are spread evenly
-        inside those.
+        Number of cells of the estimate in each column, at most those of the lattice, or ``"auto"``:
+        about 2 n**(1/3) (n**(1/4), n**(1/5) for two and three columns) but no more than 256 (64,
+        16). A histogram of the true values would not support more. Intervals use a given number
+        too: fewer cells make them narrower, and assume that values are spread evenly inside cells.
 
     Notes
     -----
     The amount of smoothing is chosen by 5-fold cross-validation of the log-likelihood, climbing
     from the typical one as long as a neighbor, 4 times as much or as little, is better. Folds come
     from thinning the counts (each report goes to a fold at random, with a fixed seed), so the
-    estimate depends on nothing but the summary. Where reports are so noisy that the folds hardly
-    tell the candidates apart, a weak prior decides: 1/8 on a grid of 2 n**(1/3) cells, within a
-    factor of 4 (one standard deviation). What smoothing does depends on smoothing / size**2, so
+    estimate depends on the summary alone. If the reports are so noisy that the folds hardly
+    distinguish the candidates, a weak prior decides: 1/8 on a grid of 2 n**(1/3) cells, within a
+    factor of 4 (one standard deviation). The effect of smoothing depends on smoothing / size**2, so
     the candidates scale with the grid. Weighted counts are scaled to their effective number.
 
     Examples

@@ -129,17 +129,18 @@ class Ledger:
     Parameters
     ----------
     path
-        The file; it is made if there is none and a budget is given.
+        The file. It is made if it does not exist and a budget is given.
     budget
-        What may be spent in all. A file keeps the one it was made with, and refuses another.
+        The total that may be spent. A file keeps the budget that it was made with, and refuses
+        another.
     epsilon, delta
-        The same in two numbers.
+        The budget as two numbers.
     subject
         A public name for the data that the budget is for, such as ``"staff-2024"``. A file keeps
-        the one it was made with: asking for another is refused, so that nobody charges the ledger
-        of other data by mistake.
+        the one it was made with and refuses another, so that the ledger of other data is not
+        charged by mistake.
     timeout
-        Seconds to wait while others charge.
+        Seconds to wait while other processes charge it.
 
     Notes
     -----
@@ -147,22 +148,22 @@ class Ledger:
     private with the ledger's budget, if each is with its own spend and they all are about the same
     records: costs add up (sequential composition), in integers, rounded up.
 
-    With ``group=("region", "north")`` a charge says that its release depends on the records of
-    that group only. The groups of one attribute must not overlap; they cost the maximum over the
-    groups instead of their sum (parallel composition). The ledger's total is the sum over
-    attributes of that maximum, charges without a group counting as one more attribute with a
-    single group. This protects a record's values given its group: the attribute must be public. It
-    does not cover a record that could change its group, which costs the sum of the two dearest.
+    With ``group=("region", "north")`` a charge states that its release depends only on the records
+    of that group. The groups of one attribute must not overlap. They cost the maximum over the
+    groups, not their sum (parallel composition). The ledger's total is the sum over attributes of
+    that maximum, charges without a group counting as one more attribute with a single group. This
+    protects a record's values given its group: the attribute must be public. A record that could
+    change its group is not covered: it costs the sum of the two most expensive groups.
 
-    What a ledger cannot see: a file that was deleted or put back from an older copy has forgotten
-    what was spent since. A file beside it that ends in -journal belongs to a charge that was cut
-    short: never copy the one without the other.
+    A ledger cannot notice that its file was deleted or restored from an older copy: the charges
+    since then are lost. A file beside it that ends in -journal belongs to an interrupted charge.
+    Always copy both files together.
 
-    **A key belongs to its data.** With a release a ledger stores an HMAC-SHA256 of the data it was
-    made from, under a random key in a file of its own that ends in .secret and that only its owner
-    can read. So a retry with other data is noticed. Without that file the HMAC says nothing about
-    the data; whoever has both files can test guesses of the whole data set, as anybody can who may
-    ask the ledger with data of their own. It is neither printed nor exported.
+    **A key belongs to its data.** With a release a ledger stores an HMAC-SHA256 of its data, under
+    a random key. The key is in a separate file that ends in .secret and that only its owner can
+    read. So a retry with other data is noticed. Without that file the HMAC says nothing about the
+    data. With both files one can test guesses of the whole data set, as one can by asking the
+    ledger with guessed data. The HMAC is neither printed nor exported.
 
     Examples
     --------

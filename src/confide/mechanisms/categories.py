@@ -73,7 +73,7 @@ class RandomizedResponse(Categorical):
     categories
         The possible answers.
     epsilon
-        Privacy loss of one report, at most.
+        The largest privacy loss of one report.
     prefer_not_to_say
         Whether None is an answer, "prefer not to say", as private as the others: one category
         more, after the others.

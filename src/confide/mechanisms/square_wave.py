@@ -66,28 +66,28 @@ def mean_reach(epsilon: float, size: int) -> int:
 class SquareWave(Numeric):
     """A report near the value with high weight, anywhere else with low weight (Li et al. 2020).
 
-    The most accurate mechanism for a number at equal epsilon here, and the default. Reports run
-    over ``reach`` more cells than the lattice on each side: report r is cell r - reach.
+    This is the default for numbers, and the most accurate mechanism here at equal epsilon. Reports
+    run over ``reach`` more cells than the lattice on each side: report r is cell r - reach.
 
     Parameters
     ----------
     lattice
         Public bounds and cells.
     epsilon
-        Privacy loss of one report, at most.
+        The largest privacy loss of one report.
     prefer_not_to_say
         Whether None is an answer, "prefer not to say", as private as the others.
     reach
-        Cells that the wave reaches to each side of the value's own, by default the most informative
-        about a distribution (`wave_reach`). From epsilon 3 on a wider one (`mean_reach`) serves a
-        mean better, and all else worse.
+        Cells that the wave covers on each side of the value's cell. The default is the most
+        informative about a distribution (`wave_reach`). From epsilon 3 on, a wider one
+        (`mean_reach`) is better for means and worse for everything else.
 
     Notes
     -----
     Formal guarantee: pure epsilon-local differential privacy, exactly. Each report has weight L or
     U = floor(L e**epsilon) whatever the index, and the weights of all reports have the same total
-    for every index, so probabilities have ratio at most U/L <= e**epsilon. Draws are integers made
-    of the operating system's entropy, with exactly this law.
+    for every index, so probabilities have ratio at most U/L <= e**epsilon. Draws are made in
+    integers from the operating system's entropy, with exactly this law.
 
     With ``prefer_not_to_say`` there is one more report, the last, a symbol that counts as 2 reach
     + 1 cells. Given a cell it weighs L (2 reach + 1); given "declined" it weighs U (2 reach + 1)

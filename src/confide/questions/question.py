@@ -36,17 +36,16 @@ class Question:
     Parameters
     ----------
     mechanism
-        How its answers are protected.
+        The mechanism that protects its answers.
     missing
         A public value between the bounds, or a category, that stands for a missing answer; None
-        refuses missing answers, unless the mechanism has ``prefer_not_to_say``, which takes them as
-        an answer of their own. That somebody did not answer is private too, so a report is sent in
-        any case.
+        refuses missing answers, unless the mechanism has ``prefer_not_to_say``, which makes
+        declining an answer. Whether a person answered is private too, so a report is always sent.
     wording
         What respondents read: ``text``, ``help``, ``unit``, and ``labels`` of categories.
     low_open, high_open
-        Whether the bound stands for all values beyond it, as in "300,000 or more": they count as
-        the bound in any case, and then respondents and readers are told.
+        Whether to show the bound as "300,000 or more". Values beyond a bound always count as the
+        bound; this setting tells respondents and readers.
     ordered
         Whether the categories are in an order, such as "never", "sometimes", "often".
 

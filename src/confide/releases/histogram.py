@@ -153,18 +153,17 @@ class Histogram(Columned, Additive):
     Parameters
     ----------
     lattice
-        Public bounds: a lattice, or a mapping of column names to lattices. Their size is not
-        used, and `release` warns if one was given that differs: how many cells a column has is up
-        to ``cells``.
+        Public bounds: a lattice, or a mapping of column names to lattices. Their size is not used:
+        ``cells`` sets the number of cells. `release` warns if a different size was given.
     epsilon
-        What the release costs.
+        The cost of the release.
     cells
-        Cells a column; by default a public rule from n and epsilon.
+        Cells per column; by default from n and epsilon by a public rule.
     integers
-        Whether columns hold whole numbers: True for all of them, or the names of those that do.
-        Cells then hold equally many whole numbers, the last one maybe fewer, so that no cell looks
-        empty that no whole number falls into. State it from what the column means, never from a
-        look at the values: whether they happen to be whole is private. Other values count as the
+        Whether columns hold whole numbers: True for all columns, or the names of some. Each cell
+        then holds equally many whole numbers (the last one maybe fewer), so no cell is empty only
+        because no whole number falls into it. Decide this from the meaning of the column, never
+        from the values: whether they happen to be whole is private. Other values count as the
         nearest whole number.
 
     Examples

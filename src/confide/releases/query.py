@@ -95,10 +95,10 @@ ENDS = ("quantile", "lower end", "upper end")
 
 @dataclass(frozen=True)
 class Query(Additive):
-    """One number about the population, with an interval for both kinds of noise.
+    """One number about the population, with an interval for sampling error and privacy noise.
 
-    The interval is for the population that the records are a sample of, its values clipped to the
-    bounds: for a count, n times the share.
+    The interval is for the population from which the records are a sample, with values clipped to
+    the bounds. For a count it is for n times the share.
 
     Parameters
     ----------
@@ -106,15 +106,15 @@ class Query(Additive):
         ``"count"`` (of ones among values 0 and 1), ``"sum"``, ``"mean"``, ``"variance"`` (the 1/n
         form) or ``"quantile"``.
     lattice
-        Public bounds; a quantile is one of its cells, the other answers use finer cells between
-        the same bounds. Not for a count.
+        Public bounds. A quantile is one of its cells; the other answers use finer cells between the
+        same bounds. Not for a count.
     epsilon
-        What the release costs, interval included.
+        The cost of the release, including the interval.
     q
         Share below the quantile.
     spread
-        Part of epsilon that a mean or a sum spends on the variance, and a variance on the fourth
-        moment, for a shorter interval; with 0 the interval assumes the largest that the bounds
+        Part of epsilon for a shorter interval: a mean or a sum spends it on the variance, and a
+        variance on the fourth moment. With 0 the interval assumes the largest value that the bounds
         allow.
     level
         Confidence level of the interval.

@@ -197,19 +197,19 @@ class Counts:
     Parameters
     ----------
     mechanism
-        What made the reports.
+        The mechanism of the reports.
     counts
-        Number of respondents for each report, one axis a question. A GROUP BY of your own leaves
-        out reports that nobody sent: `numpy.bincount` puts them back.
+        Number of respondents for each report, with one axis per question. A GROUP BY of your own
+        leaves out reports that nobody sent: `numpy.bincount` puts them back.
     simulated
         Whether the reports were drawn from a seed.
     weights
         Sums of survey weights and of their squares for each report, or None.
     response
-        Sums of a public response for each report, or None; weighted where there are weights.
+        Sums of a public response for each report, or None; weighted if there are weights.
     raked
-        The groups behind weights that were raked, or None. It is known of a total of groups as
-        long as it is not added to anything, and no file keeps it: save the groups.
+        The groups behind raked weights, or None. Adding the total to something else, or saving it,
+        loses them: save the groups instead.
 
     Examples
     --------
