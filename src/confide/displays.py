@@ -81,6 +81,12 @@ def next_color(ax: Any) -> str:
     return color
 
 
+def legend(ax: Any) -> None:
+    """A legend of the labels as they are: a dollar sign in a name starts no formula."""
+    for text in ax.legend(frameon=False).get_texts():
+        text.set_parse_math(False)
+
+
 def once(ax: Any, label: str) -> str:
     """A label for the legend, or none where an artist of the axes has it already."""
     return "_nolegend_" if label in ax.get_legend_handles_labels()[1] else label
@@ -262,7 +268,7 @@ class DensityDisplay(Display):
         ax.axhline(0, color="black", lw=0.6)
         ax.set_ylabel(unit)
         shares(ax.yaxis, per)
-        ax.legend(frameon=False)
+        legend(ax)
         return self
 
     def _unit(self, heights: Floats, decades: bool) -> tuple[float, str]:
@@ -346,7 +352,7 @@ class BandDisplay(Display):
         up_to = "share of people up to the value"
         ax.set_ylabel(up_to if self.what == "cdf" else f"share of people per {_plain(per)}")
         shares(ax.yaxis, per)
-        ax.legend(frameon=False)
+        legend(ax)
         return self
 
     def __repr__(self) -> str:
@@ -399,7 +405,7 @@ class RegressionDisplay(Display):
         ax.plot(x, self.heights, color=color, lw=1.8, label=label)
         ax.set_ylabel("mean response")
         commas(ax.yaxis)
-        ax.legend(frameon=False)
+        legend(ax)
         return self
 
     def _slices(self, ax: Any) -> RegressionDisplay:
@@ -439,7 +445,7 @@ class RegressionDisplay(Display):
             self.ax_.axhline(threshold, color=TRUTH, lw=1.0, ls=":", label=words)
             if is_share:
                 side.set_ylim(0, 1)
-            side.legend(frameon=False)
+            legend(side)
         side.set_ylabel(name, parse_math=False)
         if is_share:
             shares(side.yaxis)
@@ -493,7 +499,7 @@ class ProportionsDisplay(Display):
         if not ax.yaxis_inverted():
             ax.invert_yaxis()
         if label is not None:
-            ax.legend(frameon=False)
+            legend(ax)
         shown = f", with {percent(self.level or 0)} intervals" if errors is not None else ""
         ax.set_xlabel(f"share of people{shown}")
         shares(ax.xaxis)
@@ -615,7 +621,7 @@ class CorrelationsDisplay(Display):
         ax.set_xlabel(f"correlation, {percent(self.level)} interval")
         commas(ax.xaxis)
         if label is not None:
-            ax.legend(frameon=False)
+            legend(ax)
         return self
 
     def __repr__(self) -> str:
@@ -728,7 +734,7 @@ class TrendDisplay(Display):
             shares(ax.yaxis)
         else:
             commas(ax.yaxis)
-        ax.legend(frameon=False)
+        legend(ax)
         return self
 
     def __repr__(self) -> str:

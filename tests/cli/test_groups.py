@@ -439,6 +439,19 @@ def test_one_picture_of_all_groups(folder: Path, capsys: pytest.CaptureFixture[s
     assert "use --group" in refused(few, capsys)
 
 
+def test_a_picture_has_odd_names_as_they_are(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pay = Survey.read("survey.toml").mechanisms["pay"]
+    names = ("_hidden", "$\\foo$", "a\x1b[31mb")
+    parts = {name: Counts.of(pay.privatize([2.0, 3.0] * 20)) for name in names}
+    Groups(("team",), parts).save("odd.json")
+    ran("density odd.json --by team --plot odd.svg", capsys)
+    picture = Path("odd.svg").read_text()
+    assert all(f"<!-- {words} -->" in picture for words in (" _hidden", "$\\foo$"))
+    assert "\x1b" not in picture
+
+
 def test_more_groups_than_colors_make_no_picture(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

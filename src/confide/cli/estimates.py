@@ -11,6 +11,7 @@ import numpy as np
 
 from confide._figures import SHOWN
 from confide.cli import output
+from confide.cli.parsing import harmless
 from confide.curves import Density, Proportions, forms
 from confide.displays import CYCLE
 from confide.errors import InvalidInput, Unsupported
@@ -278,7 +279,9 @@ def _draw(found: Asked, curves: Mapping[str, Density], plot: Path) -> None:
     """One picture with the density of every group, without bands."""
     ax = None
     for name, curve in curves.items():
-        display = curve.plot(ax, level=None, label=name)
+        # A legend leaves out names that begin with an underscore.
+        shown = f" {name}" if name.startswith("_") else name
+        display = curve.plot(ax, level=None, label=harmless(shown))
         ax = display.ax_
     subject = Subject.of(found)
     output.save_plot(
