@@ -85,6 +85,18 @@ def test_public_columns_and_options(data, capsys):
         assert len(machine(f"{one} --method {method}", capsys)["y"]) == 41
 
 
+def test_many_people_at_a_bound_may_be_noise_that_is_larger_than_stated(data, capsys):
+    rng = np.random.default_rng(4)
+    noised = rng.lognormal(10.2, 0.4, 12_000) + rng.laplace(0, 12_000, 12_000)
+    Path("x.csv").write_text("x\n" + "\n".join(map(repr, noised.tolist())))
+    for scale, told in ((12_000, False), (6_000, True)):
+        asked = f"density x.csv --noised x=laplace:{scale} --range x=0:300000"
+        assert run(asked.split()) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert ("the noise is perhaps larger than stated" in said) is told
+        assert ("Many people share one value" in said) is told
+
+
 def test_a_map_shows_where_people_are(data, monkeypatch):
     drawn = []
     whole = RegressionDisplay.plot

@@ -112,6 +112,17 @@ def test_help_shows_flags_as_flags(
             assert after[0].isupper() or after.startswith("histogram:"), line
 
 
+def test_help_of_the_longest_command_fits_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["release", "--help"]) == 0
+    text = capsys.readouterr().out
+    # In one list the widest option of all leaves so little room that words are cut off.
+    assert "\u2026" not in text
+    assert text.count("\n") < 120
+
+
 def test_several_quantiles_divide_epsilon(capsys: pytest.CaptureFixture[str]) -> None:
     command = f"{QUANTILE} --q 0.1 --q 0.5 --q=0.9"
     assert run([*command.split(), "--json"]) == 0

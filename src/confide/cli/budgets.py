@@ -15,15 +15,25 @@ from confide.errors import BudgetExhausted, InvalidInput
 from confide.files.paths import readable
 from confide.ledger.budget import Ledger
 
+PANEL = "Budget"
+"""The part of the help that these options stand in."""
+
 LedgerOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="The budget to charge; --budget makes a new one."),
+    typer.Option(
+        metavar="FILE",
+        help="The budget to charge; --budget makes a new one.",
+        rich_help_panel=PANEL,
+    ),
 ]
-BudgetOption = Annotated[float | None, typer.Option(help="Total epsilon of a new ledger.")]
+BudgetOption = Annotated[
+    float | None, typer.Option(help="Total epsilon of a new ledger.", rich_help_panel=PANEL)
+]
 SubjectOption = Annotated[
     str | None,
     typer.Option(
-        help="Name of the data set that the budget covers; a ledger for another one is refused."
+        help="Name of the data set that the budget covers; a ledger for another one is refused.",
+        rich_help_panel=PANEL,
     ),
 ]
 KeyOption = Annotated[
@@ -31,6 +41,7 @@ KeyOption = Annotated[
     typer.Option(
         help="Name in the ledger; asking again with the same data returns the stored release.",
         show_default="made of the file's path, the columns and the kind",
+        rich_help_panel=PANEL,
     ),
 ]
 

@@ -175,17 +175,26 @@ def table(curve: Density, subject: Subject, level: float) -> None:
     ]
     head = ("", "estimate", f"{output.percent(level)} from", "to")
     output.table(f"{subject.title()}, {how}", head, rows)
-    say_heaps(curve)
+    say_heaps(curve, foreign=subject.mechanism is None)
     say_declined(curve, level)
     subject.say()
 
 
-def say_heaps(curve: Density) -> None:
-    """Which single values many people share, where the estimate found any."""
-    found = curve.cells.heaps
-    told = [f"{share:.1%} at {output.number(value)}" for value, share in found if share >= SHOWN]
+def say_heaps(curve: Density, *, foreign: bool = False) -> None:
+    """Which single values many people share, where the estimate found any.
+
+    Of numbers that somebody else noised, many people at a bound may have another reason.
+    """
+    found = [(value, share) for value, share in curve.cells.heaps if share >= SHOWN]
+    told = [f"{share:.1%} at {output.number(value)}" for value, share in found]
     if told:
         output.say(f"Many people share one value: {', '.join(told)}.")
+    ends = [edge for edges in curve.cells.edges for edge in (edges[0], edges[-1])]
+    if foreign and any(value in ends for value, _ in found):
+        output.say(
+            "If so many at a bound are a surprise, the noise is perhaps larger than stated, or the "
+            "bounds are too narrow."
+        )
 
 
 def say_declined(curve: Density | Proportions, level: float) -> None:

@@ -342,6 +342,9 @@ def show_quantiles(found: Sequence[Published], spend: Spend, *, as_json: bool) -
     output.say(whole.words())
 
 
+COLUMNS, QUERIES, OWN = "Columns", "Queries and intervals", "Functions of your own"
+CURVES, WHOLE, OUTPUT = "Densities, tables and models", "Whole numbers", "Output"
+"""Parts of the help, so that each is as narrow as its own options."""
 KINDS = tuple(of_settings())
 DENSITIES = ("histogram", "series", "gaussian-process", "bernstein", "kolmogorov-smirnov")
 """Kinds whose release is a curve."""
@@ -355,31 +358,41 @@ def release(
     *,
     column: Annotated[
         list[str] | None,
-        typer.Option(help="The column; repeat it, with --low and --high, for a joint density."),
+        typer.Option(
+            help="The column; repeat it, with --low and --high, for a joint density.",
+            rich_help_panel=COLUMNS,
+        ),
     ] = None,
     low: Annotated[
-        list[float] | None, typer.Option(help="Public lower bound of the column.")
+        list[float] | None,
+        typer.Option(help="Public lower bound of the column.", rich_help_panel=COLUMNS),
     ] = None,
     high: Annotated[
-        list[float] | None, typer.Option(help="Public upper bound of the column.")
+        list[float] | None,
+        typer.Option(help="Public upper bound of the column.", rich_help_panel=COLUMNS),
     ] = None,
     words: WordsOption = None,
-    scale: Annotated[str, typer.Option(help="linear, or log for bounds above 0.")] = "linear",
+    scale: Annotated[
+        str, typer.Option(help="linear, or log for bounds above 0.", rich_help_panel=COLUMNS)
+    ] = "linear",
     epsilon: Annotated[float, typer.Option(help="What the release costs.")],
     delta: Annotated[
         float | None,
         typer.Option(
-            help="gaussian-process, means, least-squares, statistic: the delta, such as 1e-6."
+            help="gaussian-process, means, least-squares, statistic: the delta, such as 1e-6.",
+            rich_help_panel=CURVES,
         ),
     ] = None,
     what: Annotated[
         str | None,
         typer.Option(
-            help="query: count, sum, mean, variance or quantile; statistic, selection: a name."
+            help="query: count, sum, mean, variance or quantile; statistic, selection: a name.",
+            rich_help_panel=QUERIES,
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="least-squares: the column to predict.")
+        str | None,
+        typer.Option(help="least-squares: the column to predict.", rich_help_panel=CURVES),
     ] = None,
     function: Annotated[
         str | None,
@@ -387,13 +400,15 @@ def release(
             metavar="FILE.py:NAME",
             help="statistic, selection: your function. It runs on the raw records, "
             "so check its code first.",
+            rich_help_panel=OWN,
         ),
     ] = None,
     sensitivity: Annotated[
         float | None,
         typer.Option(
             help="statistic, selection: the most that one record can change "
-            "the result, as you state it."
+            "the result, as you state it.",
+            rich_help_panel=OWN,
         ),
     ] = None,
     by_n: Annotated[
@@ -401,32 +416,48 @@ def release(
         typer.Option(
             "--divided-by-n",
             help="The sensitivity of statistic and selection is that number over n.",
+            rich_help_panel=OWN,
         ),
     ] = False,
     answer_low: Annotated[
-        float | None, typer.Option(help="statistic, selection: public lower bound of the answers.")
+        float | None,
+        typer.Option(
+            help="statistic, selection: public lower bound of the answers.", rich_help_panel=OWN
+        ),
     ] = None,
     answer_high: Annotated[
-        float | None, typer.Option(help="statistic, selection: public upper bound of the answers.")
+        float | None,
+        typer.Option(
+            help="statistic, selection: public upper bound of the answers.", rich_help_panel=OWN
+        ),
     ] = None,
     outcome: Annotated[
-        list[str] | None, typer.Option(help="selection: a possible outcome; can be repeated.")
+        list[str] | None,
+        typer.Option(help="selection: a possible outcome; can be repeated.", rich_help_panel=OWN),
     ] = None,
     q: Annotated[
         list[float] | None,
         typer.Option(
-            help="query: share below the quantile. Repeat it for several, which divide epsilon."
+            help="query: share below the quantile. Repeat it for several, which divide epsilon.",
+            rich_help_panel=QUERIES,
         ),
     ] = None,
     level: Annotated[
         float | None,
-        typer.Option(help="query, means, cross-table, statistic: level of the interval."),
+        typer.Option(
+            help="query, means, cross-table, statistic: level of the interval.",
+            rich_help_panel=QUERIES,
+        ),
     ] = None,
     spread: Annotated[
-        float | None, typer.Option(help="query: part of epsilon spent on the interval.")
+        float | None,
+        typer.Option(help="query: part of epsilon spent on the interval.", rich_help_panel=QUERIES),
     ] = None,
     cells: Annotated[
-        int | None, typer.Option(help="histogram, cross-table: cells per column of numbers.")
+        int | None,
+        typer.Option(
+            help="histogram, cross-table: cells per column of numbers.", rich_help_panel=CURVES
+        ),
     ] = None,
     integer: Annotated[
         bool | None,
@@ -435,29 +466,48 @@ def release(
             help="Histogram, cross-table: whether all columns of numbers hold only whole ones. "
             "Each cell of a histogram then holds equally many, and synthetic rows are whole.",
             show_default="by Parquet's types and by the bounds, never by the values",
+            rich_help_panel=WHOLE,
         ),
     ] = None,
     integer_column: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="A column that holds only whole numbers; can be repeated."
+            metavar="NAME",
+            help="A column that holds only whole numbers; can be repeated.",
+            rich_help_panel=WHOLE,
         ),
     ] = None,
-    terms: Annotated[int | None, typer.Option(help="series: number of cosines.")] = None,
+    terms: Annotated[
+        int | None, typer.Option(help="series: number of cosines.", rich_help_panel=CURVES)
+    ] = None,
     degree: Annotated[
-        int | None, typer.Option(help="bernstein, least-squares: degree of the polynomial.")
+        int | None,
+        typer.Option(
+            help="bernstein, least-squares: degree of the polynomial.", rich_help_panel=CURVES
+        ),
     ] = None,
     bandwidth: Annotated[
         float | None,
-        typer.Option(help="gaussian-process, bernstein: kernel's width, a share of the range."),
+        typer.Option(
+            help="gaussian-process, bernstein: kernel's width, a share of the range.",
+            rich_help_panel=CURVES,
+        ),
     ] = None,
     size: Annotated[
-        int | None, typer.Option(help="kolmogorov-smirnov: number of synthetic points.")
+        int | None,
+        typer.Option(
+            help="kolmogorov-smirnov: number of synthetic points.", rich_help_panel=CURVES
+        ),
     ] = None,
-    points: Annotated[int | None, typer.Option(help="kolmogorov-smirnov: cells.")] = None,
+    points: Annotated[
+        int | None, typer.Option(help="kolmogorov-smirnov: cells.", rich_help_panel=CURVES)
+    ] = None,
     ledger: budgets.LedgerOption = None,
     budget: budgets.BudgetOption = None,
-    budget_delta: Annotated[float | None, typer.Option(help="Total delta of a new ledger.")] = None,
+    budget_delta: Annotated[
+        float | None,
+        typer.Option(help="Total delta of a new ledger.", rich_help_panel=budgets.PANEL),
+    ] = None,
     subject: budgets.SubjectOption = None,
     key: budgets.KeyOption = None,
     group: Annotated[
@@ -466,14 +516,22 @@ def release(
             metavar="ATTRIBUTE VALUE",
             help="The file holds only this group of a public attribute; no rows are selected. "
             "Groups cost as much as the most expensive one.",
+            rich_help_panel=budgets.PANEL,
         ),
     ] = None,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="Rows of synthetic data for --output.")
+        int | None,
+        typer.Option(min=1, help="Rows of synthetic data for --output.", rich_help_panel=OUTPUT),
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Synthetic data, CSV or Parquet."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Synthetic data, CSV or Parquet.",
+            rich_help_panel=OUTPUT,
+        ),
     ] = None,
     plot: PlotOption = None,
     as_json: JsonOption = False,
