@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dposv
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpotrf
 
 from confide._types import Floats
 from confide.estimators.log_density import SCALES, SHARE, SPREAD, Mode, Problem, mode, moved
@@ -185,15 +186,19 @@ def promise(problem: Problem, fit: Mode, law: Floats, squares: Floats) -> tuple[
     some = np.flatnonzero(score > 0)
     if not some.size:
         return gain, share
-    score, law = score[some], law[:, some]
-    slope = problem.columns @ fit.slope
-    weighted = slope.T * weight
-    precision = weighted @ slope
+    score = score[some]
+    root_weight = np.sqrt(weight)[:, None]
+    half = problem.columns @ fit.slope
+    half *= root_weight
+    precision = half.T @ half
     precision.flat[:: precision.shape[0] + 1] += 1
-    shared = weighted @ law
-    _, solved, _ = dposv(precision, shared, lower=1)
+    root, _ = dpotrf(precision, lower=1)
+    half *= root_weight
+    shared = law.take(some, axis=1).T @ half
+    mimicked = dtrsm(1.0, root, shared.T, lower=1)
     own = (weight @ squares)[some] - n
-    information = np.maximum(own - np.einsum("ij,ij->j", shared, solved), 1e-9 * own + 1e-12)
+    information = own - np.einsum("ij,ij->j", mimicked, mimicked)
+    np.maximum(information, 1e-9 * own + 1e-12, out=information)
     share[some] = score / information
     gain[some] = score * share[some] / 2
     return gain, share

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,13 @@ def test_an_indefinite_precision_has_eigenvalues_of_one_at_least() -> None:
     assert log_density.half_log_determinant(np.diag([4.0, -1e-9])) == pytest.approx(math.log(2))
 
 
+def test_variances_are_those_of_the_precision() -> None:
+    found = mode(problem(), 2, 3.0)
+    assert found.variances == pytest.approx(np.diag(np.linalg.inv(found.precision)))
+    indefinite = replace(found, precision=np.diag([4.0, -2.0]))
+    assert indefinite.variances.tolist() == [0.25, -0.5]
+
+
 def test_the_evidence_is_the_integral() -> None:
     """Two cells have one direction, and many reports make it nearly normal: one quadrature."""
     law = np.array([[0.8, 0.3], [0.2, 0.7]])
@@ -196,6 +204,12 @@ def test_what_a_heap_promises_is_what_it_gains() -> None:
     old = before.likelihood - before.theta @ before.theta / 2
     assert top - old == pytest.approx(gain[5], rel=0.4)
     assert after.shares[1] == pytest.approx(share[5], rel=0.4)
+
+
+def test_reports_that_tell_nothing_promise_no_heap() -> None:
+    given = Problem(np.array([50.0]), np.ones((1, 4)), np.empty((1, 0)), 2)
+    gain, share = heaps.promise(given, mode(given, 1, 1.0), given.law, given.law**2)
+    assert gain.tolist() == share.tolist() == [0.0] * 4
 
 
 def test_bounds_and_round_numbers_come_first() -> None:
