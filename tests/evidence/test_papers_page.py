@@ -136,10 +136,10 @@ def test_epsilons_of_dpb_for_the_same_result() -> None:
     assert [one["epsilon"] for one in factors] == [0.25, 1.0, 2.0, 5.0] * 3
     own = row("figure 1 and text")
     assert found("dpb cv", 4.0, 0.5) == [0.1] * 4
-    assert found("dpb cv", 1.5, 0.5) == [50.0, 100.0, None, None]
-    assert found("dpb cv", 1.5, 0.05) == [2.0, 20.0, None, None]
-    assert "a DPB at 50 and 100, factors of up to 200 and 100" in own
-    assert "one at 2 and 20, factors of up to 8 and 20" in own
+    assert found("dpb cv", 1.5, 0.5) == [50.0, 100.0, 2000.0, None]
+    assert found("dpb cv", 1.5, 0.05) == [2.0, 20.0, 200.0, 2000.0]
+    assert "a DPB at 50, 100, 2,000, factors of up to 200, 100, 1,000, and at 5 one above" in own
+    assert "one at 2, 20, 200, 2,000, factors of up to 8, 20, 100, 400" in own
     assert found("dpb tight", 1.5, 0.5) == [0.1, 0.1, 0.5, 10.0]
     assert found("dpb tight", 1.5, 0.05) == [0.1, 0.1, 0.1, 0.5]
     assert ".1, .1, .5, 10 at most on the first, .1, .1, .1, .5 on the second" in own
@@ -245,8 +245,15 @@ def test_figures_of_ghatak() -> None:
         assert said in shapes
     assert known["N(0,1)"]["shapes"] == [0.45, 0.45]
     assert known["Exp(1)"]["errors"][0] > 10 * known["Exp(1)"]["limit"]
-    gains = [f"{one['ratio'] - 1:.0%}".replace("%", " %") for one in found["table"]]
-    assert " and ".join(gains) in row("the table of errors")
+    errors = row("the table of errors")
+    own, right = (
+        " and ".join(f"{one['ratio'] - 1:.0%}".replace("%", " %") for one in each)
+        for each in ([one["as_printed"] for one in found["table"]], found["table"])
+    )
+    assert f"{own} with 11520 as printed, {right} with 36" in errors
+    assert all(one["draws"] == 500 for one in found["table"])
+    exact = [f"{1e5 * one['sampling_error_exact']:.3g}e-5" for one in found["table"]]
+    assert f"{exact[0]} and {exact[1]} on the points" in errors
 
 
 def test_figures_of_the_notes() -> None:
