@@ -258,16 +258,24 @@ def test_figures_of_ghatak() -> None:
 
 def test_figures_of_the_notes() -> None:
     found = results("utility")
-    rows = [one for one in found["synthetic"] if f"{one['exponent']:.2f}" == "0.67"]
-    assert short(one["distance"] for one in rows) in row("section 6.1, the distance")
+    slopes, distances = found["synthetic_slopes"], row("section 6.1, the distance")
+    for rule, digits in (("0.5 n^0.67", "(.02)"), ("0.5 n^0.67, 512 cells", "(.01)")):
+        own = [one["distance"] for one in found["synthetic"] if rule_of(one) == rule]
+        assert short(own) in distances
+        assert f"slope {short(slopes[rule][:1], 2)} {digits}" in distances
+        assert short(slopes[rule][1:], 2, "") == digits.strip("()")
     largest = {rule_of(one): one["distance"] for one in found["synthetic"] if one["n"] == 6000}
     halves = [f"0.5 n^{power}" for power in ("0.50", "0.67", "0.83")]
     optimal = row("section 6.1, k ~ n^(2/3) is optimal")
     assert short(largest[rule] for rule in halves) in optimal
     assert short((largest["2 n^0.50"], largest["0.125 n^0.83"]), 3, " and ") in optimal
-    slopes = found["synthetic_slopes"]
+    fine = [largest[f"{rule}, 512 cells"] for rule in ("0.5 n^0.67", "2 n^0.50", "0.125 n^0.83")]
+    assert (
+        f"with 512 n^(2/3)/2 has {short(fine[:1])}, these two {short(fine[1:], 3, ' and ')}"
+        in optimal
+    )
     assert f"slopes {short((slopes[rule][0] for rule in halves), 2)} (.02)" in optimal
-    assert all(round(error, 2) == 0.02 for _, error in slopes.values())
+    assert all(round(slopes[rule][1], 2) == 0.02 for rule in halves)
     for name in ("open", "released"):
         slope, error = found["process_slopes"][name]
         assert f"{short([slope], 2)} ({short([error], 2)})" in row("section 6.4, the same rate")
