@@ -224,12 +224,14 @@ FINEST = 512
 """Cells that stand for the line, on which the notes draw values; the default is 3 n^(1/3) cells."""
 
 
-def synthetic(seeds: int, sizes: tuple[int, ...] = SYNTHETIC) -> list[dict[str, Any]]:
+def synthetic(
+    seeds: int, sizes: tuple[int, ...] = SYNTHETIC, cells: tuple[int | None, ...] = (None, FINEST)
+) -> list[dict[str, Any]]:
     """sup |F - F_z| for synthetic data sets of several sizes, epsilon 1, values of Beta(2, 5)."""
     grid = np.linspace(0, 1, 2049)
     truth = SMOOTH.cdf(grid)
     rows = []
-    for (exponent, factor), points in itertools.product(POINTS, (None, FINEST)):
+    for (exponent, factor), points in itertools.product(POINTS, cells):
         if (exponent, factor, points) == (5 / 6, 0.5, FINEST):
             continue  # That many values in that many cells take too long.
         for n in sizes:
@@ -241,8 +243,8 @@ def synthetic(seeds: int, sizes: tuple[int, ...] = SYNTHETIC) -> list[dict[str, 
                 curve = recipe.simulate(values, seed=seed).curve
                 found.append(float(np.abs(curve.cdf(grid) - truth).max()))
             error = float(np.std(found, ddof=1) / math.sqrt(seeds))
-            cells = recipe.shape(n)[1]
-            place = {"exponent": exponent, "factor": factor, "n": n, "size": size, "cells": cells}
+            place = {"exponent": exponent, "factor": factor, "n": n, "size": size}
+            place["cells"] = recipe.shape(n)[1]
             rows.append({**place, "distance": float(np.mean(found)), "se": error})
     return rows
 
