@@ -441,6 +441,9 @@ import numpy as np
 def low_share(x):
     return np.mean(x < 0.5)
 
+def two_shares(x):
+    return [np.mean(x < 0.5), np.mean(x >= 0.5)]
+
 def people(x, half):
     return np.sum((x < 0.5) == (half == "lower"))
 """
@@ -479,6 +482,13 @@ def test_tables_models_and_functions(capsys: pytest.CaptureFixture[str]) -> None
     statistic = f"statistic values.csv {BOUNDS} --function mine.py:low_share {own} --answer-high 1"
     assert run(["release", *statistic.split(), "--divided-by-n"]) == 0
     assert "not the chance by which" in " ".join(capsys.readouterr().out.split())
+    both = machine(
+        f"release statistic values.csv {BOUNDS} --function mine.py:two_shares --sensitivity 2 "
+        "--answer-low 0 --answer-high 1 --divided-by-n --answer-name lower --answer-name upper",
+        capsys,
+    )
+    assert both["answers"]["lower"]["value"] == pytest.approx(0.9, abs=0.1)
+    assert both["answers"]["upper"]["value"] == pytest.approx(0.1, abs=0.1)
     chosen = machine(
         f"release selection values.csv {BOUNDS} --function mine.py:people {own} "
         "--answer-high 1000 --outcome lower --outcome upper", capsys,
@@ -538,6 +548,8 @@ def test_they_are_told_to_people_and_stored(
         (f"statistic values.csv {BOUNDS} --function values.csv:x", "a file of Python"),
         (f"statistic values.csv {BOUNDS}", "--what, the number to release"),
         (f"statistic values.csv {BOUNDS} --function mine.py:low_share", "--sensitivity for"),
+        (f"statistic values.csv {BOUNDS} --function mine.py:two_shares --sensitivity 2 "
+         "--divided-by-n --answer-low 0 --answer-high 1", "its name, with --answer-name"),
         (f"statistic values.csv {BOUNDS} --function mine.py:low_share --sensitivity 0.01 "
          "--divided-by-n --answer-low 0 --answer-high 1", "made-up data sets refute"),
     ],

@@ -431,6 +431,14 @@ def release(
             help="statistic, selection: public upper bound of the answers.", rich_help_panel=OWN
         ),
     ] = None,
+    answer_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="statistic: a name for each number, if the function gives several; can be "
+            "repeated.",
+            rich_help_panel=OWN,
+        ),
+    ] = None,
     outcome: Annotated[
         list[str] | None,
         typer.Option(help="selection: a possible outcome; can be repeated.", rich_help_panel=OWN),
@@ -562,6 +570,7 @@ def release(
         "divided_by_n": by_n or None,
         "answer_low": answer_low,
         "answer_high": answer_high,
+        "names": answer_name,
         "outcomes": outcome,
     }
     if function is not None and what is None:
