@@ -49,13 +49,14 @@ same, and else the mean under P of log P/Q. Compared are
 
 ABOUT = """
 Mean over {seeds} seeds, half as many for MBDE as printed around the box, whose networks take long
-and vary little; and the standard deviation where it shows. The default sampler and DPB have {records:,} records (the default sampler {training:,} on the box). MBDE has
-{training:,} and as many draws, the paper's network and optimizer (Nesterov, 750 epochs, all records
-at a time); with the full budget it is the same classifiers with larger steps. Q0 is a standard
-normal, as in the paper, unless it says otherwise. What needs bounds (A_R, DPB, the box) is judged
-inside them. A_R by randomized response takes the best of four numbers of cells and DPB the best of
-some degrees by the truth, which favors them. DPB is a curator's release: its epsilon protects a
-single record, where the others protect the respondent's whole data set.
+and vary little; and the standard deviation where it shows. The default sampler and DPB have
+{records:,} records (the default sampler {training:,} on the box). MBDE has {training:,} and as many
+draws, the paper's network and optimizer (Nesterov, 750 epochs, all records at a time); with the
+full budget it is the same classifiers with larger steps. Q0 is a standard normal, as in the paper,
+unless it says otherwise. What needs bounds (A_R, DPB, the box) is judged inside them. A_R by
+randomized response takes the best of four numbers of cells and DPB the best of some degrees by the
+truth, which favors them. DPB is a curator's release: its epsilon protects a single record, where
+the others protect the respondent's whole data set.
 """
 
 GAN = """
