@@ -201,8 +201,8 @@ class Published:
         if len(centers) == 1:
             x = centers[0]
             if self.kind == Histogram.name:
-                ends = zip(("share", "low", "high"), shares(release), strict=True)
-                result["shares"] = {"level": 0.95, **{part: end.tolist() for part, end in ends}}
+                share, low, high = (part.tolist() for part in shares(release))
+                result["shares"] = {"level": 0.95, "share": share, "low": low, "high": high}
             return {
                 **result,
                 "edges": cells.edges[0].tolist(),
