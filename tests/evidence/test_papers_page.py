@@ -257,6 +257,8 @@ def test_figures_of_ghatak() -> None:
 
     assert f"about {best('full error, 36')}" in row("figure 2, as the least of the full error")
     assert f"about {best('variance integral, 11520')} in place" in row("with 11520 and the")
+    both = f"{best('variance integral, 36')} in place of {best('full error, 36')}"
+    assert f"larger shapes: {both}" in row("minimizing the variance integral")
     scales = [pair[1] for pair in found["checks"]["scales"].values()]
     assert scales == pytest.approx([1.158, 0.5247, 8.540, 1.3387], abs=6e-4)
     assert "1.158, .5247, 8.540, 1.3387" in row("scales 1.11")
