@@ -44,6 +44,7 @@ from confide.releases.query import KINDS as WHATS
 from confide.releases.register import of_settings
 
 QUARTILES = (0.25, 0.5, 0.75)
+WHOLE_OR_NOT = "--integer makes synthetic rows whole; --no-integer if there are fractions"
 ALONE = "Without --ledger nothing was recorded: another release costs as much again."
 
 
@@ -232,7 +233,7 @@ class Published:
                 each = "one whole number" if width == 1 else f"{width:,} whole numbers"
                 last = f", the last one {between % width:,}" if between % width else ""
                 known = self.stated or name in map(harmless, self.whole)
-                other = "" if known else " (--no-integer if it has fractions)"
+                other = "" if known else f" ({WHOLE_OR_NOT})"
                 said.append(f"Each of the {cells:,} cells of {name} holds {each}{last}{other}.")
             elif column["scale"] == "linear" and 2 < between < FINE * cells:
                 asked.append(name)
