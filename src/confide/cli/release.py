@@ -223,7 +223,9 @@ class Published:
             return []
         facts, columns = self.release.facts, self.release.spec["columns"]
         widths = facts.get("integers_per_cell") or [None] * len(columns)
-        names = self.columns or tuple(column["name"] or "the column" for column in columns)
+        names = [
+            name or "the column" for name in self.columns or (column["name"] for column in columns)
+        ]
         said, asked = [], []
         for name, width, cells, column in zip(
             map(harmless, names), widths, facts["cells"], columns, strict=True

@@ -26,6 +26,8 @@ TALL = 240
 """Units of height of a density."""
 LETTERS = 36
 """Letters below a picture, at most; with more, every second number is left out."""
+ACROSS = 52
+"""Letters that fill the width of a picture."""
 ROOM = 6
 """Units of height above a density."""
 HIGHEST = 2.0
@@ -165,6 +167,8 @@ def axis(scale: Scale, names: Sequence[str]) -> Html:
     marks = list(zip(scale.marks, names, strict=True))
     if sum(map(len, names)) > LETTERS:
         marks = marks[::2]
+    if len(marks) > 2 and _touches(scale, *marks[-2:]):
+        del marks[-2]
     spans: list[Html] = []
     for number, (mark, name) in enumerate(marks):
         at = 100 * scale.place(mark)
@@ -175,6 +179,14 @@ def axis(scale: Scale, names: Sequence[str]) -> Html:
         look += " spare" if between or beside else ""
         spans.append(el("span", name, class_=look.strip() or None, style=f"left:{at:.2f}%"))
     return el("div", *spans, class_="axis", aria_hidden="true")
+
+
+def _touches(scale: Scale, before: tuple[float, str], last: tuple[float, str]) -> bool:
+    """Whether the last number, which ends at the right edge, would touch the one before it."""
+    (left, name), (right, end) = before, last
+    if scale.place(right) <= 0.94:
+        return False
+    return ACROSS * (scale.place(right) - scale.place(left)) < len(end) + len(name) / 2 + 1
 
 
 def labels(scale: Scale) -> list[str]:
