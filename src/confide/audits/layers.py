@@ -63,7 +63,7 @@ LAYERS = (
     ),
     Layer(
         "index",
-        "missing, infinite, huge and odd answers: refused, or moved within bounds",
+        "missing, infinite, huge or odd answers: refused, or moved within bounds",
         indices.UNSEEN,
         lambda mechanism, n, alpha, seed: index(mechanism),
         carries=True,
