@@ -167,8 +167,6 @@ def axis(scale: Scale, names: Sequence[str]) -> Html:
     marks = list(zip(scale.marks, names, strict=True))
     if sum(map(len, names)) > LETTERS:
         marks = marks[::2]
-    if len(marks) > 2 and _touches(scale, *marks[-2:]):
-        del marks[-2]
     spans: list[Html] = []
     for number, (mark, name) in enumerate(marks):
         at = 100 * scale.place(mark)
@@ -176,16 +174,16 @@ def axis(scale: Scale, names: Sequence[str]) -> Html:
         # Some give way on a narrow screen: those between, and the one that the last would touch.
         between = number % 2 == 1 and 0 < number < len(marks) - 1
         beside = number == len(marks) - 2 and 100 * scale.place(marks[-1][0]) > 94
+        if beside and number and _touches(scale, *marks[-2:]):
+            continue
         look += " spare" if between or beside else ""
         spans.append(el("span", name, class_=look.strip() or None, style=f"left:{at:.2f}%"))
     return el("div", *spans, class_="axis", aria_hidden="true")
 
 
 def _touches(scale: Scale, before: tuple[float, str], last: tuple[float, str]) -> bool:
-    """Whether the last number, which ends at the right edge, would touch the one before it."""
+    """Whether the last number, which ends at the edge, touches the one before it on any screen."""
     (left, name), (right, end) = before, last
-    if scale.place(right) <= 0.94:
-        return False
     return ACROSS * (scale.place(right) - scale.place(left)) < len(end) + len(name) / 2 + 1
 
 
