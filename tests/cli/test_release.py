@@ -71,7 +71,7 @@ def test_people_read_a_table_and_what_to_fear(
     assert run(f"release {kind} values.csv {BOUNDS} {CURVES[kind]} --plot p.png".split()) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "median" in printed
-    assert "moves their odds by no more than that" in printed
+    assert "this release changes the odds by a factor of at most" in printed
     assert "finds the truth at most" in printed
     assert Path("p.png").stat().st_size > 1000
 
@@ -343,7 +343,8 @@ def test_what_cells_hold_is_said(capsys: pytest.CaptureFixture[str]) -> None:
         return " ".join(capsys.readouterr().out.split())
 
     one = "Each of the 74 cells of age holds one whole number"
-    assert f"{one} (--no-integer if it has fractions)." in said(AGES)
+    hint = "--integer makes synthetic rows whole; --no-integer if there are fractions"
+    assert f"{one} ({hint})." in said(AGES)
     assert f"{one}." in said(f"{AGES} --integer")
     assert f"{one}." in said(AGES.replace("csv", "parquet"))
     assert "Each of the 37 cells of age holds 2 whole numbers." in said(

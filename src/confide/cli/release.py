@@ -45,6 +45,7 @@ from confide.releases.query import KINDS as WHATS
 from confide.releases.register import of_settings
 
 QUARTILES = (0.25, 0.5, 0.75)
+WHOLE_OR_NOT = "--integer makes synthetic rows whole; --no-integer if there are fractions"
 ALONE = "Without --ledger nothing was recorded: another release costs as much again."
 
 
@@ -227,7 +228,9 @@ class Published:
             return []
         facts, columns = self.release.facts, self.release.spec["columns"]
         widths = facts.get("integers_per_cell") or [None] * len(columns)
-        names = self.columns or tuple(column["name"] or "the column" for column in columns)
+        names = [
+            name or "the column" for name in self.columns or (column["name"] for column in columns)
+        ]
         said, asked = [], []
         for name, width, cells, column in zip(
             map(harmless, names), widths, facts["cells"], columns, strict=True
@@ -237,7 +240,7 @@ class Published:
                 each = "one whole number" if width == 1 else f"{width:,} whole numbers"
                 last = f", the last one {between % width:,}" if between % width else ""
                 known = self.stated or name in map(harmless, self.whole)
-                other = "" if known else " (--no-integer if it has fractions)"
+                other = "" if known else f" ({WHOLE_OR_NOT})"
                 said.append(f"Each of the {cells:,} cells of {name} holds {each}{last}{other}.")
             elif column["scale"] == "linear" and 2 < between < FINE * cells:
                 asked.append(name)
