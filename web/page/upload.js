@@ -22,6 +22,10 @@ function bytesIn(token) {
   return Uint8Array.from(text, (each) => each.charCodeAt(0));
 }
 
+/** An invitation as the collector spells it: browsers read several texts as the same bytes.
+ * @param {string} token */
+export const spelled = (token) => base64url(bytesIn(token));
+
 /** What an invitation says; null where the text is no whole invitation. Only the collector can tell
  * whether it is genuine. @type {(token: string) => T.Facts | null} */
 export function factsIn(token) {
