@@ -973,6 +973,35 @@ def test_two_answers_on_one_tape_differ_in_the_reports_alone(
     assert first == second
 
 
+def test_a_browser_that_translates_the_page_leaves_answers_out(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    """Some send the text of a page to their maker for that, but not what is marked."""
+    page = visit().page
+    told = """(words) => {
+        const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        const found = [];
+        while (texts.nextNode()) {
+            const { data, parentElement } = texts.currentNode;
+            if (words.some((each) => data.includes(each)))
+                found.push(parentElement.closest("[translate=no]") !== null);
+        }
+        return found;
+    }"""
+    page.goto(service.link())
+    page.fill("#q1", "1.234")
+    page.click("form button.main")
+    assert page.locator("input[spellcheck=false]").count() == page.locator("input").count() > 0
+    # Beside the question and above all of them.
+    assert page.evaluate(told, ["1.234", "1234"]) == [True] * 2
+    fill(page, "987654")
+    assert page.evaluate(told, ["987,654"]) == [True]
+    page.click("form button.main")
+    page.wait_for_selector("dl")
+    words = ["987,654", "Sometimes", "7\u00a0days", "counts as 300,000"]
+    assert page.evaluate(told, words) == [True] * 4
+
+
 def test_the_answer_is_nowhere(service: Service, visit: Callable[..., Visit]) -> None:
     visited = visit()
     page = visited.page
