@@ -1207,7 +1207,7 @@ def test_a_second_phase_that_asks_something_else(serve: Any, visit: Callable[...
         {
             "epsilon": 9.0,
             "relations": {"pairs": [["pay", "rent"]], "at": {"pay": 40_000, "rent": 9000}},
-            "questions": dict.fromkeys(("pay", "rent"), {"low": 0, "high": 1_000_000}),
+            "questions": {name: {"low": 0, "high": 1_000_000} for name in ("pay", "rent")},
         }
     )
     pairs = wire.described(paired)["pairs"]

@@ -4,7 +4,7 @@
 import { privatize } from "./device.js";
 import { Pair } from "./pairs.js";
 import { Question } from "./questions.js";
-import { base64url, factsIn, Kept, Sender, spelled } from "./upload.js";
+import { base64url, bytesIn, factsIn, Kept, Sender } from "./upload.js";
 import * as views from "./views.js";
 import * as words from "./words.js";
 
@@ -26,7 +26,7 @@ async function fetchSurvey(seconds) {
  * @param {T.Facts | null} facts */
 const inPhase = (served, facts) => (facts?.p === 2 ? served.next && { ...served, ...served.next } : served);
 
-/** How many questions a person is asked, and what each costs. @param {any} survey */
+/** How many questions are asked, and what each costs. @param {any} survey */
 const costs = ({ ask, questions }) =>
   JSON.stringify([ask, ...questions.map((/** @type {T.Fields} */ { name, mechanism }) => [name, mechanism.epsilon])]);
 
@@ -109,7 +109,8 @@ class Page {
       version: VERSION,
       survey: survey.survey,
       wording: survey.wording,
-      invitation: this.token && spelled(this.token),
+      // In the one spelling that is taken.
+      invitation: this.token && base64url(bytesIn(this.token)),
       receipt,
       reports: Object.fromEntries(reports),
     });

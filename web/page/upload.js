@@ -17,14 +17,10 @@ export const base64url = (bytes) =>
   btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (each) => ({ "+": "-", "/": "_" })[each] ?? "");
 
 /** @param {string} token */
-function bytesIn(token) {
+export function bytesIn(token) {
   const text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
   return Uint8Array.from(text, (each) => each.charCodeAt(0));
 }
-
-/** An invitation as the collector spells it: browsers read several texts as the same bytes.
- * @param {string} token */
-export const spelled = (token) => base64url(bytesIn(token));
 
 /** What an invitation says; null where the text is no whole invitation. Only the collector can tell
  * whether it is genuine. @type {(token: string) => T.Facts | null} */

@@ -107,8 +107,7 @@ function together(pair) {
     h("p.quiet", meaning("bound", epsilon)));
 }
 
-/** A browser that translates a page, or checks what is typed, may send the text to its maker: not
- * what tells an answer. */
+/** Browsers may send a text away to translate it: not what tells an answer. */
 const OWN = { translate: "no" };
 
 /** A box, a circle or a field. @type {T.Input} */

@@ -260,9 +260,9 @@ class Client:
 
     @cached_property
     def _path(self) -> Path:
-        # By the random bytes of the invitation alone, wherever the link leads: neither a survey that
-        # changed meanwhile nor a link that is spelled in another way, with another name of the same
-        # server or with other facts, may be drawn for once more. Without one by the address.
+        # By the random bytes of the invitation alone, wherever the link leads: nothing is drawn
+        # again for a survey that changed meanwhile, nor for a link that is spelled in another way,
+        # with another name of the same server or with other facts. Without one by the address.
         url, token = self._parts
         raw = None if token is None else decoded(token)
         if raw is not None:
