@@ -417,6 +417,3 @@ def test_labels_at_random_stay_at_random():
     answer = holdout.ask(vote(careful))
     assert answer.source == ABOVE
     assert abs(answer.value - 0.5) < 0.05
-    # As docs/evidence/papers.md has them: on the holdout, and on people who are new.
-    right = [vote(signs)(data).mean() for signs in (careful, naive) for data in (fresh, new)]
-    assert right == pytest.approx([0.52, 0.50, 0.62, 0.51], abs=0.005)
