@@ -50,8 +50,9 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1"}
-NUMBER = re.compile(r"[-−]?\d[\d,.]*(?:e[-+]?\d+)?")
+NUMBER = re.compile(r"[-−]?\d+(?:[.,]\d+)*\.?(?:e[-+]?\d+)?")
 LINES = re.compile(r"[─━═\-]{2,}")
+WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def blocks(text: str) -> list[Block]:
 
 def masked(text: str) -> list[str]:
     """The words of an output: numbers, and the widths of columns, are different each time."""
-    return LINES.sub("-", NUMBER.sub("0", text)).split()
+    return WORD.findall(LINES.sub("-", NUMBER.sub("0", text)))
 
 
 class Session:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evidence.utility.rates import rule_of
+from evidence.utility.rates import FINEST, rule_of
 
 LABELS = {
     "DPB as in Husain et al.": "`Bernstein` as in Husain et al. (2020)",
@@ -126,9 +126,11 @@ def _synthetic(result: dict[str, Any]) -> list[str]:
         "A synthetic data set of k values by the exponential mechanism (`KolmogorovSmirnov`): the "
         "largest distance of its distribution function from the population's, Beta(2, 5), epsilon "
         f"1, mean over {3 * result['seeds']} releases, with the slope of its logarithm against "
-        "log n. The lecture notes promise n^(-1/3) at k of the order n^(2/3), and that no other "
-        "order is better. Here the distance falls like n^(-1/2), as that of the records themselves "
-        "does, for every power that was tried, and the factor before the power decides.",
+        "log n. Values lie in cells: some 3 n^(1/3) by default, and where it says so "
+        f"{FINEST}, which stand for the line of the notes. The lecture notes promise n^(-1/3) at k "
+        "of the order n^(2/3), and that no other order is better. Here the distance falls about "
+        "like n^(-1/2), as that of the records themselves does, for every power that was tried, "
+        "and the factor before the power decides.",
         "",
         "| k | " + " | ".join(f"n = {n:,}" for n in sizes) + " | slope |",
         "|---|" + "---:|" * (len(sizes) + 1),

@@ -522,7 +522,7 @@ def test_what_costs_more_than_epsilon_is_not_charged(
         monkeypatch.setattr(module, "laplace", DiscreteLaplace)
     recipe = replace(recipe)
     assert recipe.loss(400) > recipe.epsilon
-    with pytest.raises(InvalidInput, match="loss of at most"):
+    with pytest.raises(InvalidInput, match="got a larger loss"):
         recipe.release(values, ledger=Nobody(), key="a")
 
 
@@ -550,7 +550,7 @@ def test_rounding_refuses_nothing(epsilon: float) -> None:
 def test_a_holdout_that_costs_more_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = holdout.noises
     monkeypatch.setattr(holdout, "noises", lambda epsilon: honest(epsilon * Fraction(1001, 1000)))
-    with pytest.raises(InvalidInput, match="loss of at most"):
+    with pytest.raises(InvalidInput, match="got a larger loss"):
         Holdout([0.0], [0.0], epsilon=1.0, overfits=1)
 
 

@@ -61,6 +61,13 @@ def test_table_does_not_repeat():
     assert row["sampling_error_exact"] > 2 * row["printed"][0]
     assert row["ratio"] == pytest.approx(1.10, abs=4 * row["ratio_error"])
     assert row["printed"][3] - row["ratio"] > 4 * row["ratio_error"]
+    # With the bandwidths of the constant that the paper prints.
+    own = row["as_printed"]
+    assert own["ratio"] == pytest.approx(1.19, abs=4 * own["ratio_error"])
+    assert own["ratio"] - row["ratio"] > 2 * own["ratio_error"]
+    flat = ghatak.errors("U(0,10)", 60)
+    own = flat["as_printed"]
+    assert flat["ratio"] < own["ratio"] < flat["printed"][3] - 4 * own["ratio_error"]
     assert 1 / (6000 * math.sqrt(math.pi)) == pytest.approx(9.403e-5, rel=1e-4)
 
 

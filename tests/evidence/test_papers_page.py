@@ -136,10 +136,10 @@ def test_epsilons_of_dpb_for_the_same_result() -> None:
     assert [one["epsilon"] for one in factors] == [0.25, 1.0, 2.0, 5.0] * 3
     own = row("figure 1 and text")
     assert found("dpb cv", 4.0, 0.5) == [0.1] * 4
-    assert found("dpb cv", 1.5, 0.5) == [50.0, 100.0, None, None]
-    assert found("dpb cv", 1.5, 0.05) == [2.0, 20.0, None, None]
-    assert "a DPB at 50 and 100, factors of up to 200 and 100" in own
-    assert "one at 2 and 20, factors of up to 8 and 20" in own
+    assert found("dpb cv", 1.5, 0.5) == [50.0, 100.0, 2000.0, None]
+    assert found("dpb cv", 1.5, 0.05) == [2.0, 20.0, 200.0, 2000.0]
+    assert "a DPB at 50, 100, 2,000, factors of up to 200, 100, 1,000, and at 5 one above" in own
+    assert "one at 2, 20, 200, 2,000, factors of up to 8, 20, 100, 400" in own
     assert found("dpb tight", 1.5, 0.5) == [0.1, 0.1, 0.5, 10.0]
     assert found("dpb tight", 1.5, 0.05) == [0.1, 0.1, 0.1, 0.5]
     assert ".1, .1, .5, 10 at most on the first, .1, .1, .1, .5 on the second" in own
@@ -245,22 +245,37 @@ def test_figures_of_ghatak() -> None:
         assert said in shapes
     assert known["N(0,1)"]["shapes"] == [0.45, 0.45]
     assert known["Exp(1)"]["errors"][0] > 10 * known["Exp(1)"]["limit"]
-    gains = [f"{one['ratio'] - 1:.0%}".replace("%", " %") for one in found["table"]]
-    assert " and ".join(gains) in row("the table of errors")
+    errors = row("the table of errors")
+    own, right = (
+        " and ".join(f"{one['ratio'] - 1:.0%}".replace("%", " %") for one in each)
+        for each in ([one["as_printed"] for one in found["table"]], found["table"])
+    )
+    assert f"{own} with 11520 as printed, {right} with 36" in errors
+    assert all(one["draws"] == 500 for one in found["table"])
+    exact = [f"{1e5 * one['sampling_error_exact']:.3g}e-5" for one in found["table"]]
+    assert f"{exact[0]} and {exact[1]} on the points" in errors
 
 
 def test_figures_of_the_notes() -> None:
     found = results("utility")
-    rows = [one for one in found["synthetic"] if f"{one['exponent']:.2f}" == "0.67"]
-    assert short(one["distance"] for one in rows) in row("section 6.1, the distance")
+    slopes, distances = found["synthetic_slopes"], row("section 6.1, the distance")
+    for rule, digits in (("0.5 n^0.67", "(.02)"), ("0.5 n^0.67, 512 cells", "(.01)")):
+        own = [one["distance"] for one in found["synthetic"] if rule_of(one) == rule]
+        assert short(own) in distances
+        assert f"slope {short(slopes[rule][:1], 2)} {digits}" in distances
+        assert short(slopes[rule][1:], 2, "") == digits.strip("()")
     largest = {rule_of(one): one["distance"] for one in found["synthetic"] if one["n"] == 6000}
     halves = [f"0.5 n^{power}" for power in ("0.50", "0.67", "0.83")]
     optimal = row("section 6.1, k ~ n^(2/3) is optimal")
     assert short(largest[rule] for rule in halves) in optimal
     assert short((largest["2 n^0.50"], largest["0.125 n^0.83"]), 3, " and ") in optimal
-    slopes = found["synthetic_slopes"]
+    fine = [largest[f"{rule}, 512 cells"] for rule in ("0.5 n^0.67", "2 n^0.50", "0.125 n^0.83")]
+    assert (
+        f"with 512 n^(2/3)/2 has {short(fine[:1])}, these two {short(fine[1:], 3, ' and ')}"
+        in optimal
+    )
     assert f"slopes {short((slopes[rule][0] for rule in halves), 2)} (.02)" in optimal
-    assert all(round(error, 2) == 0.02 for _, error in slopes.values())
+    assert all(round(slopes[rule][1], 2) == 0.02 for rule in halves)
     for name in ("open", "released"):
         slope, error = found["process_slopes"][name]
         assert f"{short([slope], 2)} ({short([error], 2)})" in row("section 6.4, the same rate")

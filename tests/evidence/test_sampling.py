@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from evidence.printed import PrintedBernstein
 from evidence.sampling import baselines
 from evidence.sampling import page as sampling_page
 from evidence.sampling import study as sampling
@@ -23,6 +24,8 @@ from evidence.sampling.targets import (
     scattered,
     scores,
 )
+
+from confide import Lattice
 
 LIMITS = {
     "ring": (6.1458, 5.9458, 5.6958, 5.1962, 3.7105, 1.541),
@@ -71,6 +74,15 @@ def test_the_baselines_are_where_they_belong(line):
         bernstein(line, 1.0, 5000, 1, kind=kind)["kl"] for kind in ("dpb tight", "dpb cv")
     )
     assert tight < loose < 0.5
+
+
+def test_dpb_at_an_epsilon_that_no_recipe_takes_has_the_noise_of_it(line):
+    unit = Lattice(low=0, high=1)
+    most = PrintedBernstein(unit, epsilon=100.0, degree=16)
+    large = baselines.LargeBernstein(unit, epsilon=100.0, degree=16, times=8)
+    assert most.sensitivity(1000) / large.sensitivity(1000) == pytest.approx(8, rel=1e-3)
+    near, far = (bernstein(line, e, 5000, 1, kind="dpb cv")["kl"] for e in (800.0, 100.0))
+    assert near < far
 
 
 @pytest.mark.parametrize(

@@ -41,19 +41,25 @@ def sums(data: tuple[np.ndarray, np.ndarray]) -> CellSums:
     return CellSums.simulate(Partition(SQUARE, bound=1.0, epsilon=4.0), *data, seed=3)
 
 
-def test_threshold_estimate_is_the_printed_one(sums: CellSums) -> None:
-    for recipe, c in (
-        (PartitionRegression(threshold=0.9), 0.9),
-        (PartitionRegression(threshold=paper_threshold(N)), 1 / math.sqrt(math.log(N))),
-    ):
-        curve = recipe.fit(sums)
-        printed = [
-            min(1, max(-1, nu / mu)) if mu >= c / 12 else 0.0
-            for nu, mu in zip(sums.nu, sums.mu, strict=True)
-        ]
-        np.testing.assert_allclose(curve.predict(SQUARE.centers), printed)
+def test_threshold_estimate_is_the_printed_one(
+    data: tuple[np.ndarray, np.ndarray], sums: CellSums
+) -> None:
+    few = CellSums.simulate(
+        Partition(SQUARE, bound=1.0, epsilon=1.0), *(part[:2000] for part in data), seed=3
+    )
+    own = 1 / math.sqrt(math.log(N))
+    assert paper_threshold(N) == pytest.approx(own)
+    for found, c, empty, beyond in ((sums, own, 0, 0), (sums, 1.0, 6, 0), (few, 0.3, 4, 1)):
+        curve = PartitionRegression(threshold=c).fit(found)
+        printed = np.array(
+            [nu / mu if mu >= c / 12 else 0.0 for nu, mu in zip(found.nu, found.mu, strict=True)]
+        )
+        assert (printed == 0).sum() == curve.facts["empty"] == empty
+        assert (np.abs(printed) > 1).sum() == beyond
+        # What is beyond the bound of the responses is cut to it, which the paper does not do.
+        np.testing.assert_allclose(curve.predict(SQUARE.centers), np.clip(printed, -1, 1))
         assert curve.facts["threshold"] == pytest.approx(c)
-    assert PartitionRegression(threshold=3).fit(sums).facts["empty"] == 12
+    assert (PartitionRegression(threshold=3).fit(sums).predict(SQUARE.centers) == 0).all()
 
 
 def test_default_is_close_to_the_estimate_without_noise(

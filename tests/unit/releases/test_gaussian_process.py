@@ -385,7 +385,7 @@ def test_the_notes_scale_is_far_too_small_for_a_process_of_variance_one(monkeypa
     assert analytic_delta(multiplier, 1.0) > 0.9
     assert realised_epsilon(multiplier, 1e-5) > 20
     assert recipe.slack(100) > 0.9
-    with pytest.raises(InvalidInput, match="delta of at most"):
+    with pytest.raises(InvalidInput, match="got a larger delta"):
         recipe.release(np.full((100, 2), 0.5))
 
 
@@ -393,7 +393,7 @@ def test_noise_a_hundredth_short_is_refused(monkeypatch):
     recipe = GaussianProcess(UNIT, epsilon=1.0, delta=1e-6)
     short = DiscreteGaussian(recipe.noise(50).variance * 98 // 100)
     monkeypatch.setattr(module, "gaussian", lambda *_: short)
-    with pytest.raises(InvalidInput, match="delta of at most"):
+    with pytest.raises(InvalidInput, match="got a larger delta"):
         recipe.release([0.5] * 50)
 
 

@@ -440,7 +440,7 @@ def test_rows_of_an_engine_that_was_misled() -> None:
     from confide.tables.counting import Query
 
     rows = pa.table({"k0": [1, SIZE], "kind": [0, 0], "n": [2, 3]})
-    with pytest.raises(InvalidInput, match="behind statistics that say otherwise"):
+    with pytest.raises(InvalidInput, match="although the file's statistics deny it"):
         Query(WAVE, ("pay",), None, None, None).summaries(
             rows, Grouping(), False, invalid="refuse", where="here"
         )
