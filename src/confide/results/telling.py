@@ -538,6 +538,16 @@ def _listed(names: Sequence[str]) -> str:
 RELATED = (
     "The correlation of a pair is that of normal scores: 0 where answers tell nothing about each "
     "other, 1 where the order of one is that of the other, -1 where it is the opposite order. It "
-    "is read off reports that tell on which side of a threshold both answers lie. So a relation "
-    "that is symmetric, or that is there for extreme answers only, does not show."
+    "is read off reports that tell on which side of a threshold both answers lie, or which words "
+    "both are. So a relation that is symmetric, or that is there for extreme answers only, does "
+    "not show."
 )
+CROSSED = (
+    "The tables have the shares of the people who answered both questions, with intervals in "
+    "parentheses."
+)
+
+
+def has_crossed(results: Estimates) -> bool:
+    """Whether some pair has a cross table."""
+    return any(one.crossed for one in results.relations)
