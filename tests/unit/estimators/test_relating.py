@@ -284,6 +284,14 @@ def test_synthetic_people_say_how_far_correlations_were_moved(model: curves.Copu
     kept = [row for row in cf.synthesize(far, 10, seed=1).preserved if "moved" in row[2]]
     assert [row[1] for row in kept] == ["partly"]
     assert "moved by up to 0.40" in kept[0][2]
+    # Without pairs nothing joins the columns.
+    alone = cf.synthesize(curves.Copula(model.margins, []), 10, seed=1).preserved
+    assert [row[:2] for row in alone] == [
+        ("the distribution of every single question", "yes"),
+        ("relations between questions", "no"),
+        ("who declines, and whether one person declines twice", "no"),
+        ("single people", "no"),
+    ]
 
 
 def test_results_have_relations_and_can_be_synthesized(tmp_path: Any) -> None:
