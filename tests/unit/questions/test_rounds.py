@@ -261,6 +261,9 @@ def test_trends_of_words_and_what_is_refused() -> None:
         trend(rounds_of({1: 3.0, 2: 3.0}), category="yes")
     with pytest.raises(InvalidInput, match="two rounds"):
         trend(rounds_of({1: 3.0}))
+    single = rounds_of({3: 3.0}, n=1)[3]
+    with pytest.raises(InvalidInput, match="got 1 of round 3"):
+        trend(Groups(("round",), {1: rounds_of({1: 3.0})[1], 3: single}))
     with pytest.raises(InvalidInput, match="column 'round'"):
         trend(Groups(("region",), parts), category="yes")
     with pytest.raises(InvalidInput, match="whole numbers"):
