@@ -1,6 +1,6 @@
 """Whether intervals of trends cover, and what rotation gains over asking everybody every time.
 
-python -m evidence rounds [--surveys 1000] [--thin]
+python -m evidence rounds [--surveys 1500] [--thin]
 
 A survey has twelve rounds and 24,000 people, who spend the same epsilon in all: with rotation each
 answers in one round with the whole epsilon, otherwise everybody answers every round with a twelfth
@@ -149,4 +149,4 @@ def measured(surveys: int) -> dict[str, Any]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print, and (unless thinned) write the results and the page."""
-    return record.run(sys.modules[__name__], arguments, surveys=1000, thin=10)
+    return record.run(sys.modules[__name__], arguments, surveys=1500, thin=10)

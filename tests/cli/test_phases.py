@@ -48,7 +48,9 @@ def test_two_phases(capsys: pytest.CaptureFixture[str]) -> None:
     )
     capsys.readouterr()
     assert run(["phase", "survey.toml", "first.json", "-o", "second.toml", "--json"]) == 0
-    start, end = json.loads(capsys.readouterr().out)["zooms"]["pay"]
+    told = json.loads(capsys.readouterr().out)
+    start, end = told["zooms"]["pay"]
+    assert told["kept"] == {}
     assert 200 < start < 290
     assert 310 < end < 400
     others = {"pay": pay[3000:], "phase": [2] * 9000}
@@ -92,6 +94,32 @@ def test_two_phases(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Draw it beforehand: confide schedule" in capsys.readouterr().err
     Path("plain.toml").write_text(PHASES.replace("[phases]", ""))
     assert run(["phase", "plain.toml", "first.json", "-o", "x.toml"]) == 2
+
+
+def test_questions_that_keep_their_cells_say_why_and_respondents_are_counted_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = '[questions.smokes]\ncategories = ["no", "yes"]\n'
+    Path("survey.toml").write_text(PHASES.replace("[phases]", "ask = 1\n[phases]") + words)
+    pay = np.random.default_rng(1).uniform(0, 1000, 8000)
+    for now, survey in enumerate(("survey", "second"), start=1):
+        asked = {"pay": pay, "smokes": ["no"] * 8000, "phase": [now] * 8000}
+        pq.write_table(Survey.read(f"{survey}.toml").simulate(asked, seed=now), f"{now}.parquet")
+        command = ["summarize", f"{survey}.toml", f"{now}.parquet", "-o", f"{now}.json"]
+        assert run([*command, "--simulated"]) == 0
+        capsys.readouterr()
+        if now == 1:
+            assert run(["phase", "survey.toml", "1.json", "-o", "second.toml", "--json"]) == 0
+            kept = json.loads(capsys.readouterr().out)["kept"]
+            assert list(kept) == ["pay", "smokes"]
+            assert kept["pay"] == "a zoom would cover more than 70 % of the bounds"
+            assert run(["phase", "survey.toml", "1.json", "-o", "second.toml"]) == 0
+            said = " ".join(capsys.readouterr().out.split())
+            assert f"pay: the same cells as before, since {kept['pay']}." in said
+            assert "smokes: the same cells as before, since only numbers" in said
+    # Each answered one of the two questions.
+    assert run(["phase", "second.toml", "1.json", "2.json", "-o", "both.json", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n"] == 16_000
 
 
 def test_a_trend(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,21 @@ def test_from_thresholds_to_synthetic_rows(capsys: pytest.CaptureFixture[str]) -
         assert table.num_rows == 300
         assert str(table["sick days"].type) == "int64"
         Path("rows.csv").unlink()
-    assert run(["results", "new.toml", "reports.parquet", "-o", "results.json"]) == 0
+    named = [part for name in ("json", "md", "html") for part in ("-o", f"results.{name}")]
+    assert run(["results", "new.toml", "reports.parquet", *named]) == 0
     assert "Relations" in capsys.readouterr().out
+    # Cross tables of what words are in; of two numbers the correlation says all.
+    written = Path("results.md").read_text()
+    assert re.findall(r"^### (.* \\& .*)$", written, re.MULTILINE) == [
+        r"pay \& smokes", r"sick days \& smokes",
+    ]  # fmt: skip
+    share = 100 * found["relations"][1]["shares"][0][1]
+    low, high = (100 * end[0][1] for end in found["relations"][1]["ends"])
+    cells = re.findall(r"^\| below .* \| ([\d.]+) % \(([\d.]+) to ([\d.]+)\) \|$", written, re.M)
+    assert [float(each) for each in cells[0]] == pytest.approx([share, low, high], abs=0.11)
+    page = Path("results.html").read_text()
+    assert page.count("shares of the people who answered both questions") == 1
+    assert page.count(f"{share:.1f} %") >= 1
     assert run(["synthesize", "results.json", "-n", "10", "-o", "rows.parquet"]) == 0
     assert "stand for nobody" in capsys.readouterr().out
 

@@ -10,10 +10,11 @@ import typer
 from confide.cli import inputs, output
 from confide.cli.options import JsonOption
 from confide.errors import InvalidInput
+from confide.estimators.zooms import eligible, zoom
 from confide.files.paths import counted, expand, writable, write_bytes
 from confide.files.settings import toml_of
 from confide.lattice import Lattice
-from confide.summaries import Summaries
+from confide.summaries import Counts, Summaries
 from confide.summaries.files import load
 from confide.summaries.forms import SUFFIXES
 from confide.survey import Survey
@@ -64,10 +65,12 @@ def phase(
     writable(to, SUFFIXES[:1], known)
     both = survey.combine(*parts)
     both.save(to)
+    # Where each person is asked some of the questions, no single one has all respondents.
+    n = round(sum(one.n for one in both.values()) / survey.asks) if survey.ask else both.n
     if as_json:
-        output.machine({"n": both.n, "questions": list(both), "output": str(to)})
+        output.machine({"n": n, "questions": list(both), "output": str(to)})
         return
-    output.say(f"Both phases, {both.n:,} respondents: {to}")
+    output.say(f"Both phases, {n:,} respondents: {to}")
 
 
 def _next(survey: Survey, summaries: Summaries, to: Path, as_json: bool) -> None:
@@ -78,15 +81,23 @@ def _next(survey: Survey, summaries: Summaries, to: Path, as_json: bool) -> None
         for name, question in made.questions.items()
         if isinstance(axis := question.axis, Lattice) and axis.zoom is not None
     }
+    kept = {name: _kept(summaries[name]) for name in made.questions if name not in zooms}
     write_bytes(to, toml_of(made.to_dict()).encode())
     if as_json:
         told = {name: list(ends) for name, ends in zooms.items()}
-        output.machine({"zooms": told, "output": str(to)})
+        output.machine({"zooms": told, "kept": kept, "output": str(to)})
         return
     for name in made.questions:
         if name in zooms:
             low, high = zooms[name]
             output.say(f"{name}: nine tenths of the cells from {low:,.10g} to {high:,.10g}.")
         else:
-            output.say(f"{name}: the same cells as before.")
+            output.say(f"{name}: the same cells as before, since {kept[name]}.")
     output.say(f"Survey of the second phase: {to}")
+
+
+def _kept(counts: Counts) -> str:
+    """Why a question keeps its cells."""
+    if not eligible(counts.mechanism):
+        return "only numbers on a linear scale with square waves get others"
+    return zoom(counts).reason

@@ -366,6 +366,12 @@ def _show_survey(made: SurveyPlan) -> None:
         rows,
         words=2,
     )
+    if made.pairs:
+        output.table(
+            "Expected errors of a correlation of 0.4",
+            ("pair", "asked", "report", "error"),
+            [(one.pair, f"{one.n:,}", one.report, f"± {one.error:.2g}") for one in made.pairs],
+        )
     if made.differences:
         output.table(
             "Smallest differences that 80 % of surveys show",

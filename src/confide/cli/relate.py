@@ -137,7 +137,7 @@ def _told(found: Copula) -> None:
         ],
     )
     for one in found.relations:
-        if one.bit and all(label.startswith("below") for label, *_ in one.labels):
+        if not one.crossed:
             continue
         low, high = one.ends
         output.table(

@@ -96,6 +96,14 @@ class Relation:
         """The two questions as one name, that of the column of their reports."""
         return " & ".join(self.questions)
 
+    @property
+    def crossed(self) -> bool:
+        """Whether the cross table says more than the correlation: not for one bit of two numbers.
+
+        Numbers with one threshold have the classes "below" and "and more".
+        """
+        return not (self.bit and all(label.startswith("below ") for label, *_ in self.labels))
+
     def __repr__(self) -> str:
         ends = f"{self.low:.4g} to {self.high:.4g}"
         return f"<Relation of {self.name}: correlation {self.correlation:.4g}, from {ends}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -16,11 +17,12 @@ from confide._types import Floats
 from confide.curves.copula import Copula, Relation
 from confide.curves.density import CellDensity
 from confide.curves.proportions import Proportions
-from confide.errors import InvalidInput, Mismatch
+from confide.errors import ConfideWarning, InvalidInput, Mismatch
 from confide.estimators.adaptive import density
+from confide.estimators.enough import needed
 from confide.estimators.shares import CategoryShares
 from confide.lattice import INTEGER, Categories, Lattice
-from confide.mechanisms import PairResponse
+from confide.mechanisms import Mechanism, PairResponse
 from confide.mechanisms.pair_response import Side
 from confide.summaries import Counts, Summaries
 from confide.summaries.plausibility import checked
@@ -421,6 +423,8 @@ def thresholds(
     >>> thresholds(Summaries({"pay": pay}), ["pay"])
     {'pay': (4.0,)}
     """
+    if not isinstance(summaries, Summaries):
+        raise InvalidInput("Summaries", _checks.shown(type(summaries)))
     found = {}
     for name in names:
         if name not in summaries:
@@ -432,10 +436,24 @@ def thresholds(
         axis = summaries.mechanism(name).axes.get("")
         if not isinstance(axis, Lattice):
             continue
-        curve = density(_enough(summaries[name], name)).cells
+        counts = _enough(summaries[name], name)
+        _warn_of_few(counts, name)
+        curve = density(counts).cells
         wanted = np.arange(1, classes) / classes
         found[name] = _between(axis, curve, wanted)
     return found
+
+
+def _warn_of_few(counts: Counts, name: str) -> None:
+    """Warn of a threshold from so few reports that it could lie anywhere."""
+    mechanism = counts.mechanism
+    if isinstance(mechanism, Mechanism) and counts.n < (least := needed(mechanism)):
+        warnings.warn(
+            f"Few earlier reports of {name!r}: {counts.n:,}, where an estimate needs {least:,}. "
+            "The threshold may lie far from the median, and the correlation is then known less.",
+            ConfideWarning,
+            stacklevel=4,
+        )
 
 
 def _between(axis: Lattice, curve: CellDensity, wanted: Floats) -> tuple[float, ...]:

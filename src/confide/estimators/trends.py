@@ -195,6 +195,13 @@ def trend(groups: Groups[Counts], *, category: str | None = None, level: float =
     else:
         what = "mean"
     points = {number: _point(one, category, level) for number, one in counts.items()}
+    for number, one in points.items():
+        if not np.isfinite([one.value, one.low, one.high]).all():
+            raise InvalidInput(
+                "two reports or more of each round",
+                f"{counts[number].n:,} of round {number}",
+                "Leave that round out.",
+            )
     numbers = list(points)
     changes = {}
     for before, after in pairwise(numbers):

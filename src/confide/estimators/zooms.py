@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from confide._figures import percent
 from confide.errors import InvalidInput
 from confide.estimators.adaptive import POOR, believable, estimate, grid
 from confide.estimators.declining import Answerers
@@ -131,7 +132,7 @@ def zoom(counts: Counts) -> Zoom:
     pad = PAD * (high - low)
     low, high = max(0, int(np.floor(low - pad))), min(EDGES, int(np.ceil(high + pad)))
     if high - low > WIDEST * EDGES:
-        return Zoom(lattice, f"people are spread over more than {WIDEST:.0%} of the bounds")
+        return Zoom(lattice, f"a zoom would cover more than {percent(WIDEST)} of the bounds")
     edges = lattice.low + (lattice.high - lattice.low) * places[[low, high]]
     ends = float(edges[0]), float(edges[1])
     return Zoom(replace(lattice, scale=ZOOM, zoom=ends))

@@ -19,11 +19,18 @@ from confide.estimators import zooms
 from confide.estimators.enough import needed
 from confide.estimators.register import DEFAULT
 from confide.lattice import Lattice
+from confide.mechanisms import Mechanism
 from confide.planning.answers import Answer, Answers
 from confide.planning.guesses import Guess, named_shares
 from confide.planning.guesses import guesses as guessed
 from confide.planning.maps import ErrorMap, MapDisplay
 from confide.planning.outlooks import CATEGORIES, DECLINED, MEDIAN, Outlook
+from confide.planning.pair_plans import (
+    CORRELATION,
+    PairExpected,
+    cut_as_guessed,
+    expected_pairs,
+)
 from confide.planning.scenario import LEAST_EPSILON, MOST_EPSILON, MOST_N, checked_n
 from confide.planning.survey_scenarios import (
     ALIKE,
@@ -178,6 +185,8 @@ class SurveyPlan:
         Whether the survey has phases.
     needed
         How many reports an estimate of each question needs: with fewer, results show none.
+    pairs
+        The expected error of each correlation, where the survey asks for pairs.
     simulated
         What further errors are worked out with; None in a plan that was read from JSON.
 
@@ -202,6 +211,7 @@ class SurveyPlan:
     zooms: Mapping[str, float] = field(default_factory=dict)
     phases: bool = False
     needed: Mapping[str, int] = field(default_factory=dict)
+    pairs: tuple[PairExpected, ...] = ()
     simulated: SurveyScenario | None = None
 
     @property
@@ -307,11 +317,20 @@ class SurveyPlan:
         people = f"{self.n:,} respondents"
         count = len(self.assumed)
         asked = "" if self.ask == count else f", each asked {self.ask} of {count} questions"
+        if self.pairs:
+            asked = f"{asked or f', each asked all {count} questions'} or about one pair"
         told = "; ".join(self._told())
         lines.append(
             f"With {people}{asked}, and epsilon {rounded_up(self.epsilon, 4)} for each of them in "
             f"all, {percent(self.level)} of surveys will come this close to the truth: {told}."
         )
+        if self.pairs:
+            worst = max(self.pairs, key=lambda one: one.error)
+            lines.append(
+                f"{worst.n:,} people are asked about each pair. A correlation of "
+                f"{CORRELATION:g} will be known to ± {worst.error:.2g} ({worst.pair}, the least "
+                "certain one)."
+            )
         if nothing := self._too_few():
             parts = ", ".join(
                 f"{name} ({asked:,} reports, {self.needed[name]:,} are needed)"
@@ -440,6 +459,7 @@ class SurveyPlan:
             "zooms": dict(self.zooms),
             "phases": self.phases,
             "needed": dict(self.needed),
+            "pairs": [vars(one).copy() for one in self.pairs],
         }
 
     @classmethod
@@ -451,8 +471,10 @@ class SurveyPlan:
             differences = tuple(Detectable(**row) for row in fields["differences"])
             designs = tuple(Design(**row) for row in fields["designs"])
             answers = tuple(map(Answers.from_dict, fields["targets"]))
+            pairs = tuple(PairExpected(**one) for one in fields.get("pairs", ()))
             numbers = [number for row in rows for number in (row.error, row.sampling)]
             numbers += [one.difference + one.in_results for one in differences]
+            numbers += [one.error for one in pairs]
             numbers += [value for one in designs for value in (one.relative, *one.errors.values())]
             assumed = {str(name): str(words) for name, words in fields["assumed"].items()}
             least = {str(name): int(count) for name, count in fields.get("needed", {}).items()}
@@ -477,6 +499,7 @@ class SurveyPlan:
             zooms=narrow,
             phases=bool(fields.get("phases", False)),
             needed=least,
+            pairs=pairs,
         )
 
     def to_frame(self) -> Any:
@@ -494,6 +517,7 @@ class SurveyPlan:
             (f"{row.question}: {row.quantity}", f"± {_size(row.error, row.is_share)}")
             for row in self.rows
         ]
+        rows += [(f"{one.pair}: correlation", f"± {one.error:.2g}") for one in self.pairs]
         head = ("", f"error in {percent(self.level)} of surveys")
         names = [f"ask {design.ask}" for design in self.designs]
         relative = [design.relative for design in self.designs]
@@ -603,13 +627,6 @@ def plan_survey(
     level = _checks.level(level)
     surveys = _checks.integer(0, surveys=surveys)
     precision = _checks.positive(precision=precision)
-    if survey.relations is not None:
-        raise InvalidInput(
-            "a survey without [relations] to plan its questions",
-            f"one that asks {survey.relations.share:g} of the people for pairs",
-            "Leave the table out and give the number of people who answer single questions; "
-            "confide relate SURVEY --n N tells what to expect of the pairs.",
-        )
     if survey.rounds is not None:
         raise InvalidInput(
             "a survey without [rounds] to plan one of its rounds",
@@ -629,12 +646,14 @@ def plan_survey(
     count = len(survey.questions)
     ask = survey.asks if ask is None else _checks.integer(1, count, ask=ask)
     chosen = guessed(survey, guesses or {})
+    total = _epsilon(survey) if epsilon is None else checked_epsilon(epsilon)
+    survey = cut_as_guessed(survey, chosen, total)
     outlooks = {
         name: Outlook(name, question, chosen[name], level, surveys, precision)
         for name, question in survey.questions.items()
     }
-    scenario = SurveyScenario(outlooks, _groups(survey, by or {}), level)
-    total = survey.spend.epsilon if epsilon is None else checked_epsilon(epsilon)
+    single = 1.0 if survey.relations is None else 1 - survey.relations.share
+    scenario = SurveyScenario(outlooks, _groups(survey, by or {}), level, single)
     several = [wanted(scenario, name, value) for name, value in (target or {}).items()]
     if n is None:
         if not several:
@@ -659,11 +678,27 @@ def plan_survey(
         designs=scenario.designs(n, total, ask) if count > 1 else (),
         answers=answers,
         assumed={name: one.words for name, one in chosen.items()},
-        zooms=_zooms(survey, chosen, n * ask / count),
+        zooms=_zooms(survey, chosen, scenario.asked(n, ask)),
         phases=survey.phases is not None,
         needed=_needed(scenario, total, ask),
+        pairs=expected_pairs(
+            survey, chosen, _singles(scenario, n, total, ask), n=n, epsilon=total, level=level
+        ),
         simulated=scenario,
     )
+
+
+def _epsilon(survey: Questionnaire) -> float:
+    """What a person spends; a survey with pairs states it, and may have no thresholds yet."""
+    return survey.spend.epsilon if survey.relations is None else survey.epsilon or 0.0
+
+
+def _singles(
+    scenario: SurveyScenario, n: int, epsilon: float, ask: int
+) -> dict[str, tuple[Mechanism, int]]:
+    """What makes the reports to each question alone, and how many people send one."""
+    own, asked = scenario.epsilons(epsilon, ask), round(scenario.asked(n, ask))
+    return {name: (one.mechanism(own[name]), asked) for name, one in scenario.outlooks.items()}
 
 
 def _zooms(survey: Questionnaire, chosen: Mapping[str, Guess], asked: float) -> dict[str, float]:

@@ -74,6 +74,8 @@ class SurveyScenario:
     outlooks: Mapping[str, Outlook]
     by: Mapping[str, tuple[float, ...]]
     level: float
+    single: float = 1.0
+    """Share of the people who answer single questions; the others are asked about a pair."""
 
     def epsilons(self, epsilon: float, ask: int) -> dict[str, float]:
         """The epsilon of each question if a person spends epsilon on ``ask`` questions.
@@ -86,7 +88,7 @@ class SurveyScenario:
 
     def asked(self, n: float, ask: int) -> float:
         """Number of people among n who are asked a question."""
-        return n * ask / len(self.outlooks)
+        return n * self.single * ask / len(self.outlooks)
 
     def error(
         self, what: Wanted, n: float, epsilon: float, ask: int, *, rough: bool = False

@@ -7,7 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from confide import _checks
 from confide._types import Flags
+from confide.errors import InvalidInput
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import permutation, weighted
 
@@ -16,6 +18,31 @@ Whole = npt.NDArray[np.int64]
 
 BITS = 16
 """The share of people who are asked for a pair is a multiple of 2**-16."""
+
+
+def numbered(cells: npt.ArrayLike) -> Whole:
+    """The number of each person's cell, as whole numbers; anything else is refused.
+
+    Parameters
+    ----------
+    cells
+        Whole numbers, of any numeric type.
+
+    Examples
+    --------
+    >>> numbered([0.0, 2.0]).tolist()
+    [0, 2]
+    """
+    given = _checks.array(cells=cells)
+    plain = given.ndim == 1 and (given.dtype.kind in "iuf" or not given.size)
+    own = given.astype(np.float64) if plain else np.array([np.nan])
+    if not (np.abs(own) < 2**53).all() or (own != np.round(own)).any():
+        raise InvalidInput(
+            "cells as one whole number for each person",
+            "something else",
+            "Number the public groups: numpy.unique(groups, return_inverse=True)[1].",
+        )
+    return own.astype(np.int64)
 
 
 def assigned(
@@ -56,7 +83,7 @@ def assigned(
     >>> asked.sum(axis=0).tolist(), asked.sum(axis=1).tolist() == [1] * 12
     ([2, 2, 2, 3, 3], True)
     """
-    own = np.asarray(cells, dtype=np.int64)
+    own = numbered(cells)
     if not pairs:
         return dealt(entropy, own, questions=questions, ask=ask)
     order = permutation(entropy, own.size)
@@ -101,7 +128,7 @@ def dealt(entropy: Entropy, cells: npt.ArrayLike, *, questions: int, ask: int) -
     >>> asked[:12].sum(axis=0).tolist(), asked[12:].sum(axis=0).tolist()
     ([2, 2, 2, 2, 2, 2], [1, 1, 1, 1, 1, 1])
     """
-    own = np.asarray(cells, dtype=np.int64)
+    own = numbered(cells)
     order = permutation(entropy, own.size)
     order = order[np.argsort(own[order], kind="stable")]
     sizes = np.unique(own, return_counts=True)[1]

@@ -17,6 +17,7 @@ from confide.errors import BadRows, InvalidInput
 from confide.exact.entropy import Entropy
 from confide.exact.inversion import permutation, weighted
 from confide.files import arrow
+from confide.questions.assignment import numbered
 from confide.questions.moments import moment
 
 TABLE = "phases"
@@ -214,7 +215,7 @@ class Phases:
         >>> np.bincount(Phases().drawn(SystemEntropy(), [0] * 100)).tolist()
         [0, 25, 75]
         """
-        own = np.asarray(cells, dtype=np.int64)
+        own = numbered(cells)
         order = permutation(entropy, own.size)
         order = order[np.argsort(own[order], kind="stable")]
         share = self._first

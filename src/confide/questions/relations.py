@@ -163,7 +163,7 @@ class Relations:
         if not isinstance(pairs, list | tuple):
             raise InvalidInput(
                 f'pairs = [["pay", "rent"], ...] or pairs = "{ALL}" in [relations]',
-                _checks.shown(pairs),
+                "none" if pairs is None else _checks.shown(pairs),
             )
         return cls(tuple(pairs), **{key: fields[key] for key in ("share", "at") if key in fields})
 
@@ -214,4 +214,9 @@ def _numbers(name: Any, given: Any) -> tuple[float, ...]:
         raise InvalidInput(f"at least one threshold of {name!r}", "none")
     if len(several) > THRESHOLDS:
         raise InvalidInput(f"at most {THRESHOLDS} thresholds of {name!r}", f"{len(several):,}")
-    return tuple(_checks.finite(threshold=each) for each in several)
+    try:
+        return tuple(_checks.finite(threshold=each) for each in several)
+    except InvalidInput:
+        raise InvalidInput(
+            f"a finite number, or several, as thresholds of {name!r}", _checks.shown(given)
+        ) from None

@@ -34,6 +34,8 @@ class About:
         What made the reports; None where it is not known.
     missing
         What stands for a missing answer, or None.
+    times
+        In how many rounds each person answers.
     """
 
     text: str
@@ -45,6 +47,7 @@ class About:
     ends: tuple[str, str] = ("", "")
     mechanism: Mechanism | None = None
     missing: float | str | None = None
+    times: int = 1
 
     @classmethod
     def of(cls, results: Estimates, name: str) -> About:
@@ -72,6 +75,7 @@ class About:
             ends,
             asked.mechanism,
             asked.missing,
+            survey.times,
         )
 
     def label(self, category: str) -> str:

@@ -78,6 +78,11 @@ def _relations(results: Estimates) -> Iterator[str]:
         yield "## Relations"
         yield _table(tables.relations(results))
         yield escaped(telling.RELATED)
+        for name, table in tables.crossed(results):
+            yield f"### {escaped(name)}"
+            yield _table(table)
+        if telling.has_crossed(results):
+            yield escaped(telling.CROSSED)
 
 
 def _table(table: tables.Table) -> str:

@@ -64,6 +64,12 @@ def _parts(results: Estimates, title: str) -> Iterator[Html]:
             el("h2", "Relations"),
             _table(tables.relations(results)),
             el("p", telling.RELATED, class_="quiet"),
+            *(
+                part
+                for name, table in tables.crossed(results)
+                for part in (el("h3", name, dir="auto"), _table(table))
+            ),
+            *([el("p", telling.CROSSED, class_="quiet")] if telling.has_crossed(results) else []),
             class_="card",
         )
     privacy = telling.privacy(results)

@@ -20,6 +20,12 @@ from confide.files.paths import writable
 from confide.results.values import Estimates
 from confide.summaries import Summaries
 
+NO_PAIRS = (
+    "relations between questions",
+    "no",
+    "no pairs were asked for: each column is drawn by itself",
+)
+"""In place of all that is kept of relations."""
 SEEN = 0.005
 """Correlations that were moved by less are as estimated, in two decimals."""
 
@@ -67,6 +73,8 @@ class Synthetic(Mapping[str, npt.NDArray[Any]]):
     def preserved(self) -> list[tuple[str, str, str]]:
         """Which properties of the population the rows keep, and how closely."""
         rows = list(PRESERVED)
+        if not self.model.relations:
+            return [rows[0], *[NO_PAIRS] * (len(self) > 1), *rows[-2:]]
         if (moved := self.model.moved) >= SEEN:
             at = [row[0] for row in rows].index(ASKED)
             why = "since no population can have all of the estimates at once"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from confide._figures import percent
 from confide.results.about import About
 from confide.results.digits import Format, Percent
@@ -59,6 +61,32 @@ def relations(results: Estimates) -> Table:
     ]
     head = ("Pair", "Answered", "Correlation", f"{percent(results.level)} interval")
     return Table(head, tuple(rows))
+
+
+def crossed(results: Estimates) -> Iterator[tuple[str, Table]]:
+    """The cross table of each pair of which a correlation does not say all, with its name."""
+    share = Percent()
+    for one in results.relations:
+        if not one.crossed:
+            continue
+        abouts = [About.of(results, name) for name in one.questions]
+        rows, columns = (
+            [about.label(each) for each in own]
+            for about, own in zip(abouts, one.labels, strict=True)
+        )
+        cells = np.stack([one.shares, *one.ends], axis=-1).tolist()
+        body = [
+            (
+                name,
+                *(
+                    f"{share(each)} ({share.points(Quantity('', None, low=low, high=high))})"
+                    for each, low, high in own
+                ),
+            )
+            for name, own in zip(rows, cells, strict=True)
+        ]
+        head = (abouts[0].text, *columns)
+        yield " & ".join(about.text for about in abouts), Table(head, tuple(body))
 
 
 def _first(result: Result, about: About) -> tuple[str, str]:

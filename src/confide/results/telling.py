@@ -50,11 +50,33 @@ def rate(answered: int, invited: int) -> str:
     return f"{1000 * answered // max(invited, 1) / 10:.1f} %"
 
 
+def came(n: int, times: int, what: str = "") -> str:
+    """How many people answered, or how often they did where each answers several times.
+
+    Parameters
+    ----------
+    n
+        Answers.
+    times
+        In how many rounds each person answers.
+    what
+        Was answered, if it is to be said.
+
+    Examples
+    --------
+    >>> came(3, 1), came(3, 2, "this question")
+    ('3 people answered', 'People answered this question 3 times')
+    """
+    said = f"answered {what}".rstrip()
+    return f"{many(n)} {said}" if times == 1 else f"People {said} {n:,} times"
+
+
 def opening(results: Estimates) -> list[str]:
     """The opening sentences: response, and how to read the numbers."""
     survey = results.questionnaire
     level = percent(results.level)
-    who = f"{many(results.n)} answered"
+    times = 1 if survey is None else survey.times
+    who = came(results.n, times)
     if results.invited is not None:
         who += f" of {results.invited:,} invited ({rate(results.n, results.invited)})"
     if survey is not None:
@@ -64,6 +86,11 @@ def opening(results: Estimates) -> list[str]:
             pair = "" if survey.relations is None else " or for one pair"
             who += f"; each of them was asked {asked} of {of}{pair}, drawn before anybody answered"
     found = [f"{who}."]
+    if survey is not None and survey.rounds is not None and times > 1:
+        found.append(
+            f"{survey.rounds.words()} Intervals take all answers as independent, so they may be "
+            "too narrow where the answers of one person are alike."
+        )
     if survey is not None and survey.closes is not None:
         # Reports do not say when the survey was closed, which may have been by hand.
         closes = f"{survey.closes:%-d %B %Y, %H:%M} UTC"
@@ -95,7 +122,7 @@ def opening(results: Estimates) -> list[str]:
 
 def answered(result: Result, about: About) -> str:
     """Number of answers to a question, in a sentence."""
-    text = f"{many(result.n)} answered this question."
+    text = f"{came(result.n, about.times, 'this question')}."
     if result.declined is not None:
         share = Percent()
         text += (
@@ -449,11 +476,7 @@ def _collected(results: Estimates, survey: Questionnaire, used: set[str]) -> str
     ways = "; ".join(
         f"{_listed(names)} by {way}" if len(kinds) > 1 else way for way, names in kinds.items()
     )
-    start = (
-        f"{many(results.n)} answered {asked} {of} questions"
-        if of > 1
-        else f"{many(results.n)} answered"
-    )
+    start = came(results.n, survey.times, f"{asked} {of} questions" if of > 1 else "")
     return (
         f"{start} under local differential privacy (Kasiviswanathan et al. 2011): each answer was "
         f"randomized by itself before anything was counted, {ways}.{_paired(survey)} "
@@ -515,6 +538,16 @@ def _listed(names: Sequence[str]) -> str:
 RELATED = (
     "The correlation of a pair is that of normal scores: 0 where answers tell nothing about each "
     "other, 1 where the order of one is that of the other, -1 where it is the opposite order. It "
-    "is read off reports that tell on which side of a threshold both answers lie. So a relation "
-    "that is symmetric, or that is there for extreme answers only, does not show."
+    "is read off reports that tell on which side of a threshold both answers lie, or which words "
+    "both are. So a relation that is symmetric, or that is there for extreme answers only, does "
+    "not show."
 )
+CROSSED = (
+    "The tables have the shares of the people who answered both questions, with intervals in "
+    "parentheses."
+)
+
+
+def has_crossed(results: Estimates) -> bool:
+    """Whether some pair has a cross table."""
+    return any(one.crossed for one in results.relations)

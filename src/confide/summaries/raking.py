@@ -130,11 +130,14 @@ def _total(column: str, groups: Any) -> float:
     for group, number in groups.items():
         if not isinstance(group, str | int) or isinstance(group, bool):
             raise InvalidInput(f"groups of {column!r} by name", _checks.shown(group))
-        value = _checks.finite(margin=number)
+        try:
+            value = _checks.finite(margin=number)
+        except InvalidInput:
+            value = 0.0
         if not 0 < value <= 1e15:
             raise InvalidInput(
-                f"a margin > 0 for each group of {column!r}",
-                f"{value:g} for {_checks.shown(group)}",
+                f"a number > 0 for each group of the margin {column!r}",
+                f"{_checks.shown(number)} for {_checks.shown(group)}",
                 "Leave groups without people out.",
             )
         numbers.append(value)

@@ -14,7 +14,7 @@ from scipy.stats import binom, multivariate_normal
 import confide as cf
 from confide import curves, tables
 from confide.curves.copula import completed, possible
-from confide.errors import InvalidInput, Mismatch
+from confide.errors import ConfideWarning, InvalidInput, Mismatch
 from confide.estimators.relating import Cut, Pair, both_below, relate, table_of, thresholds
 from confide.mechanisms import PairResponse, Side
 from confide.planning.pair_designs import best_classes, pair_designs
@@ -223,6 +223,14 @@ def test_thresholds_are_private_medians() -> None:
     assert ready.pairs["x & k"].bit
     with pytest.raises(InvalidInput, match="to give thresholds to"):
         earlier.with_thresholds(counts)
+    with pytest.raises(InvalidInput, match="Summaries"):
+        asked.with_thresholds(None)  # type: ignore[arg-type]
+    few = Summaries({name: Counts.of(earlier.mechanisms[name].privatize([3.0])) for name in found})
+    with pytest.warns(ConfideWarning) as told:
+        asked.with_thresholds(few)
+    said = [str(one.message) for one in told]
+    assert len(said) == 2
+    assert said[0].startswith("Few earlier reports of 'x': 1, where an estimate needs ")
 
 
 def test_relations_need_the_single_questions() -> None:
@@ -276,6 +284,14 @@ def test_synthetic_people_say_how_far_correlations_were_moved(model: curves.Copu
     kept = [row for row in cf.synthesize(far, 10, seed=1).preserved if "moved" in row[2]]
     assert [row[1] for row in kept] == ["partly"]
     assert "moved by up to 0.40" in kept[0][2]
+    # Without pairs nothing joins the columns.
+    alone = cf.synthesize(curves.Copula(model.margins, []), 10, seed=1).preserved
+    assert [row[:2] for row in alone] == [
+        ("the distribution of every single question", "yes"),
+        ("relations between questions", "no"),
+        ("who declines, and whether one person declines twice", "no"),
+        ("single people", "no"),
+    ]
 
 
 def test_results_have_relations_and_can_be_synthesized(tmp_path: Any) -> None:

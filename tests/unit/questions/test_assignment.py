@@ -255,6 +255,18 @@ def test_a_survey_has_one_epsilon_or_each_question_its_own() -> None:
         Survey(one.questions, epsilon=2.0)
 
 
+@pytest.mark.parametrize("cells", [["north"], [0.5], [float("nan")], [[0, 1]], 3, None, [None]])
+def test_cells_are_whole_numbers_one_for_each_person(cells: Any) -> None:
+    questions = {"pay": {"low": 0, "high": 1}, "rent": {"low": 0, "high": 1}}
+    for key, draw in (("rounds", "schedule"), ("phases", "phase_of"), ("ask", "assigned")):
+        value = {"rounds": {"count": 2}, "phases": {}, "ask": 1}[key]
+        made = Survey.from_dict({"epsilon": 1.0, "questions": questions, key: value})
+        with pytest.raises(InvalidInput, match="cells as one whole number for each person"):
+            getattr(made, draw)(cells)
+        assert len(getattr(made, draw)(np.zeros(5))) == 5
+        assert len(getattr(made, draw)([])) == 0
+
+
 @pytest.mark.parametrize("ask", [0, -1, 7, True, 1.0, "1"])
 def test_ask_is_a_number_of_questions(ask: Any) -> None:
     with pytest.raises(InvalidInput, match="ask as a whole number from 1 to 6"):

@@ -217,8 +217,6 @@ def test_what_cannot_take_pairs_says_so(tmp_path: Path) -> None:
     zoomed["questions"]["pay"] |= {"scale": "zoom", "zoom": [20, 60], "size": 64}
     with pytest.raises(InvalidInput, match="no zoom for the question 'pay'"):
         wire.check_survey(type(one).from_dict(zoomed))
-    with pytest.raises(InvalidInput, match="to plan its questions"):
-        one.plan(n=1000)
     pq.write_table(one.privatize(answers(600)), tmp_path / "r.parquet")
     with pytest.raises(Unsupported, match="how the two relate"):
         density(one.summarize(tmp_path / "r.parquet")["pay & ill"])

@@ -19,6 +19,7 @@ from confide import streams
 from confide.errors import InvalidInput
 from confide.estimators.trends import trend
 from confide.results import estimate
+from confide.results.page import document
 from confide.summaries import Counts, Groups
 
 PAY = {"low": 0, "high": 10, "size": 32}
@@ -260,6 +261,9 @@ def test_trends_of_words_and_what_is_refused() -> None:
         trend(rounds_of({1: 3.0, 2: 3.0}), category="yes")
     with pytest.raises(InvalidInput, match="two rounds"):
         trend(rounds_of({1: 3.0}))
+    single = rounds_of({3: 3.0}, n=1)[3]
+    with pytest.raises(InvalidInput, match="got 1 of round 3"):
+        trend(Groups(("round",), {1: rounds_of({1: 3.0})[1], 3: single}))
     with pytest.raises(InvalidInput, match="column 'round'"):
         trend(Groups(("region",), parts), category="yes")
     with pytest.raises(InvalidInput, match="whole numbers"):
@@ -274,6 +278,11 @@ def test_results_state_no_smaller_figure_where_a_person_answers_several_rounds()
         parts = {k: Counts.of(mechanism.privatize(draw.random(20_000))) for k in (1, 2)}
         results = made.estimate(cf.Summaries({"pay": Groups(("round",), parts)}))
         assert (results["pay"].reader is None) == (per_person == 2)
+        page = document(results)
+        for several in ("People answered 40,000 times.", "Each person answers in 2 of 2 rounds.",
+                        "People answered this question 40,000 times."):  # fmt: skip
+            assert (several in page) == (per_person == 2)
+        assert ("40,000 people answered." in page) == (per_person == 1)
 
 
 def test_results_tell_the_change_per_round_of_rounds_that_can_be_estimated() -> None:
