@@ -49,7 +49,7 @@ FENCE = re.compile(
     r"(?:\n!\[[^\]]*\]\((?P<picture>[^)]*images/[^)]*\.png)\)\n)?",
     re.MULTILINE | re.DOTALL,
 )
-TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1"}
+TERMINAL = {"COLUMNS": "80", "NO_COLOR": "1"}
 NUMBER = re.compile(r"[-−]?\d+(?:[.,]\d+)*\.?(?:e[-+]?\d+)?")
 LINES = re.compile(r"[─━═\-]{2,}")
 WORD = re.compile(r"\w+|[^\w\s]")

@@ -10,6 +10,7 @@ from evidence.sampling.baselines import bernsteins, released
 from evidence.sampling.targets import (
     EPSILONS,
     LABELS,
+    SCATTERED,
     Mixture,
     adam_network,
     inside,
@@ -175,7 +176,7 @@ def random_curves(result: dict[str, Any]) -> Any:
                 )
                 count, value, spread = zip(*found, strict=True)
                 color = {"mbde": CYCLE[1], "default": ESTIMATE, "limit": TRUTH}[name]
-                label = f"{LABELS[name]}, epsilon = {epsilon:g}"
+                label = f"{(LABELS | SCATTERED)[name]}, epsilon = {epsilon:g}"
                 ax.errorbar(count, value, spread, fmt=style, color=color, capsize=2, label=label)
         ax.set_xlabel("Gaussians")
         ax.set_ylabel(words)

@@ -288,9 +288,7 @@ def main(argv: list[str]) -> int:
     random = ((1.0,), seeds, {1: (3,)}) if thin else (RANDOM_EPSILONS, seeds, COUNTS)
     sizes = {"n": n, "learner": learner, "training": training}
     parts: dict[str, Callable[[], Any]] = {
-        "rows": lambda: [
-            r for each in targets for r in compare(each, epsilons, (seeds + 1) // 2, **sizes)
-        ],
+        "rows": lambda: [r for each in targets for r in compare(each, epsilons, seeds, **sizes)],
         "boxed": lambda: [
             r for each in targets for r in boxed_rows(each, epsilons, seeds, **sizes)
         ],

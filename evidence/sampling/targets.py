@@ -34,6 +34,8 @@ LABELS = {
     "dpb cv": "DPB (sup, shift), cross-validated",
     "dpb tight": "DPB (tight, clip)",
 }
+SCATTERED = {"mbde": "MBDE by Adam"}
+"""What is called otherwise on random targets, where MBDE's networks are trained by Adam."""
 TRAINING = 2000
 """Records that MBDE is trained on, and as many draws."""
 

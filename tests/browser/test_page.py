@@ -6,7 +6,9 @@ import base64
 import json
 import os
 import re
+import string
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,10 @@ from conformance.vectors import MECHANISMS
 from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, expect
 from tests.browser.service import SURVEY, Service
 
+from confide.collect import wire
 from confide.collect.invitations import Signer
-from confide.mechanisms import Mechanism, RandomizedResponse
+from confide.lattice import Lattice
+from confide.mechanisms import Mechanism, RandomizedResponse, SquareWave
 from confide.questions import Questionnaire
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
@@ -969,6 +973,35 @@ def test_two_answers_on_one_tape_differ_in_the_reports_alone(
     assert first == second
 
 
+def test_a_browser_that_translates_the_page_leaves_answers_out(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    """Some send the text of a page to their maker for that, but not what is marked."""
+    page = visit().page
+    told = """(words) => {
+        const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+        const found = [];
+        while (texts.nextNode()) {
+            const { data, parentElement } = texts.currentNode;
+            if (words.some((each) => data.includes(each)))
+                found.push(parentElement.closest("[translate=no]") !== null);
+        }
+        return found;
+    }"""
+    page.goto(service.link())
+    page.fill("#q1", "1.234")
+    page.click("form button.main")
+    assert page.locator("input[spellcheck=false]").count() == page.locator("input").count() > 0
+    # Beside the question and above all of them.
+    assert page.evaluate(told, ["1.234", "1234"]) == [True] * 2
+    fill(page, "987654")
+    assert page.evaluate(told, ["987,654"]) == [True]
+    page.click("form button.main")
+    page.wait_for_selector("dl")
+    words = ["987,654", "Sometimes", "7\u00a0days", "counts as 300,000"]
+    assert page.evaluate(told, words) == [True] * 4
+
+
 def test_the_answer_is_nowhere(service: Service, visit: Callable[..., Visit]) -> None:
     visited = visit()
     page = visited.page
@@ -1163,3 +1196,55 @@ def test_people_of_two_phases(serve: Any, visit: Callable[..., Visit]) -> None:
     other = Questionnaire.from_dict({"questions": {"pay": {"low": 0, "high": 9, "epsilon": 1.0}}})
     torn.page.goto(f"{service.url}#{Signer(bytes(32), other).mint()}")
     stopped(torn, "The link is not complete")
+
+
+def test_a_second_phase_that_asks_something_else(serve: Any, visit: Callable[..., Visit]) -> None:
+    """Of an epsilon, a number of questions or a pair that the first phase does not have."""
+    service = serve(PHASES + PHASES[PHASES.index("[questions.pay]") :].replace("pay", "rent", 1))
+    link = service.link(phase=2)
+    described = wire.served(service.survey, service.survey)
+    paired = Questionnaire.from_dict(
+        {
+            "epsilon": 9.0,
+            "relations": {"pairs": [["pay", "rent"]], "at": {"pay": 40_000, "rent": 9000}},
+            "questions": {name: {"low": 0, "high": 1_000_000} for name in ("pay", "rent")},
+        }
+    )
+    pairs = wire.described(paired)["pairs"]
+    place = base64.urlsafe_b64decode(service.token(phase=2) + "==")[:33] + b'{"q":[2],"p":2}'
+    asked_pair = f"{service.url}#{base64.urlsafe_b64encode(place).decode().rstrip('=')}"
+    dear = described["questions"][0] | {
+        "mechanism": SquareWave(Lattice(low=0, high=1_000_000), epsilon=9.0).to_dict()
+    }
+    for first, change, opened in (
+        ({}, {"questions": [dear, described["questions"][1]]}, link),
+        ({"ask": 1}, {"ask": None}, link),
+        ({}, {"pairs": pairs}, asked_pair),
+        ({"pairs": pairs}, {}, asked_pair),
+        ({"pairs": pairs, "ask": 1}, {}, asked_pair),
+    ):
+        visited = visit()
+        survey = {**described, **first, "next": {**described, **first, **change}}
+        visited.page.route("**/survey.json", partial(Route.fulfill, json=survey))
+        visited.page.goto(opened)
+        stopped(visited, "This survey cannot be answered safely")
+        assert visited.page.locator("input").count() == 0
+
+
+def test_a_link_in_another_spelling_sends_what_the_collector_knows(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    """The report is drawn once for all spellings: sent with a wrong one, it would be lost."""
+    links = [service.link("east") for _ in range(2)]
+    letters = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+    # The last character has two bits that belong to no byte.
+    loose = links[0][:-1] + letters[letters.index(links[0][-1]) + 1]
+    for link, other in zip(links, (loose, links[1] + "="), strict=True):
+        visited = visit()
+        answer(visited.page, other)
+        state(visited.page, "received")
+        visited.page.goto("about:blank")
+        visited.page.goto(link)
+        state(visited.page, "received")
+        assert [json.loads(body)["invitation"] for body in visited.uploads] == [link.split("#")[1]]
+    assert len(service.reports()) == 2

@@ -325,7 +325,9 @@ def test_what_comes_next_is_what_the_links_need(
     assert "--port" not in told
     assert "--url" not in told
     assert run(["export", "survey.toml", "-o", "reports.parquet", "--close"]) == 0
-    assert "-o results.html --by region" in " ".join(capsys.readouterr().out.split())
+    people = 3 * (len(Path("people.csv").read_text().splitlines()) - 1)
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.endswith(f"-o results.html --by region --invited {people}")
 
 
 def test_a_changed_deadline_is_named(

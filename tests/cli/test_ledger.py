@@ -228,6 +228,15 @@ def test_get_prints_what_release_printed(capsys: pytest.CaptureFixture[str]) -> 
         ]
 
 
+def test_get_says_what_cells_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("days.csv").write_text("days\n" + "3\n7\n" * 100)
+    command = "release histogram days.csv --column days --low 0 --high 9 --epsilon 1 --integer"
+    assert run([*command.split(), *["--ledger", "staff.db", "--budget", "1", "--key", "days"]]) == 0
+    capsys.readouterr()
+    assert run(["ledger", "get", "staff.db", "days"]) == 0
+    assert "Each of the 10 cells of the column holds one whole number." in capsys.readouterr().out
+
+
 def test_get_names_the_nearest_key(capsys: pytest.CaptureFixture[str]) -> None:
     ledger = Ledger("staff.db", epsilon=1.0)
     assert "Nothing was released yet." in refused("ledger get staff.db mean", capsys)

@@ -71,7 +71,7 @@ def test_people_read_a_table_and_what_to_fear(
     assert run(f"release {kind} values.csv {BOUNDS} {CURVES[kind]} --plot p.png".split()) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "median" in printed
-    assert "moves their odds by no more than that" in printed
+    assert "this release changes the odds by a factor of at most" in printed
     assert "finds the truth at most" in printed
     assert Path("p.png").stat().st_size > 1000
 
@@ -288,6 +288,32 @@ def test_cells_of_a_histogram_hold_equally_many_ages(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.usefixtures("ages")
+def test_few_cells_of_a_histogram_are_printed_with_their_shares(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    charged = f"{AGES} --cells 4 --integer --ledger l.db --budget 2"
+    found = machine(charged, capsys)["shares"]
+    assert found["level"] == 0.95
+    # 74 ages that are equally frequent in cells of 19, 19, 19 and 17.
+    assert found["share"] == pytest.approx([19 / 74] * 3 + [17 / 74], abs=0.01)
+    for low, share, high in zip(found["low"], found["share"], found["high"], strict=True):
+        assert share - 0.02 < low < share < high < share + 0.02
+    # The stored release costs nothing, and people see the same.
+    assert run(charged.split()) == 0
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = [line for line in printed if line[1:2] == ["to"]]
+    assert [line[:3] for line in rows] == [
+        ["17", "to", "35"], ["36", "to", "54"], ["55", "to", "73"], ["74", "to", "90"]
+    ]  # fmt: skip
+    for line, *ends in zip(rows, found["share"], found["low"], found["high"], strict=True):
+        assert [float(end) for end in line[3:]] == pytest.approx(ends, abs=6e-5)
+    assert run(f"{AGES} --cells 4 --no-integer".split()) == 0
+    assert "35.25 to 53.5" in capsys.readouterr().out
+    assert run(AGES.split()) == 0
+    assert "Share of each cell" not in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("ages")
 @pytest.mark.parametrize(
     "options",
     [
@@ -317,7 +343,8 @@ def test_what_cells_hold_is_said(capsys: pytest.CaptureFixture[str]) -> None:
         return " ".join(capsys.readouterr().out.split())
 
     one = "Each of the 74 cells of age holds one whole number"
-    assert f"{one} (--no-integer if it has fractions)." in said(AGES)
+    hint = "--integer makes synthetic rows whole; --no-integer if there are fractions"
+    assert f"{one} ({hint})." in said(AGES)
     assert f"{one}." in said(f"{AGES} --integer")
     assert f"{one}." in said(AGES.replace("csv", "parquet"))
     assert "Each of the 37 cells of age holds 2 whole numbers." in said(
@@ -441,6 +468,9 @@ import numpy as np
 def low_share(x):
     return np.mean(x < 0.5)
 
+def two_shares(x):
+    return [np.mean(x < 0.5), np.mean(x >= 0.5)]
+
 def people(x, half):
     return np.sum((x < 0.5) == (half == "lower"))
 """
@@ -479,6 +509,13 @@ def test_tables_models_and_functions(capsys: pytest.CaptureFixture[str]) -> None
     statistic = f"statistic values.csv {BOUNDS} --function mine.py:low_share {own} --answer-high 1"
     assert run(["release", *statistic.split(), "--divided-by-n"]) == 0
     assert "not the chance by which" in " ".join(capsys.readouterr().out.split())
+    both = machine(
+        f"release statistic values.csv {BOUNDS} --function mine.py:two_shares --sensitivity 2 "
+        "--answer-low 0 --answer-high 1 --divided-by-n --answer-name lower --answer-name upper",
+        capsys,
+    )
+    assert both["answers"]["lower"]["value"] == pytest.approx(0.9, abs=0.1)
+    assert both["answers"]["upper"]["value"] == pytest.approx(0.1, abs=0.1)
     chosen = machine(
         f"release selection values.csv {BOUNDS} --function mine.py:people {own} "
         "--answer-high 1000 --outcome lower --outcome upper", capsys,
@@ -538,6 +575,8 @@ def test_they_are_told_to_people_and_stored(
         (f"statistic values.csv {BOUNDS} --function values.csv:x", "a file of Python"),
         (f"statistic values.csv {BOUNDS}", "--what, the number to release"),
         (f"statistic values.csv {BOUNDS} --function mine.py:low_share", "--sensitivity for"),
+        (f"statistic values.csv {BOUNDS} --function mine.py:two_shares --sensitivity 2 "
+         "--divided-by-n --answer-low 0 --answer-high 1", "its name, with --answer-name"),
         (f"statistic values.csv {BOUNDS} --function mine.py:low_share --sensitivity 0.01 "
          "--divided-by-n --answer-low 0 --answer-high 1", "made-up data sets refute"),
     ],

@@ -167,6 +167,22 @@ SURVEY = Survey.from_dict(
 )
 PAY = Survey({"pay": SURVEY.questions["pay"]})
 SMOKES = Survey({"smokes": SURVEY.questions["smokes"]})
+PAIRED = Survey.from_dict(
+    {
+        "epsilon": 1.0,
+        "ask": 1,
+        "relations": {"pairs": [["pay", "smokes"]], "at": {"pay": 0.5}},
+        "questions": {
+            "pay": {"low": 0, "high": 1, "size": 8},
+            "smokes": {"categories": ["no", "yes"], "prefer_not_to_say": True},
+        },
+    }
+)
+(PAIR,) = PAIRED.pairs.values()
+PHASED, REPEATED = (
+    Survey.from_dict({"epsilon": 1.0, **times, "questions": {"pay": {"low": 0, "high": 1}}})
+    for times in ({"phases": {}}, {"rounds": {"count": 3}})
+)
 JOINT = cf.Joint({"a": cf.SquareWave(LATTICE, epsilon=1.0), "b": cf.Laplace(LATTICE, epsilon=1.0)})
 PARTITION = cf.Partition(cf.Cells(low=[0], high=[1], shape=[4]), bound=1.0, epsilon=2.0)
 PLANE = cf.Partition(cf.Cells(low=[0, 0], high=[1, 1], shape=[2, 2]), bound=1.0, epsilon=2.0)
@@ -255,6 +271,24 @@ PATHS: dict[str, Path_] = {
     ),
     "survey arrow": (lambda x: pa.table({"pay": pa.array(list(x))}), PAY.privatize),
     "survey arrow words": (lambda x: pa.table({"smokes": pa.array(list(x))}), SMOKES.privatize),
+    "pair": (lambda x: {"pay": x, "smokes": x}, PAIR.privatize),
+    "survey of pairs": (lambda x: {"pay": x, "smokes": x}, PAIRED.privatize),
+    "survey of phases": (lambda x: {"pay": x, "phase": [1] * len(x)}, PHASED.privatize),
+    "survey of phases that are none": (lambda x: {"pay": halves(x), "phase": x}, PHASED.privatize),
+    "survey of rounds": (
+        lambda x: {"pay": x, "person": range(len(x)), "round": [1] * len(x)},
+        REPEATED.privatize,
+    ),
+    "survey of rounds that are none": (
+        lambda x: {"pay": halves(x), "person": x, "round": x},
+        REPEATED.privatize,
+    ),
+    "groups of a release": (
+        lambda x: (halves(x), x),
+        lambda x: releases.release_groups(
+            releases.Query("mean", LATTICE, epsilon=1.0), *x, groups=["a", "b"], attribute="region"
+        ),
+    ),
     "count": plain(releases.Query("count", epsilon=1.0).release),
     "mean": plain(releases.Query("mean", LATTICE, epsilon=1.0).release),
     "quantile": plain(releases.Query("quantile", LATTICE, epsilon=1.0, q=0.5).release),

@@ -120,6 +120,24 @@ def test_other_figures_of_sampling(sampling: Any) -> None:
     assert sampling["ring", "default box", 10.0]["kl"] == pytest.approx(0.042, abs=6e-4)
 
 
+def test_walks_limits_and_bandwidths_of_sampling(sampling: Any) -> None:
+    found = results("sampling")
+    walks = row("section 5: random walk Metropolis")
+    for kind, words in (("walks", "random walks MBDE has a KL of"), ("rejection", "exact draws")):
+        assert f"{words} {short((one[kind] for one in found['walks']), 3, ' and ')}" in walks
+    chains = [short([found["chains"][steps]], 2) for steps in ("1", "2", "5")]
+    assert "{} after one step at a declared 1, {} after two, {} after five".format(*chains) in walks
+    limits = row("Theorem 6: with both advantages")
+    for method, digits in (("best mbde", (4, 3, 3)), ("limit", (4, 4, 3))):
+        ends = zip((1.0, 5.0, 10.0), digits, strict=True)
+        assert ", ".join(short([sampling["ring", method, e]["kl"]], d) for e, d in ends) in limits
+    bandwidths = row("DPB's bandwidth is learned")
+    for target, degree in (("mix1d", 64), ("ring", 8)):
+        for epsilon in (1.0, 10.0):
+            own = short([sampling[target, f"dpb cv {degree}", epsilon]["kl"]])
+            assert f"{own} and ." in bandwidths
+
+
 def test_bound_of_theorem_4(sampling: Any) -> None:
     facts = [one["facts"] for one in sampling.values() if "facts" in one]
     share = max(one["largest_log_ratio"] / one["bound"] for one in facts)
@@ -254,6 +272,14 @@ def test_figures_of_farokhi() -> None:
     }
     ratios = np.divide(*errors.values())
     assert f"{min(ratios):.1f} to {max(ratios):.1f} times" in chosen
+    curves = row("figures 1 and 2: simulated")
+    for method, between in (("Cauchy, oracle (8)", "for g1"), ("KernelRegression()", "|")):
+        own = [
+            one["mean"]
+            for one in found["simulated"]
+            if (one["population"], one["curve"], one["method"]) == ("mixture", "g1", method)
+        ]
+        assert f"{short(own, 2, ' and ')} {between}" in curves
     density = found["figure_3"]
     assert density["draws"] == 40
     assert f"it is {short([density['distance_mean']])} from" in row("figure 3: density")
@@ -308,8 +334,23 @@ def test_figures_of_ghatak() -> None:
     assert f"{exact[0]} and {exact[1]} on the points" in errors
 
 
+def test_figures_of_private_models() -> None:
+    adult = results("models")["studies"][0]["rows"]
+    known = {(one["degree"], one["epsilon"], one["delta"]): one for one in adult}
+    pair = (known[4, epsilon, 0] for epsilon in (1, None))
+    right, without = (f"{short([one['mean']])} ({short([one['se']])})" for one in pair)
+    own = row("section 6.4, Bernstein mechanism (Alda")
+    assert f"is right in {right} of the records set aside, {without} without noise" in own
+
+
 def test_figures_of_the_notes() -> None:
     found = results("utility")
+    (series,) = (
+        one["slope"]
+        for one in found["slopes"]
+        if (one["release"], one["part"]) == ("series", "sampling")
+    )
+    assert f"slope {short([series], 2)}, theory" in row("section 6.3, minimax rate")
     slopes, distances = found["synthetic_slopes"], row("section 6.1, the distance")
     for rule, digits in (("0.5 n^0.67", "(.02)"), ("0.5 n^0.67, 512 cells", "(.01)")):
         own = [one["distance"] for one in found["synthetic"] if rule_of(one) == rule]

@@ -4,7 +4,7 @@
 import { privatize } from "./device.js";
 import { Pair } from "./pairs.js";
 import { Question } from "./questions.js";
-import { base64url, factsIn, Kept, Sender } from "./upload.js";
+import { base64url, bytesIn, factsIn, Kept, Sender } from "./upload.js";
 import * as views from "./views.js";
 import * as words from "./words.js";
 
@@ -26,9 +26,9 @@ async function fetchSurvey(seconds) {
  * @param {T.Facts | null} facts */
 const inPhase = (served, facts) => (facts?.p === 2 ? served.next && { ...served, ...served.next } : served);
 
-/** What each question costs. @param {any} survey */
-const costs = ({ questions }) =>
-  JSON.stringify(questions.map((/** @type {T.Fields} */ { name, mechanism }) => [name, mechanism.epsilon]));
+/** How many questions are asked, and what each costs. @param {any} survey */
+const costs = ({ ask, questions }) =>
+  JSON.stringify([ask, ...questions.map((/** @type {T.Fields} */ { name, mechanism }) => [name, mechanism.epsilon])]);
 
 /** Show a view. Its heading gets the focus, unless the person has not moved on.
  * @type {T.Show} */
@@ -109,7 +109,8 @@ class Page {
       version: VERSION,
       survey: survey.survey,
       wording: survey.wording,
-      invitation: this.token,
+      // In the one spelling that is taken.
+      invitation: this.token && base64url(bytesIn(this.token)),
       receipt,
       reports: Object.fromEntries(reports),
     });
@@ -202,6 +203,7 @@ async function open() {
   else
     try {
       if (costs(served) !== costs(survey)) throw new Error("The second phase asks something else.");
+      if (served.phases && pairs.length) throw new Error("A survey with phases must have no pairs.");
       // Answers are drawn by name: an answer to another question may be none to this one.
       if (new Set(every.map(({ name }) => `${name}`)).size < every.length)
         throw new Error("Each question must have a name of its own.");

@@ -17,7 +17,7 @@ export const base64url = (bytes) =>
   btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (each) => ({ "+": "-", "/": "_" })[each] ?? "");
 
 /** @param {string} token */
-function bytesIn(token) {
+export function bytesIn(token) {
   const text = atob(token.replaceAll("-", "+").replaceAll("_", "/"));
   return Uint8Array.from(text, (each) => each.charCodeAt(0));
 }

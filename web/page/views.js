@@ -107,8 +107,11 @@ function together(pair) {
     h("p.quiet", meaning("bound", epsilon)));
 }
 
+/** Browsers may send a text away to translate it: not what tells an answer. */
+const OWN = { translate: "no" };
+
 /** A box, a circle or a field. @type {T.Input} */
-const input = (keys) => h("input", { autocomplete: "off" }, keys);
+const input = (keys) => h("input", { autocomplete: "off", spellcheck: "false" }, keys);
 
 /** A box or a circle with its label. @type {T.Labelled} */
 const choice = (text, keys) => h("label.choice", input(keys), spoken("span", text));
@@ -116,7 +119,7 @@ const choice = (text, keys) => h("label.choice", input(keys), spoken("span", tex
 /** @type {T.Entry} */
 function numberEntry(question) {
   const { id, whole, bounds: { low } } = question;
-  const echo = h("p.quiet.echo");
+  const echo = h("p.quiet.echo", OWN);
   const show = () => {
     const found = question.read();
     const read = "answer" in found && !question.skipped;
@@ -142,7 +145,7 @@ function numberEntry(question) {
   const values = { low: question.limit("low"), high: question.limit("high") };
   return [
     h("p.quiet", { id: `${id}-bounds` }, `${say(whole ? "whole" : "range", values)} ${say("nearer", values)}`),
-    h("p.error", { id: `${id}-error` }),
+    h("p.error", { id: `${id}-error` }, OWN),
     h("div.entry", field, spoken("span", question.text("unit"), { id: `${id}-unit` })),
     echo,
     question.offer && choice(question.skip, { type: "checkbox", checked: question.skipped, change }),
@@ -208,7 +211,7 @@ export function form(scene, done) {
     if (!wrong.length) return done();
     // No links to #fields: the address ends in the invitation.
     const jumps = wrong.map(({ id, asked }) =>
-      h("button.link", { type: "button", click: () => byId(id).focus() },
+      h("button.link", { type: "button", click: () => byId(id).focus() }, OWN,
         spoken("span", asked), ` – ${byId(`${id}-error`).textContent}`));
     summary.replaceChildren(p("wrong_title", {}, "h2"), list("ul", jumps));
     summary.focus();
@@ -249,7 +252,7 @@ export function review({ questions, pair, lasting }, send, back) {
     const beyond = typeof answer === "number" && (answer < bounds.low ? "low" : answer > bounds.high && "high");
     return [
       spoken("dt", asked),
-      h("dd",
+      h("dd", OWN,
         spoken("strong", skipped ? question.skip : question.shown(answer)),
         beyond && p("beyond", { limit: question.limit(beyond) }, "p.quiet")),
     ];

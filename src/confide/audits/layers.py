@@ -49,7 +49,7 @@ class Layer:
 LAYERS = (
     Layer(
         "exact",
-        "the formulas, worked out without rounding, for all answers and all reports",
+        "the formulas, worked out without rounding, for all answers and reports",
         losses.UNSEEN,
         lambda mechanism, n, alpha, seed: exact(mechanism),
         carries=True,
@@ -63,7 +63,7 @@ LAYERS = (
     ),
     Layer(
         "index",
-        "missing, infinite, huge and odd answers: refused, or moved within the bounds",
+        "missing, infinite, huge or odd answers: refused, or moved within bounds",
         indices.UNSEEN,
         lambda mechanism, n, alpha, seed: index(mechanism),
         carries=True,
@@ -77,7 +77,7 @@ LAYERS = (
     ),
     Layer(
         "sampled",
-        "an attack: tell from real reports alone which of two answers was given",
+        "an attack: tell from real reports which of two answers was given",
         attacks.UNSEEN,
         lambda mechanism, n, alpha, seed: attacked(mechanism, n=n, alpha=alpha, seed=seed),
         chance=True,

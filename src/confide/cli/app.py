@@ -45,7 +45,12 @@ ESTIMATING = ("scipy", "threadpoolctl")
 """What estimates need, and a machine that only makes or counts reports may do without."""
 
 # Options that have another name than the setting of the library.
-OPTIONS = {"integers": "integer", "mechanisms": "mechanism", "most": "at-most"}
+OPTIONS = {
+    "integers": "integer",
+    "mechanisms": "mechanism",
+    "most": "at-most",
+    "names": "answer-name",
+}
 
 
 def _version(asked: bool) -> None:

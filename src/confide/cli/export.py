@@ -50,7 +50,8 @@ def export(
     try:
         if close:
             found.close()
-        closed = found.status().closed
+        status = found.status()
+        closed, invited = status.closed, sum(status.invited.values())
         if not closed and not before_closing:
             raise InvalidInput(
                 "a survey that is closed",
@@ -78,7 +79,8 @@ def export(
     output.say(
         f"{counted(n, 'report')} in {' and '.join(map(str, made))}, in random order.",
         f"Next: confide results {survey} {names} -o results.html"
-        + "".join(f" --by {shlex.quote(name)}" for name in asked.groups),
+        + "".join(f" --by {shlex.quote(name)}" for name in asked.groups)
+        + (f" --invited {invited}" if invited else ""),
     )
 
 

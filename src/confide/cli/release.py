@@ -36,6 +36,7 @@ from confide.releases import (
     histogram_quantile,
     quantiles,
     release_all,
+    shares,
     synthesize,
 )
 from confide.releases.histogram import FINE, whole_between
@@ -44,6 +45,7 @@ from confide.releases.query import KINDS as WHATS
 from confide.releases.register import of_settings
 
 QUARTILES = (0.25, 0.5, 0.75)
+WHOLE_OR_NOT = "--integer makes synthetic rows whole; --no-integer if there are fractions"
 ALONE = "Without --ledger nothing was recorded: another release costs as much again."
 
 
@@ -115,6 +117,7 @@ class Published:
             self._effects(f"{n}, {self._cost()}")
         else:
             self._table(f"{n}, {self.kind}, {self._cost()}")
+            self._shares()
             output.say(*self._cells())
         if self.kind == "statistic":
             output.say(
@@ -198,6 +201,9 @@ class Published:
             quantiles = {part: estimates[0][part][0] for part in quantiles}
         if len(centers) == 1:
             x = centers[0]
+            if self.kind == Histogram.name:
+                share, low, high = (part.tolist() for part in shares(release))
+                result["shares"] = {"level": 0.95, "share": share, "low": low, "high": high}
             return {
                 **result,
                 "edges": cells.edges[0].tolist(),
@@ -222,7 +228,9 @@ class Published:
             return []
         facts, columns = self.release.facts, self.release.spec["columns"]
         widths = facts.get("integers_per_cell") or [None] * len(columns)
-        names = self.columns or tuple(column["name"] or "the column" for column in columns)
+        names = [
+            name or "the column" for name in self.columns or (column["name"] for column in columns)
+        ]
         said, asked = [], []
         for name, width, cells, column in zip(
             map(harmless, names), widths, facts["cells"], columns, strict=True
@@ -232,7 +240,7 @@ class Published:
                 each = "one whole number" if width == 1 else f"{width:,} whole numbers"
                 last = f", the last one {between % width:,}" if between % width else ""
                 known = self.stated or name in map(harmless, self.whole)
-                other = "" if known else " (--no-integer if it has fractions)"
+                other = "" if known else f" ({WHOLE_OR_NOT})"
                 said.append(f"Each of the {cells:,} cells of {name} holds {each}{last}{other}.")
             elif column["scale"] == "linear" and 2 < between < FINE * cells:
                 asked.append(name)
@@ -242,6 +250,26 @@ class Published:
                 "hold equally many of them, where now some hold more than others."
             )
         return said
+
+    def _shares(self) -> None:
+        """The share of people in each cell of a histogram of one column, where cells are few."""
+        curve = self.release.curve
+        if self.kind != Histogram.name or curve is None or len(curve.cells.edges) > 1:
+            return
+        (edges,) = curve.cells.edges
+        if len(edges) - 1 > SHOWN:
+            return
+        # Edges of whole numbers lie between them.
+        inside = 0.5 if self.release.facts.get("integers_per_cell") else 0.0
+        ends = zip((edges[:-1] + inside).tolist(), (edges[1:] - inside).tolist(), strict=True)
+        several = np.stack(shares(self.release), axis=1).tolist()
+        number = output.format_of([share for share, _, _ in several])
+        rows = [
+            (f"{low:,.6g} to {high:,.6g}" if low < high else f"{low:,.6g}", *map(number, each))
+            for (low, high), each in zip(ends, several, strict=True)
+        ]
+        name = harmless(self.columns[0]) if self.columns else ""
+        output.table("Share of each cell", (name, "share", "95 % from", "to"), rows)
 
     def _cost(self) -> str:
         spend = self.release.spend
@@ -348,6 +376,8 @@ CURVES, WHOLE, OUTPUT = "Densities, tables and models", "Whole numbers", "Output
 KINDS = tuple(of_settings())
 DENSITIES = ("histogram", "series", "gaussian-process", "bernstein", "kolmogorov-smirnov")
 """Kinds whose release is a curve."""
+SHOWN = 20
+"""Cells of a histogram whose shares are printed; `--json` has those of any number."""
 
 
 def release(
@@ -429,6 +459,14 @@ def release(
         float | None,
         typer.Option(
             help="statistic, selection: public upper bound of the answers.", rich_help_panel=OWN
+        ),
+    ] = None,
+    answer_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="statistic: a name for each number, if the function gives several; can be "
+            "repeated.",
+            rich_help_panel=OWN,
         ),
     ] = None,
     outcome: Annotated[
@@ -562,6 +600,7 @@ def release(
         "divided_by_n": by_n or None,
         "answer_low": answer_low,
         "answer_high": answer_high,
+        "names": answer_name,
         "outcomes": outcome,
     }
     if function is not None and what is None:

@@ -260,15 +260,17 @@ class Client:
 
     @cached_property
     def _path(self) -> Path:
-        # By the link alone: a survey that changed meanwhile must not be answered once more. Nor one
-        # whose link is spelled in another way, with a capital letter, without its last slash, or
-        # with other facts behind the random bytes of its invitation.
+        # By the random bytes of the invitation alone, wherever the link leads: nothing is drawn
+        # again for a survey that changed meanwhile, nor for a link that is spelled in another way,
+        # with another name of the same server or with other facts. Without one by the address.
         url, token = self._parts
-        parts = urlsplit(url)
-        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
         raw = None if token is None else decoded(token)
-        invitation = token or "" if raw is None else raw[: 1 + ID].hex()
-        place = f"{parts.scheme}://{parts.hostname}:{port}{parts.path}#{invitation}"
+        if raw is not None:
+            place = raw[: 1 + ID].hex()
+        else:
+            parts = urlsplit(url)
+            port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+            place = f"{parts.scheme}://{parts.hostname}:{port}{parts.path}"
         name = hashlib.sha256(place.encode()).hexdigest()[:32]
         return (self.folder or _folder()) / f"{name}.json"
 

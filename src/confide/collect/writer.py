@@ -91,7 +91,8 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
-        tidy = True
+        # A process that was killed leaves its log, which tells who sent what until it is emptied.
+        tidy = False
         while True:
             try:
                 wish = self._inbox.get(timeout=None if tidy else REST)

@@ -299,9 +299,10 @@ def warn_raised(before: Sequence[float], after: Sequence[float]) -> None:
     if tuple(before) == tuple(after):
         return
     warnings.warn(
-        "The numbers spread so far that the bandwidth was raised from "
-        f"{', '.join(f'{one:.3g}' for one in before)} to "
-        f"{', '.join(f'{one:.3g}' for one in after)}: remove outliers, or give low= and high=.",
+        "The numbers spread so far that the bandwidth cannot be below "
+        f"{', '.join(f'{one:.3g}' for one in after)}, where "
+        f"{', '.join(f'{one:.3g}' for one in before)} was wanted: remove outliers, or give low= "
+        "and high= (--range).",
         ConfideWarning,
         stacklevel=3,
     )

@@ -282,14 +282,20 @@ class RatioBand:
 
 @dataclass(frozen=True, eq=False)
 class ScoreBand:
-    """Intervals of nu: a cell whose interval holds 0 is not decided."""
+    """Intervals of nu: a cell whose interval holds 0 is not decided.
+
+    Each nu between the ends has the variance that it would have itself, with the reports' second
+    moment (Wilson 1927): of few reports that happen to be alike, the variance is not taken for 0.
+    """
 
     sums: CellSums
 
     def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
         """Lower and upper ends at each x."""
-        reach = special.ndtri((1 + level) / 2) * np.sqrt(self.sums.variances()[1])
-        ends = (self.sums.nu - reach, self.sums.nu + reach)
+        nu, share = self.sums.nu, special.ndtri((1 + level) / 2) ** 2 / self.sums.n
+        second = self.sums.second
+        reach = np.sqrt(np.maximum(share * ((1 + share) * second - nu**2), 0))
+        ends = ((nu - reach) / (1 + share), (nu + reach) / (1 + share))
         limit = self.sums.mechanism.limit
         return _spread(self.sums.mechanism.cells, ends, (-limit, limit), x)
 

@@ -12,19 +12,23 @@ from confide.errors import BadRows
 
 PERSON = "person"
 """The public column that says who it is."""
-WHOLE = re.compile(r"\A(-?[0-9]+)\.0*\Z")
-"""A whole number that is written as a fraction."""
+UNSEEN = ("Cc", "Cf")
+"""Unicode's kinds of characters that steer others, such as a hyphen that shows at line ends."""
+WHOLE = re.compile(r"\A(-?)0*([0-9]+)(?:\.0*)?\Z")
+"""A whole number, maybe with zeros before or after it, which a spreadsheet drops or adds."""
 
 
 def plain(value: str) -> str:
-    """A name without differences in case, blanks and composed letters.
+    """A name without differences in case, blanks, composed letters and what nobody sees.
 
     Examples
     --------
-    >>> plain(" Ada  LOVELACE")
+    >>> plain(" Ada  LOVE\u200bLACE")
     'ada lovelace'
     """
-    return " ".join(unicodedata.normalize("NFKC", value).casefold().split())
+    letters = unicodedata.normalize("NFKC", value)
+    seen = (c for c in letters if c.isspace() or unicodedata.category(c) not in UNSEEN)
+    return " ".join("".join(seen).casefold().split())
 
 
 def person_of(value: Any, at: int, where: str) -> str:
@@ -41,15 +45,15 @@ def person_of(value: Any, at: int, where: str) -> str:
 
     Examples
     --------
-    >>> person_of(" P7 ", 0, "the table"), person_of(7.0, 1, "the table")
-    ('p7', '7')
+    >>> [person_of(each, 0, "the table") for each in (" P07 ", 7.0, "007")]
+    ['p07', '7', '7']
     """
     # The same people may be whole numbers in one file, and floats, decimals or bytes in the next.
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    found = "" if value is None else WHOLE.sub(r"\1", plain(str(value)))
+    found = "" if value is None else WHOLE.sub(r"\1\2", plain(str(value)))
     if not found or (isinstance(value, float) and math.isnan(value)):
         raise BadRows(f"a person in every row of {where}", f"none in row {at + 1}", column=PERSON)
     return found

@@ -482,6 +482,12 @@ class Questionnaire:
 
         Where it is ``plain`` the cells are text from a CSV file.
         """
+        if not isinstance(table, arrow.arrow().Table | arrow.arrow().RecordBatch):
+            raise InvalidInput(
+                "an Arrow table or batch",
+                _checks.shown(type(table)),
+                "privatize makes reports of a table of any kind, and shuffles its rows.",
+            )
         self.check_keep(keep)
         if Stamp.read(table.schema.metadata, where) is not None:
             raise already(where)

@@ -178,10 +178,8 @@ class Release:
         epsilon, delta = self.spend.epsilon, self.spend.delta
         power = min(1.0, math.nextafter(0.05 * math.exp(epsilon) + delta, 1.0))
         text = (
-            f"Had you given any other value, every possible outcome of this release would have "
-            f"been as likely up to a factor of {odds(epsilon)} "
-            f"(epsilon = {rounded_up(epsilon, 4)}): whatever somebody believes about you, it moves "
-            f"their odds by no more than that. "
+            f"epsilon = {rounded_up(epsilon, 4)}: whatever anybody believes about a person in the "
+            f"data, this release changes the odds by a factor of at most {odds(epsilon)}. "
         )
         if delta:
             text += (
@@ -190,12 +188,10 @@ class Release:
             )
         if power < 1:
             return text + (
-                "Any test of a claim about you that is wrong 5 % of the time finds the truth at "
-                f"most {rounded_up(100 * power, 3)} % of the time."
+                "A test of a claim about that person that is wrong 5 % of the time finds the truth "
+                f"at most {rounded_up(100 * power, 3)} % of the time."
             )
-        return text + (
-            "At that size the bound leaves tests about you any power at all: it is weak protection."
-        )
+        return text + "An epsilon this large gives almost no protection."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: nothing but public parameters and what follows from the noise."""

@@ -17,14 +17,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from confide import _checks
 from confide._cards import bars, card
-from confide.errors import InvalidInput, Unsupported
+from confide.errors import BadSetting, InvalidInput, Unsupported
 from confide.lattice import Lattice
 from confide.mechanisms.protocol import NONE, Kinds
 from confide.releases.bounded import Bounds, described, indexed, named, split
@@ -111,6 +111,9 @@ class Stated(Recipe):
     the lower bound, since an error would tell something about a record. Then it is rounded down to
     a multiple of a public step, exactly.
     """
+
+    SEVERAL: ClassVar[str] = ""
+    """What to do where the function gives another number of numbers."""
 
     what: str
     function: Callable[..., Any]
@@ -234,9 +237,10 @@ class Stated(Recipe):
     def _numbers(self, values: Values) -> Values:
         found = np.asarray(self.asked(values))
         if found.size != self.size or found.ndim > 1 or found.dtype.kind not in "biuf":
-            raise InvalidInput(
+            raise BadSetting(
                 f"a function that gives {self.size} number{'s' * (self.size > 1)}",
                 f"shape {found.shape}",
+                self.SEVERAL,
             )
         return found.astype(np.float64).reshape(self.size)
 

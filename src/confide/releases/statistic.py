@@ -93,6 +93,7 @@ class Statistic(Stated, Additive):
     """
 
     name: ClassVar[str] = "statistic"
+    SEVERAL: ClassVar[str] = "Give each of several numbers its name, with {names}."
 
     what: str
     function: Callable[..., Any]

@@ -26,6 +26,8 @@ TALL = 240
 """Units of height of a density."""
 LETTERS = 36
 """Letters below a picture, at most; with more, every second number is left out."""
+ACROSS = 52
+"""Letters that fill the width of a picture."""
 ROOM = 6
 """Units of height above a density."""
 HIGHEST = 2.0
@@ -172,9 +174,17 @@ def axis(scale: Scale, names: Sequence[str]) -> Html:
         # Some give way on a narrow screen: those between, and the one that the last would touch.
         between = number % 2 == 1 and 0 < number < len(marks) - 1
         beside = number == len(marks) - 2 and 100 * scale.place(marks[-1][0]) > 94
+        if beside and number and _touches(scale, *marks[-2:]):
+            continue
         look += " spare" if between or beside else ""
         spans.append(el("span", name, class_=look.strip() or None, style=f"left:{at:.2f}%"))
     return el("div", *spans, class_="axis", aria_hidden="true")
+
+
+def _touches(scale: Scale, before: tuple[float, str], last: tuple[float, str]) -> bool:
+    """Whether the last number, which ends at the edge, touches the one before it on any screen."""
+    (left, name), (right, end) = before, last
+    return ACROSS * (scale.place(right) - scale.place(left)) < len(end) + len(name) / 2 + 1
 
 
 def labels(scale: Scale) -> list[str]:

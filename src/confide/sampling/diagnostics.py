@@ -20,7 +20,7 @@ from confide.sampling.references import Reference
 from confide.sampling.sampler import Samples
 
 STYLES = {"target": (TRUTH, "-"), "reference": (NAIVE, "--")}
-COLORS = (ESTIMATE, "#d55e00", "#009e73", "#cc79a7", "#888888", "#e69f00")
+COLORS = (ESTIMATE, "#d55e00", "#009e73", "#cc79a7", "#888888", "#56b4e9")
 WIDTH = 2.9
 ACROSS = 3
 """Maps in a row."""

@@ -212,8 +212,10 @@ class Job:
         turns = Turns(self.survey.rounds)
         for source in self.sources:
             first = 0
+            # The name of a folder is text, as the cells of CSV are.
+            plain = source.text or ROUND in source.folders
             for batch in source.batches((), public=(PERSON, ROUND)):
-                turns.add_table(batch, source.where, first=first, plain=source.text)
+                turns.add_table(batch, source.where, first=first, plain=plain)
                 first += batch.num_rows
 
     def batches(self) -> Iterator[Batch]:

@@ -214,6 +214,12 @@ class CellSums:
         sums: Floats = self.mechanism.value_scores @ self.tallies
         return sums / max(self.n, 1)
 
+    @property
+    def second(self) -> Floats:
+        """Mean square of the scores whose mean is nu."""
+        found: Floats = self.mechanism.value_scores**2 @ self.tallies / max(self.n, 1)
+        return found
+
     def variances(self) -> tuple[Floats, Floats, Floats]:
         """Estimated variances of mu and nu and their covariance, noise and sampling together."""
         n = max(self.n, 1)
@@ -224,8 +230,7 @@ class CellSums:
             share = self.counts / n
             of_mu = (on - off) ** 2 * share * (1 - share) / n
         if not self.mechanism.counting:
-            second = self.mechanism.value_scores**2 @ self.tallies / n
-            of_nu = np.maximum(second - self.nu**2, 0) / n
+            of_nu = np.maximum(self.second - self.nu**2, 0) / n
         if self.mechanism.classify or self.mechanism.counting:
             return of_mu, of_nu, none
         # The noises are independent: only the sampling of the cell itself is common to both.

@@ -134,7 +134,9 @@ def _tallies(given: npt.ArrayLike, outputs: tuple[int, ...]) -> npt.NDArray[np.i
         )
     whole = found.dtype.kind in "iu" or (found.dtype.kind == "f" and bool((found % 1 == 0).all()))
     if not whole or not (found >= 0).all():
-        raise InvalidInput("counts that are whole numbers from 0 on", "others")
+        raise InvalidInput(
+            "counts that are whole numbers from 0 on", "a negative one, a fraction or text"
+        )
     if float(found.sum(dtype=np.float64)) > forms.MAX_N:
         raise forms.too_many()
     return found.astype(np.int64, copy=False)

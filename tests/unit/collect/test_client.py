@@ -274,6 +274,17 @@ def test_one_link_in_several_spellings_draws_once(
     assert len(set(Flaky.taken)) == 1
 
 
+def test_one_invitation_draws_once_under_every_name_of_its_server(tmp_path: Path) -> None:
+    path = tmp_path / "s.reports"
+    (token,) = invited(SURVEY, path, tmp_path, 1)
+    with running(SURVEY, path) as found:
+        names = (found.page, found.page.replace("127.0.0.1", "localhost"))
+        links = [link(each, token) for each in names]
+        receipts = [Client(each, folder=tmp_path / "state").answer({"pay": 9}) for each in links]
+    assert links[0] != links[1]
+    assert len(set(receipts)) == len(list((tmp_path / "state").iterdir())) == 1
+
+
 def test_a_wait_that_is_no_number(
     tmp_path: Path, flaky: HTTPServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,26 @@ def test_classification_is_the_sign() -> None:
     assert (sums.variances()[1] < 0.5 * both.variances()[1]).all()
 
 
+@pytest.mark.parametrize("n", [2, 4, 8, 16, 30])
+def test_few_reports_seldom_decide_between_labels_that_are_equally_likely(n: int) -> None:
+    """Over all that n reports can be, by their law: half of the people have either label."""
+    partition = Partition(Cells(low=[0], high=[1], shape=[1]), epsilon=2.0, classify=True)
+    law = partition.law.values.matrix()
+    no, nothing, yes = law[:, [0, 2]].mean(axis=1)
+    wrong = 0.0
+    for ones in range(n + 1):
+        for zeros in range(n + 1 - ones):
+            tallies = np.array([[n - ones - zeros], [zeros], [ones]])
+            sums = CellSums(partition, n, np.zeros(1, dtype=np.int64), tallies)
+            rule = PartitionClassification().fit(sums)
+            low, high = rule.score.interval([[0.5]])
+            assert low[0] <= sums.nu[0] <= high[0]
+            if low[0] > 0 or high[0] < 0:
+                ways = math.comb(n, ones) * math.comb(n - ones, zeros)
+                wrong += ways * no ** (n - ones - zeros) * nothing**zeros * yes**ones
+    assert wrong < 0.08
+
+
 def test_cells_from_n() -> None:
     for d in (1, 2, 3):
         box = {"low": [0] * d, "high": [1] * d}

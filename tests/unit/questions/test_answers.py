@@ -197,3 +197,8 @@ def test_releases_take_numbers_only() -> None:
             make()
     with pytest.raises(InvalidInput, match="lattice of numbers"):
         Noised(whole, foreign.Laplace(scale=1.0), margin=3)
+
+
+def test_reports_are_made_of_arrow_and_others_are_sent_to_privatize() -> None:
+    with pytest.raises(InvalidInput, match=r"Arrow table or batch, got .*DataFrame.* privatize"):
+        survey(pay=PAY).reports(pd.DataFrame({"pay": [1.0]}))

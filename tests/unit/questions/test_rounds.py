@@ -109,6 +109,9 @@ def test_reports_say_their_round_and_not_their_person() -> None:
         ([" "], [1], "a person in every row"),
         (["Ada L", " ada  l "], [1, 1], "a second answer to round 1"),
         (["Ada", "ADA", "ada"], [1, 2, 3], "at most 2 of the rounds"),
+        (["Ada", "A\u00adda\u200b"], [1, 1], "a second answer to round 1"),
+        (["Ada", "\ufeffAda\x00"], [1, 1], "a second answer to round 1"),
+        (["\u200b"], [1], "a person in every row"),
     ],
 )
 def test_tables_that_are_refused(people: list[Any], rounds: list[Any], said: str) -> None:
@@ -187,6 +190,8 @@ def test_files_are_privatized_and_read_together_for_people_asked_too_often(tmp_p
         (pa.array(["7"]), pa.array([Decimal("7.00")])),
         (pa.array(["Ada"]), pa.array([b"ada"])),
         (pa.array(["7"]), pa.array(["7.0"])),
+        (pa.array(["007", "0"]), pa.array([7, 1])),
+        (pa.array(["Ada"]), pa.array([b"Ada\0"], pa.binary(4))),
     ],
 )
 def test_a_person_is_known_in_files_that_write_names_and_numbers_in_another_way(
@@ -202,6 +207,22 @@ def test_a_person_is_known_in_files_that_write_names_and_numbers_in_another_way(
     with pytest.raises(InvalidInput, match="at most 1 of the rounds"):
         streams.privatize(streams.Job(made, paths), tmp_path / "out.parquet")
     assert not (tmp_path / "out.parquet").exists()
+
+
+def test_folders_may_tell_the_round(tmp_path: Path) -> None:
+    made = cf.Survey.from_dict(
+        {"epsilon": 1.0, "rounds": {"count": 3}, "questions": {"pay": {"low": 0, "high": 1}}}
+    )
+    paths = [tmp_path / f"round={number}" / "values.parquet" for number in (1, 2)]
+    for path, people in zip(paths, ([1, 2], [3, 4]), strict=True):
+        path.parent.mkdir()
+        pq.write_table(pa.table({"person": people, "pay": [0.5, 0.5]}), path)
+    out = tmp_path / "out.parquet"
+    assert streams.privatize(streams.Job(made, paths), out) == (4, 0)
+    assert sorted(pq.read_table(out).column("round").to_pylist()) == ["1", "1", "2", "2"]
+    pq.write_table(pa.table({"person": [3, 1], "pay": [0.5, 0.5]}), paths[1])
+    with pytest.raises(InvalidInput, match="at most 1 of the rounds"):
+        streams.privatize(streams.Job(made, paths), tmp_path / "x.parquet")
 
 
 def rounds_of(values: dict[int, float], n: int = 4000) -> Groups[Counts]:

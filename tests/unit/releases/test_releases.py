@@ -294,7 +294,7 @@ def test_words_say_the_odds_and_the_power():
     release = Query("count", epsilon=0.5).release([0, 1, 1])
     assert "1.65" in release.words()
     assert "8.25 %" in release.words()
-    assert "weak protection" in Query("count", epsilon=5.0).release([0, 1]).words()
+    assert "almost no protection" in Query("count", epsilon=5.0).release([0, 1]).words()
     assert "not private" in Query("count", epsilon=1.0).simulate([0, 1], seed=1).words()
 
 

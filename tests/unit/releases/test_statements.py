@@ -237,7 +237,7 @@ def test_mistakes_in_the_code_show_before_private_records_are_seen() -> None:
         recipe.release([0.03125] * 5, ledger=Unpaid(), key="a")
     assert all(x.size == 5 and len(set(x.tolist())) == 5 for x in seen)
     vector = Statistic("rows", lambda x: x, UNIT, sensitivity=1, low=0, high=1, epsilon=1.0)
-    with pytest.raises(InvalidInput, match="gives 1 number"):
+    with pytest.raises(InvalidInput, match=r"gives 1 number, .* its name, with names"):
         vector.release([0.5] * 5)
 
 

@@ -225,6 +225,17 @@ def test_the_picture_shows_the_band_and_says_how_to_read_it() -> None:
     assert telling.banded(quick["pay"]) == ""
 
 
+def test_the_number_before_an_open_end_gives_way() -> None:
+    scale = Scale(0, 200_000)
+    names = [pictures.labels(scale), ["0", "50,000", "100,000", "150,000", "≥ 200,000"]]
+    closed, open_ended = (str(pictures.axis(scale, each)) for each in names)
+    assert "150,000" in closed
+    assert "150,000" not in open_ended
+    # Shown on narrow screens, too.
+    assert re.search(r'<span style="[^"]*">100,000</span>', open_ended)
+    assert "≥ 200,000" in open_ended
+
+
 def test_markdown_has_the_same_tables_and_escapes(results: Results) -> None:
     text = markdown(results)
     assert "<script" not in text.replace("\\<script", "")

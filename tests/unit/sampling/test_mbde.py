@@ -299,6 +299,7 @@ def test_equation_13_is_an_upper_bound_at_equal_gammas():
     printed = epsilon / 2 * (gamma_p + gamma_q) / 2 * (1 - theta)
     drop = drops(p, q, c, theta)
     assert drop < printed - 0.01
+    assert (printed, drop) == pytest.approx((0.407, 0.377), abs=6e-4)
     assert Round(lambda x: x, theta, BOUND, gamma_p, gamma_q).most_gain == pytest.approx(printed)
 
 
