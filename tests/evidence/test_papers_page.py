@@ -273,7 +273,7 @@ def test_figures_of_farokhi() -> None:
     ratios = np.divide(*errors.values())
     assert f"{min(ratios):.1f} to {max(ratios):.1f} times" in chosen
     curves = row("figures 1 and 2: simulated")
-    for method, between in (("Cauchy, oracle (8)", "for g1"), ("KernelRegression()", "|")):
+    for method, between in (("Cauchy, oracle (8)", "for g1"), ("KernelRegression()", "on the")):
         own = [
             one["mean"]
             for one in found["simulated"]
