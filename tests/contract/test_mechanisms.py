@@ -262,9 +262,12 @@ def test_forced_response_has_no_epsilon() -> None:
 
 
 def test_gamma_says_what_it_is() -> None:
-    fine = TwoSidedGamma(Lattice(low=0, high=1, size=1025), shape=0.8, scale=1.0)
-    coarse = TwoSidedGamma(Lattice(low=0, high=1, size=65), shape=0.8, scale=1.0)
-    assert fine.spend.epsilon > coarse.spend.epsilon + 0.5
-    assert "lattice only" in fine.spend.note
-    assert "lattice only" in repr(fine)
+    for shape in (0.8, 1.5):
+        coarse, fine = (
+            TwoSidedGamma(Lattice(low=0, high=1, size=size), shape=shape, scale=1.0)
+            for size in (65, 1025)
+        )
+        assert fine.spend.epsilon > coarse.spend.epsilon + 0.5
+        assert "lattice only" in fine.spend.note
+        assert "lattice only" in repr(fine)
     assert TwoSidedGamma(coarse.lattice, shape=1.0, scale=1.0).spend.epsilon < 1.0

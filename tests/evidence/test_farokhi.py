@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from evidence.farokhi import study as farokhi
@@ -44,3 +46,24 @@ def test_adult_risk_of_the_default_bandwidth(epsilon, oracle):
         assert table.risk(line.predict) < {5.0: 0.4918, 1.0: 0.5253}[epsilon]
     error = np.std(risks, ddof=1) / np.sqrt(len(risks))
     assert np.mean(risks) < farokhi.CLOSE * oracle + 2 * error
+
+
+def test_record_is_of_the_estimates_as_they_are():
+    """One row of each kind of input: clamped reports, and two covariates as numbers."""
+    found = json.loads((farokhi.ROOT / "evidence" / "farokhi" / "results.json").read_text())
+    errors = []
+    for seed in range(20):
+        x, _, counts = farokhi.draw(farokhi.DESIGNS[0], "g1", 1000, seed)
+        fitted = farokhi.KernelRegression().fit(counts).predict(x)
+        errors.append(np.mean((fitted - farokhi.CURVES["g1"](x)) ** 2))
+    row = found["simulated"][1]
+    assert (row["population"], row["curve"], row["n"]) == ("mixture", "g1", 1000)
+    assert row["method"] == "KernelRegression(), clamped reports"
+    assert row["draws"] == 20
+    assert np.mean(errors) == pytest.approx(row["mean"], rel=1e-4)
+    case = farokhi.covariates.CASES[0]
+    several = [farokhi.covariates.errors(case, seed) for seed in range(10)]
+    for row in found["covariates"][: len(several[0])]:
+        assert (row["case"], row["draws"]) == (case.name, 10)
+        own = np.mean([one[row["method"]] for one in several])
+        assert own == pytest.approx(row["mean"], rel=1e-4)

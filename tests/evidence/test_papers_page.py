@@ -204,7 +204,11 @@ def test_figures_of_partitions() -> None:
     early = {e["method"]: e["error"] for e in found["regression"]
              if (e["d"], e["epsilon"], e["n"]) == (2, 1.0, 10**4)}  # fmt: skip
     assert f"is {early['paper']:.1f} at n = 1e4" in row("(11): h")
-    assert f"n and alpha it is {short([early['ours']], 2)}" in row("(11): h")
+    of_noise = f"our noise it is {short([early['paper, our noise']], 2)}"
+    assert f"{of_noise}, and by our estimate it is {short([early['ours']], 2)}" in row("(11): h")
+    flat = f"and {short([error[2, 1.0, 10**7]])} where it is {short([least[2]])} (d = 2)"
+    assert flat in row("classification by the sign")
+    assert found["surveys"] == 40
 
 
 def test_figures_of_farokhi() -> None:
@@ -219,7 +223,19 @@ def test_figures_of_farokhi() -> None:
         assert all(one["kernel as in the paper"] < one["line on z"] for one in rows)
     assert short(one["ours"] for one in found["loans"]) in row("figures 4 and 5: mean squared")
     assert short(one["ours"] for one in found["printed"]) in row("figures 7 and 8")
-    chosen = row("the bandwidths of the figures")
+    exact = [round(one["ours"], 2) == one["printed"] for one in found["printed"]]
+    assert exact == [True, False, False, True]
+    assert found["by_epsilon_draws"] == 4
+    for key, open_fits, digits in (("LC", found["loans"], 2), ("Adult", found["printed"], 3)):
+        rows = found[f"by_epsilon_{key}"]
+        ends = [
+            f"from {short((rows[0][name], rows[-1][name]), digits, ' to ')}"
+            for name in ("kernel as in the paper", "line on z")
+        ]
+        without = short((abs(one["ours"]) for one in open_fits[:2]), digits, " and ")
+        for said in (*ends, f"without noise {without}"):
+            assert said in row("figures 6 and 9")
+    chosen, without = row("the bandwidths of the figures"), []
     for key in ("LC", "Adult"):
         both = found[f"bandwidths_{key}"]
         assert len(both["true"]) == len(both["noised"]) == 4
@@ -228,6 +244,31 @@ def test_figures_of_farokhi() -> None:
             short((min(both[at]), max(both[at])), 2, " to ") for at in ("true", "noised")
         )
         assert f"(8) gives {true}, the same at the noisy values {noised}" in chosen
+        without.append(both["without_noise"])
+    (loans, own_loans), (adult, own_adult) = without
+    assert f"figure 4 prints {short([loans], 2)} and figure 7 {short([adult], 2)}" in chosen
+    assert f"where (8) gives {short((own_loans, own_adult), 3, ' and ')}" in chosen
+    fits = {
+        (one["population"], one["curve"], one["n"]): one
+        for one in found["simulated"]
+        if one["method"] == "Cauchy, oracle (8)"
+    }
+    pairs = [
+        short((fits[x, g, n]["mean"] for n in (1000, 10_000)), 2, " and ")
+        for x in ("mixture", "chi-squared")
+        for g in ("g1", "g2")
+    ]
+    g1, g2, chi1, chi2 = pairs
+    said = f"is {g1} for g1 on the mixture, {g2} for g2, on the chi-squared values {chi1}, {chi2}"
+    assert said in row("figures 1 and 2")
+    assert {(n, one["draws"]) for (_, _, n), one in fits.items()} == {(1000, 5), (10_000, 2)}
+    surfaces = {(one["case"], one["method"]): one["mean"] for one in found["covariates"]}
+    shares = [
+        surfaces[case, "KernelRegression()"] / surfaces[case, "kernel, noise ignored"]
+        for case in {case for case, _ in surfaces}
+    ]
+    ends = short((min(shares), max(shares)), 2, " to ")
+    assert f"error is {ends} times" in row("(5), (7) for several")
     errors = {
         method: [one["mean"] for one in found["simulated"] if one["method"] == method]
         for method in ("Cauchy, CV at z", "Cauchy, oracle (8)")
@@ -235,7 +276,7 @@ def test_figures_of_farokhi() -> None:
     ratios = np.divide(*errors.values())
     assert f"{min(ratios):.1f} to {max(ratios):.1f} times" in chosen
     curves = row("figures 1 and 2: simulated")
-    for method, between in (("Cauchy, oracle (8)", "for g1"), ("KernelRegression()", "|")):
+    for method, between in (("Cauchy, oracle (8)", "for g1"), ("KernelRegression()", "on the")):
         own = [
             one["mean"]
             for one in found["simulated"]
@@ -253,15 +294,24 @@ def test_figures_of_farokhi() -> None:
 
 def test_figures_of_ghatak() -> None:
     found = results("ghatak")
-    cells = [one for one in found["optima"] if one["z"] == "64 cells"]
+    assert {one["seeds"] for one in found["optima"]} == {40}
+    cells, sums = (
+        [one for one in found["optima"] if one["z"] == z] for z in ("64 cells", "sums at 100 z")
+    )
 
-    def best(criterion: str) -> str:
-        return short((one[criterion]["shape"][0] for one in cells), 2)
+    def best(criterion: str, each: Any = cells) -> str:
+        return short((one[criterion]["shape"][0] for one in each), 2)
 
-    assert f"about {best('full error, 36')}" in row("figure 2, as the least of the full error")
-    assert f"about {best('variance integral, 11520')} in place" in row("with 11520 and the")
-    both = f"{best('variance integral, 36')} in place of {best('full error, 36')}"
-    assert f"larger shapes: {both}" in row("minimizing the variance integral")
+    full, integral = best("full error, 36"), best("variance integral, 36")
+    assert f"about {full}" in row("figure 2, as the least of the full error")
+    assert f"{integral} where the full error takes {full}" in row("minimizing the variance")
+    assert integral == "1.00, .82, .97, .59"
+    assert "1.00, .82, .97. That of U(0, 10) does not: .59" in row("figure 2, best shapes")
+    printed = row("with 11520 and the")
+    assert f"about {best('variance integral, 11520')} in place" in printed
+    assert f"at 100 z, {best('variance integral, 11520', sums)})" in printed
+    above = [f"{100 * one['samples_above_published']:.0f}" for one in cells]
+    assert f"{', '.join(above[:3])} and {above[3]} % need more" in row("scales 1.11")
     scales = [pair[1] for pair in found["checks"]["scales"].values()]
     assert scales == pytest.approx([1.158, 0.5247, 8.540, 1.3387], abs=6e-4)
     assert "1.158, .5247, 8.540, 1.3387" in row("scales 1.11")

@@ -36,21 +36,21 @@ def best(kernel: Callable[[np.ndarray], np.ndarray], n: float) -> tuple[float, f
 
 @pytest.mark.parametrize(
     ("n", "as_printed", "optimal"),
-    [(1e3, 0.230, 0.0088), (1e5, 0.214, 0.0012), (1e7, 0.212, 0.00015)],
+    [(1e3, 0.230, 0.00884), (1e5, 0.214, 0.00116), (1e7, 0.212, 0.000150)],
 )
 def test_bandwidth_n_to_the_minus_fifth_never_converges(
     n: float, as_printed: float, optimal: float
 ) -> None:
     # The deconvolution paper claims MISE O(n^(-4/5)) at h ~ n^(-1/5): true without noise only.
-    assert exact_mise(GAUSSIAN, n**-0.2, n, 1.0) == pytest.approx(as_printed, abs=0.001)
-    assert best(GAUSSIAN, n)[1] == pytest.approx(optimal, rel=0.05)
+    assert exact_mise(GAUSSIAN, n**-0.2, n, 1.0) == pytest.approx(as_printed, abs=5e-4)
+    assert best(GAUSSIAN, n)[1] == pytest.approx(optimal, rel=0.005)
 
 
 def test_rates() -> None:
     n = np.array([1e8, 1e10])
     errors = np.array([best(GAUSSIAN, size)[1] for size in n])
     slope = np.diff(np.log(errors))[0] / np.diff(np.log(n))[0]
-    assert slope == pytest.approx(-4 / 9, abs=0.02)
+    assert slope == pytest.approx(-4 / 9, abs=1e-3)
     without_noise = [
         minimize_scalar(
             lambda s, size=size: exact_mise(GAUSSIAN, np.exp(s), size, 0.0),
@@ -59,7 +59,9 @@ def test_rates() -> None:
         ).fun
         for size in (1e4, 1e5)
     ]
-    assert np.log(without_noise[1] / without_noise[0]) / np.log(10) == pytest.approx(-0.8, abs=0.04)
+    # It comes near to -.8 slowly: it is -.785 from 1e5 to 1e6.
+    slope = np.log(without_noise[1] / without_noise[0]) / np.log(10)
+    assert slope == pytest.approx(-0.774, abs=1e-3)
 
 
 def test_cauchy_kernel_loses() -> None:
