@@ -140,7 +140,7 @@ def test_several_quantiles_divide_epsilon(capsys: pytest.CaptureFixture[str]) ->
         "10 % quantile",
         "90 % quantile",
         "Each of the 3 quantiles is a release of its own for epsilon = 0.3334.",
-        "up to a factor of 2.72 (epsilon = 1)",
+        "by a factor of at most 2.72.",
     ):
         assert words in said
 

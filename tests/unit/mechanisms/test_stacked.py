@@ -185,7 +185,7 @@ def test_two_phases_tell_more_than_one() -> None:
 def test_a_pilot_declines_where_people_are_spread_out_or_few() -> None:
     wide = cf.SquareWave(lattice(64, None), epsilon=2.0)
     spread = np.random.default_rng(6).random(5_000)
-    assert "more than 70%" in zoom(Counts.of(wide.simulate(spread, seed=1))).reason
+    assert "more than 70 %" in zoom(Counts.of(wide.simulate(spread, seed=1))).reason
     few = zoom(Counts.of(wide.simulate(spread[: LEAST - 1] / 50, seed=1)))
     assert few.declined
     assert few.lattice == wide.lattice
