@@ -26,7 +26,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "evidence" / "bombs" / "results.json"
-PAGE = ROOT / "docs" / "explanation" / "threat-model.md"
+PAGE = ROOT / "docs" / "evidence" / "hostile-files.md"
 MARKS = ("<!-- made by evidence/bombs -->\n", "<!-- end of bombs -->\n")
 MEMORY = 6 * 2**30
 SECONDS, WALL = 100, 900

@@ -46,7 +46,7 @@ from confide.summaries import Counts
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "evidence" / "poisoning" / "results.json"
-PAGE = ROOT / "docs" / "explanation" / "threat-model.md"
+PAGE = ROOT / "docs" / "evidence" / "poisoning.md"
 MARKS = ("<!-- made by evidence/poisoning -->\n", "<!-- end of poisoning -->\n")
 CELLS = 32
 SHARES = (0.01, 0.05)

@@ -10,10 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from confide.cli import app, parsing
 from confide.cli.app import run
+from confide.cli.verbs import VERBS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "docs" / "reference" / "command-line.md"]
+TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BEGUN = {"den", "density --me", "invitation"}
+"""Words after `confide` in prose that are no command: two that Tab completes, and a prefix of a
+signed message."""
 N = 3000
 
 
@@ -116,3 +122,38 @@ def test_shell_blocks_run(
 def test_pages_have_such_blocks() -> None:
     verbs = {arguments[0] for _, text in SHELL for arguments in commands(text)}
     assert len(verbs) > 12
+
+
+def options(words: list[str]) -> tuple[set[str], list[str]]:
+    """The options that a command takes, and the words after its name."""
+    verb, *rest = words
+    command = app._command(verb).commands[verb]
+    if isinstance(command, parsing.Group):
+        command, rest = command.commands[rest[0]], rest[1:]
+    known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+    return known | {"--json", "--help"}, rest
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_and_options_on_all_pages_exist(page: Path) -> None:
+    """What other tests do not run for want of a server or of data is known to the parser."""
+    text = page.read_text(encoding="utf-8")
+    fences = re.findall(r"^```(\w*).*?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    lines = [
+        line
+        for kind, block in fences
+        if kind in ("", "sh", "shell")
+        for line in block.replace("\\\n", " ").splitlines()
+        if line.startswith("confide ")
+    ]
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    lines += re.findall(r"`(confide [^`]+)`", prose)
+    for line in lines:
+        _, _, typed = re.split(r"\s(?:\||>|\|\|)\s", line)[0].partition(" ")
+        words = shlex.split(typed, comments=True)
+        if typed.strip() in BEGUN or words[0].startswith("-") or words[0] == "VERB":
+            continue
+        assert words[0] in VERBS, f"{page.name}: {line}"
+        known, rest = options(words)
+        used = {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
+        assert used <= known, f"{page.name}: {line}"

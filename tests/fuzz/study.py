@@ -32,7 +32,7 @@ from confide.errors import MOST, ConfideError, ConfideWarning
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULT = ROOT / "tests" / "fuzz" / "results.json"
-PAGE = ROOT / "docs" / "explanation" / "threat-model.md"
+PAGE = ROOT / "docs" / "evidence" / "hostile-files.md"
 MARKS = ("<!-- made by tests/fuzz/study.py -->\n", "<!-- end of fuzz -->\n")
 BATCH = 4000
 LIMIT = 30.0
