@@ -10,7 +10,7 @@ import difflib
 import itertools
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,12 +48,32 @@ def _number(expected: str, name: str, value: Any) -> float:
         raise InvalidInput(expected, f"{name}={shown(value)}") from None
 
 
+def kind(value: Any) -> str:
+    """What a value is, for a message that must not quote it: "a list", "an int", "None"."""
+    name = type(value).__name__
+    if value is None:
+        return "None"
+    return f"{'an' if name[:1].lower() in 'aeio' else 'a'} {name}"
+
+
+def difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
+    """The first field in which two mechanisms differ, and its values."""
+    for key in dict.fromkeys((*one, *two)):
+        a, b = one.get(key), two.get(key)
+        if isinstance(a, Mapping) and isinstance(b, Mapping):
+            if inside := difference(a, b):
+                return inside
+        elif a != b:
+            return f"{key} = {shown(a)} and {shown(b)}"
+    return ""
+
+
 def shown(value: Any) -> str:
     """A short form of a value for a message: never a page, never a line break."""
     try:
         text = repr(value.item() if isinstance(value, np.generic) else value).replace("\n", " ")
     except Exception:  # whatever a hostile object does when it is asked for its name
-        text = f"a {type(value).__name__}"
+        text = kind(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -96,7 +116,7 @@ def level(value: Any) -> float:
 def integer(minimum: int, maximum: int | None = None, **named: Any) -> int:
     """A whole number in [minimum, maximum], as an int."""
     name, value = _only(named)
-    bounds = f">= {minimum}" if maximum is None else f"from {minimum} to {maximum}"
+    bounds = f">= {minimum:,}" if maximum is None else f"from {minimum:,} to {maximum:,}"
     expected = f"a whole number {name} {bounds}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise InvalidInput(expected, f"{name}={shown(value)}")
@@ -250,5 +270,5 @@ def frozen(given: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _first_odd(items: Sequence[Any], dtype: np.dtype[Any]) -> str:
     for position, item in enumerate(items):
         if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, float, np.number)):
-            return f"a {type(item).__name__} at position {position}"
+            return f"{kind(item)} at position {position}"
     return f"an array of type {dtype}"

@@ -401,7 +401,7 @@ class Categories:
                 # The answer itself stays out of the message, which may end in a log.
                 raise InvalidInput(
                     f"answers among {_checks.shown(list(self.labels))}",
-                    f"{'another word' if isinstance(answer, str) else f'a {type(answer).__name__}'}"
+                    f"{'another word' if isinstance(answer, str) else _checks.kind(answer)}"
                     f" in row {position + 1}",
                 )
             result[position] = at

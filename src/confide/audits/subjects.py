@@ -56,7 +56,7 @@ def _plain(output: Any) -> Any:
         return {key: _plain(each) for key, each in output.items()}
     raise InvalidInput(
         "outputs that are numbers, words, or lists of them",
-        f"a {type(output).__name__}",
+        _checks.kind(output),
         "Return all that is seen of it, such as the indices of reports.",
     )
 

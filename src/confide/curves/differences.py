@@ -235,7 +235,7 @@ def _estimate(curve: Density | Proportions, what: str, at: Any) -> float:
             raise InvalidInput("a category for the share", _checks.shown(at), "Give at=.")
         return curve.share(at)
     if not isinstance(curve, Density):
-        raise InvalidInput("a Density or Proportions", f"a {type(curve).__name__}")
+        raise InvalidInput("a Density or Proportions", _checks.kind(curve))
     _checks.one_of(OF_NUMBERS, what=what)
     if what == "mean":
         if at is not None:

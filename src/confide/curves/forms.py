@@ -158,7 +158,9 @@ def edges(fields: Mapping[str, Any]) -> tuple[Floats, ...]:
     found = tuple(_checks.vector(edges=edge) for edge in fields["edges"])
     for edge in found:
         if edge.size < 2 or not np.all(np.diff(edge) > 0):
-            raise InvalidInput("edges in ascending order", "edges that are not")
+            raise InvalidInput(
+                "edges in ascending order", "edges in another order, or fewer than two"
+            )
     return found
 
 

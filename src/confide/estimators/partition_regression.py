@@ -359,7 +359,7 @@ def _chances(sums: CellSums) -> Floats:
 
 def _check(sums: CellSums) -> None:
     if not isinstance(sums, CellSums):
-        raise InvalidInput("CellSums", f"a {type(sums).__name__}")
+        raise InvalidInput("CellSums", _checks.kind(sums))
     if not sums.n:
         raise InvalidInput("at least one report", "none", "There is nothing to estimate from.")
 

@@ -43,12 +43,31 @@ def table_of(data: Any) -> Any:
     except InvalidInput:
         raise
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        raise InvalidInput(
-            "columns of one length, each with a name of its own and values of one kind",
-            "columns that are not",
-        ) from None
+        raise _no_table(data) from None
     unique(table.schema.names, "a table")
     return table
+
+
+def _no_table(data: Any) -> InvalidInput:
+    """Why columns are no table: their lengths, or the first one whose values do not go together.
+
+    Columns are told by their place: a dict that is no table may have answers for names.
+    """
+    pa = arrow()
+    columns = list(data.values()) if isinstance(data, Mapping) else []
+    lengths: list[int] = []
+    for place, column in enumerate(columns, 1):
+        try:
+            lengths.append(len(_array(column)))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            return InvalidInput(
+                "a list of values of one type in each column",
+                f"something else in column {place} of {len(columns)}",
+            )
+    other = [length for length in lengths if length != lengths[0]]
+    if other:
+        return InvalidInput("columns of one length", f"{lengths[0]:,} and {other[0]:,} rows")
+    return InvalidInput("columns with names and with values of one type", _checks.kind(data))
 
 
 def mixed(table: Any) -> Any:

@@ -320,7 +320,7 @@ class Ledger:
         cost = costs.charged(spend)
         place = costs.placed(group)
         if data is not None and not isinstance(data, bytes):
-            raise InvalidInput("data as bytes", f"a {type(data).__name__}")
+            raise InvalidInput("data as bytes", _checks.kind(data))
         fingerprint = hashlib.sha256(
             _json("a spec", {"spec": spec, "cost": cost, "group": place}, sort=True).encode()
         ).hexdigest()

@@ -450,9 +450,7 @@ def _alone(values: Any) -> Any:
 def _together(values: Any) -> tuple[Any, Any]:
     """Points and responses; a single response has a single point."""
     if not isinstance(values, tuple) or len(values) != 2:
-        raise InvalidInput(
-            "points and responses", f"a {type(values).__name__}", "Write privatize(X, y)."
-        )
+        raise InvalidInput("points and responses", _checks.kind(values), "Write privatize(X, y).")
     points, responses = values
     if isinstance(responses, (int, float, np.number)) and not isinstance(responses, bool):
         return [points], [responses]

@@ -124,7 +124,7 @@ class Population:
         if not (np.isfinite(heights).all() and heights.min() >= 0 and heights.sum() > 0):
             raise InvalidInput(
                 "a density that is finite, nowhere negative and somewhere positive",
-                "one that is not",
+                "one that is negative, infinite, missing or zero everywhere",
             )
         return cls("density", points, heights)
 

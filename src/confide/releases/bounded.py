@@ -55,7 +55,7 @@ def checked_bounds(lattice: Any) -> Bounds:
     if isinstance(lattice, (list, tuple)):
         raise InvalidInput(
             "public bounds of several columns as a dict of lattices by name",
-            f"a {type(lattice).__name__}",
+            _checks.kind(lattice),
             "Such as {'age': Lattice(low=0, high=100), 'cost': Lattice(low=0, high=50_000)}.",
         )
     if not isinstance(lattice, Mapping):

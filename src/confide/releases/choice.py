@@ -180,7 +180,7 @@ def score(recipe: Any, n: int) -> Score:
     n
         Number of records, at least two.
     """
-    raise InvalidInput("a candidate that has a score", f"a {type(recipe).__name__}")
+    raise InvalidInput("a candidate that has a score", _checks.kind(recipe))
 
 
 @score.register
@@ -278,11 +278,11 @@ class Choice(Recipe):
         if not 2 <= len(several) <= MOST_CANDIDATES:
             raise InvalidInput(
                 f"a list of 2 to {MOST_CANDIDATES} candidates",
-                f"{len(several)}" if several else f"a {type(self.candidates).__name__}",
+                f"{len(several)}" if several else _checks.kind(self.candidates),
             )
         first = several[0]
         if score.dispatch(type(first)) is score.dispatch(object):
-            raise InvalidInput("candidates that have a score", f"a {type(first).__name__}")
+            raise InvalidInput("candidates that have a score", _checks.kind(first))
         for each in several[1:]:
             if type(each) is not type(first):
                 raise InvalidInput("candidates of one kind", "several kinds")

@@ -74,7 +74,7 @@ class CrossTable(Additive):
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping) or not self.columns:
             raise InvalidInput(
-                "categories or lattices by column name", f"a {type(self.columns).__name__}", BOUNDS
+                "categories or lattices by column name", _checks.kind(self.columns), BOUNDS
             )
         kept: dict[str, Axis] = {}
         for name, axis in self.columns.items():

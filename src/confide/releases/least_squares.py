@@ -106,7 +106,7 @@ class LeastSquares(Additive):
         if not isinstance(self.columns, Mapping) or len(self.columns) < 2:
             raise InvalidInput(
                 "public bounds or categories of two or more columns, by name",
-                f"a {type(self.columns).__name__}",
+                _checks.kind(self.columns),
                 BOUNDS,
             )
         kept: dict[str, Axis] = {}

@@ -178,7 +178,7 @@ def checked_columns(columns: Any) -> dict[str, Lattice]:
     if not isinstance(columns, Mapping):
         raise InvalidInput(
             "public bounds of each column, as {name: Lattice(low=..., high=...)}",
-            f"a {type(columns).__name__}",
+            _checks.kind(columns),
             BOUNDS,
         )
     if not 1 <= len(columns) <= MOST_COLUMNS:

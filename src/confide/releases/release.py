@@ -456,7 +456,7 @@ def bounded(lattice: Any) -> Lattice:
     if not isinstance(lattice, Lattice):
         raise InvalidInput(
             "public bounds, as a Lattice(low=..., high=...)",
-            f"a {type(lattice).__name__}",  # not what is in it: it may be the values
+            _checks.kind(lattice),  # not what is in it: it may be the values
             BOUNDS,
         )
     if lattice.kind != "number":

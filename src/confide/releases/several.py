@@ -206,7 +206,7 @@ def _names(groups: Any) -> dict[str | int, str]:
     if not given or not kinds or "" in given:
         raise InvalidInput(
             "all groups that there can be, a list of words or whole numbers",
-            _checks.shown(groups) if isinstance(groups, str) else f"a {type(groups).__name__}",
+            _checks.shown(groups) if isinstance(groups, str) else _checks.kind(groups),
             "State them from public knowledge, never from the data.",
         )
     names = {each: str(each) for each in given}

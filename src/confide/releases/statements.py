@@ -149,7 +149,7 @@ class Stated(Recipe):
                 "a name for the function, as what=", _checks.shown(self.what), "JSON shows it."
             )
         if not callable(self.function):
-            raise InvalidInput("a function", f"a {type(self.function).__name__}")
+            raise InvalidInput("a function", _checks.kind(self.function))
         given = self.lattice
         kept = checked_columns(given) if isinstance(given, Mapping) else bounded(given)
         object.__setattr__(self, "lattice", kept)
@@ -157,7 +157,9 @@ class Stated(Recipe):
         for name in ("low", "high"):
             object.__setattr__(self, name, _checks.finite(**{name: getattr(self, name)}))
         if not self.low < self.high:
-            raise InvalidInput("low < high, public bounds of the answers", "bounds that are not")
+            raise InvalidInput(
+                "low < high, public bounds of the answers", f"low={self.low:g}, high={self.high:g}"
+            )
         change = _checks.positive(sensitivity=self.sensitivity)
         object.__setattr__(self, "sensitivity", change)
         if self.step is not None:
@@ -348,7 +350,7 @@ def check(recipe: Stated, *, n: int = 3) -> Check:
     The stated sensitivity of 0.5 is wrong: one of 3 made-up records changed the answer by 0.9375.
     """
     if not isinstance(recipe, Stated):
-        raise InvalidInput("a Statistic or a Selection", f"a {type(recipe).__name__}")
+        raise InvalidInput("a Statistic or a Selection", _checks.kind(recipe))
     n = _checks.integer(1, n=n)
     limit = recipe.reached(recipe.change(n) + recipe.unit(n))
     worst, sets, pair = Fraction(-1), 0, None

@@ -222,7 +222,10 @@ class Judge:
     def __post_init__(self) -> None:
         low, high = np.atleast_1d(self.low), np.atleast_1d(self.high)
         if low.ndim != 1 or low.shape != high.shape or not (low < high).all():
-            raise InvalidInput("low < high on each axis", "bounds that are not")
+            raise InvalidInput(
+                "low < high on each axis",
+                f"low={_checks.shown(self.low)}, high={_checks.shown(self.high)}",
+            )
         points = _checks.integer(2, points=self.points)
         if points ** len(low) > MOST_POINTS:
             raise InvalidInput(

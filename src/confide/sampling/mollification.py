@@ -144,7 +144,9 @@ class Mollification:
         if masses.ndim != 1 or masses.size < 2:
             raise InvalidInput("a reference of two or more masses", f"shape {masses.shape}")
         if not (np.isfinite(masses).all() and masses.min() > 0):
-            raise InvalidInput("positive masses in the reference", "one that is not")
+            raise InvalidInput(
+                "positive masses in the reference", "one that is zero, negative or infinite"
+            )
         masses /= masses.max()
         masses /= masses.sum()
         if not masses.min() > 0:

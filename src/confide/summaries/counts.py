@@ -262,7 +262,7 @@ class Counts:
         if not isinstance(reports, Reports):
             raise InvalidInput(
                 "Reports",
-                f"a {type(reports).__name__}",
+                _checks.kind(reports),
                 "They come from mechanism.privatize; count a table of reports with "
                 "confide.tables.counts.",
             )
@@ -570,13 +570,16 @@ def expected(summary: Any) -> Counts:
     if isinstance(summary, Reports):
         raise InvalidInput("Counts", "Reports", "Take Counts.of(reports).")
     if not isinstance(summary, Counts):
-        raise InvalidInput("Counts", f"a {type(summary).__name__}")
+        raise InvalidInput(
+            "Counts", _checks.kind(summary), "Count reports with Counts.of(reports)."
+        )
     return summary
 
 
 def _same(a: Counts, b: Counts) -> None:
     if a.mechanism != b.mechanism:
-        raise Mismatch("summaries of one mechanism", f"{a.mechanism!r} and {b.mechanism!r}")
+        unlike = _checks.difference(a.mechanism.to_dict(), b.mechanism.to_dict())
+        raise Mismatch("summaries of one mechanism", unlike or "two mechanisms")
     if a.simulated != b.simulated:
         raise Mismatch("summaries that are all private or all simulated", "one of each")
     for what, one, two in (

@@ -306,7 +306,9 @@ def _added(one: Summaries, two: Summaries, where: str) -> Summaries:
         )
     result: dict[str, Summary] = {}
     for name, mine in first.items():
-        unlike = _difference(*(some(each[name]).mechanism.to_dict() for each in (first, second)))
+        unlike = _checks.difference(
+            *(some(each[name]).mechanism.to_dict() for each in (first, second))
+        )
         if unlike:
             raise Mismatch(
                 f"summaries of one mechanism{where}", unlike + (f" of {name!r}" if name else "")
@@ -329,19 +331,6 @@ def _sum(one: Summary, two: Summary) -> Summary:
 def some(summary: Summary) -> Counts:
     """The counts themselves, or those of any group, for what all groups have in common."""
     return summary if isinstance(summary, Counts) else next(iter(summary.values()))
-
-
-def _difference(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
-    """The first field in which two mechanisms differ, and its values."""
-    for key in dict.fromkeys((*one, *two)):
-        a, b = one.get(key), two.get(key)
-        if isinstance(a, Mapping) and isinstance(b, Mapping):
-            inside = _difference(a, b)
-            if inside:
-                return inside
-        elif a != b:
-            return f"{key} = {_checks.shown(a)} and {_checks.shown(b)}"
-    return ""
 
 
 def _listed(names: Mapping[str, Any]) -> str:

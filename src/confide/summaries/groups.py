@@ -249,7 +249,7 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
         parts: dict[Key, Counts] = {}
         for key, one in self.items():
             if not isinstance(one, Counts):
-                raise InvalidInput("counts by group to rake", f"a {type(one).__name__}")
+                raise InvalidInput("counts by group to rake", _checks.kind(one))
             parts[key] = one
         keys = [key if isinstance(key, tuple) else (key,) for key in parts]
         n = np.array([one.total.sum() for one in parts.values()], dtype=np.float64)
@@ -369,7 +369,8 @@ class Groups(Mapping[Key, Summary], Generic[Summary]):
 def _belong(first: Any, one: Any) -> None:
     """Refuse summaries that would not add up, without adding them."""
     if one.mechanism is not first.mechanism and one.mechanism != first.mechanism:
-        raise Mismatch("groups of one mechanism", f"{first.mechanism!r} and {one.mechanism!r}")
+        unlike = _checks.difference(first.mechanism.to_dict(), one.mechanism.to_dict())
+        raise Mismatch("groups of one mechanism", unlike or "two mechanisms")
     if one.simulated != first.simulated:
         raise Mismatch("groups that are all private or all simulated", "some of each")
     for what in ("weights", "response"):
