@@ -36,7 +36,10 @@ def photographed(browser: Browser, found: Addresses, show: demo.Show) -> None:
     page.goto(show.link(found.page))
     page.fill("input >> nth=0", "52,000")
     page.click("summary >> nth=0")
-    page.locator("summary >> nth=0").evaluate("each => scrollTo(0, each.offsetTop - 500)")
+    # From the head of the first question on, so that nothing is cut.
+    page.get_by_text("Question 1 of").evaluate(
+        "each => scrollTo(0, each.getBoundingClientRect().top + scrollY - 48)"
+    )
     page.screenshot(path=HERE / "page.png")
     context.close()
 
@@ -49,8 +52,11 @@ def finished(browser: Browser, folder: Path, invited: int) -> None:
     store.shut()
     counts = survey.summarize(folder / "reports.parquet", by="region")
     survey.estimate(counts, invited=invited).save(folder / "results.html")
-    page = browser.new_page(viewport={"width": WIDE, "height": 1500})
+    page = browser.new_page(viewport={"width": WIDE, "height": TALL})
     page.goto((folder / "results.html").as_uri())
+    # To the end of the first question's table by region.
+    height = page.locator("table >> nth=2").evaluate("each => each.getBoundingClientRect().bottom")
+    page.set_viewport_size({"width": WIDE, "height": int(height) + 32})
     page.screenshot(path=HERE / "results.png")
 
 

@@ -38,7 +38,7 @@ which the density is recovered best. What we find:
 - Its scales are those of ordinary samples of 1,000, and figure 1 is right to all digits.
 - Three of its four best shapes follow from its text with the constant corrected; the one for
   U(0,10) does not. With the criterion that the text derives from, all four are smaller.
-- The AIMSE that it minimises is far from the error itself unless values are normal, a tenth of it
+- The AIMSE that it minimizes is far from the error itself unless values are normal, a tenth of it
   for Exp(1). By the exact error the best shapes are smaller still, and bandwidths too.
 - Its table does not repeat: the printed errors of sampling are two and five times too small, and
   the gains over Laplace noise are about half of what is printed, or less; with the bandwidths of
@@ -138,7 +138,7 @@ def _optima(results: dict[str, Any]) -> str:
     lines += [
         "\nBest shape by criterion, over shapes in steps of .05. The full error is the one of the "
         "paper's section 3 at its best bandwidth; the variance integral alone is what its section "
-        "4 minimises; 11520 is the constant it prints.\n",
+        "4 minimizes; 11520 is the constant it prints.\n",
         f"| values | z | published | {' | '.join(CRITERIA)} |",
         "|---|---|---|" + "---|" * len(CRITERIA),
     ]
@@ -248,9 +248,9 @@ def _errata(results: dict[str, Any]) -> str:
             "- **11520.** The kernel with transform (1 - t²)³ has the second moment 6, so that the "
             f"constant is 36. With 11520 the bandwidth for N(0,1) is {checks['bandwidths'][1]:.4f} "
             f"instead of {checks['bandwidths'][0]:.4f}, and no best shape is near a published one.",
-            "- **Minimising the variance integral.** It is the same as minimising the whole error "
+            "- **Minimizing the variance integral.** It is the same as minimizing the whole error "
             "only where every noise has the same bandwidth; at the best bandwidth of each it "
-            "favours larger shapes (the table above).",
+            "favors larger shapes (the table above).",
             "- **Lemma 1.1 at shape 1.** cos(pi/2) = 0 there, and the characteristic function "
             f"falls like t to the power {checks['slopes']['1.0']:.3f}, not -1; at shape .8 to the "
             f"power {checks['slopes']['0.8']:.3f}.",

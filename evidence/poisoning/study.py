@@ -22,7 +22,7 @@ gains, sum r (h - g)/g <= 0, so
 and h/g >= e**-epsilon since both are mixtures of the same private laws. So the chi-square distance
 sum (h - g)**2/g is at most f (1 - e**-epsilon) / (1 - f), and the total variation at most half its
 root (Cauchy and Schwarz), or less where populations so near to the truth cannot reach that ratio.
-How far a distribution function may be from the truth under that constraint is a linear programme
+How far a distribution function may be from the truth under that constraint is a linear program
 for each point; the envelope bounds the median and the distances of Kolmogorov-Smirnov and
 Wasserstein. It is for the plain maximum of the likelihood; smoothing is measured against it too.
 """

@@ -73,7 +73,7 @@ def responded(target: Mixture, epsilon: float) -> dict[str, float]:
 def bernstein(target: Mixture, epsilon: float, n: int, seed: int, *, kind: str) -> dict[str, float]:
     """DPB: a curator's release of the whole density, of which samples cost nothing more.
 
-    With the best of some degrees, which favours it: to choose one would cost something.
+    With the best of some degrees, which favors it: to choose one would cost something.
     """
     return min(bernsteins(target, epsilon, n, seed, kind=kind), key=lambda one: one["kl"])
 

@@ -255,7 +255,7 @@ def limit(target: Mixture, epsilon: float) -> dict[str, float]:
 
 
 def best_boosted(target: Mixture, epsilon: float) -> dict[str, float]:
-    """The best that MBDE could ever be: log ratios within +-epsilon/4, then normalised."""
+    """The best that MBDE could ever be: log ratios within +-epsilon/4, then normalized."""
     judge, reference = target.judge, target.reference
     logs = reference.log_density(judge.table)
     inside = np.exp(logs) * judge.volume

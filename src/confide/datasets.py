@@ -19,7 +19,7 @@ def pay(n: int = 20_000, *, seed: int = 7) -> Floats:
     n
         Number of people.
     seed
-        Which company.
+        Seed of the made-up company: each gives another one.
 
     Examples
     --------

@@ -284,7 +284,7 @@ class DensityDisplay(Display):
         while per * heights.max() > 1:
             # Shares above 100 % would be read as an error.
             per /= 10
-        return per, f"share of people per {_plain(per)}"
+        return per, f"share of people per width of {_plain(per)}"
 
     def _people(self, bar: Any, decades: bool) -> None:
         """Count the people of a map by rectangles of round sides."""
@@ -292,7 +292,7 @@ class DensityDisplay(Display):
             bar.set_label("density")
             return
         sides = [round_unit(float(edges[-1] - edges[0])) for edges in self.edges]
-        bar.set_label(f"share of people per {' x '.join(map(_plain, sides))}")
+        bar.set_label(f"share of people per rectangle of {' x '.join(map(_plain, sides))}")
         shares(bar.ax.yaxis, float(np.prod(sides)))
 
     def __repr__(self) -> str:
@@ -350,7 +350,9 @@ class BandDisplay(Display):
         per = 1.0 if self.what == "cdf" else round_unit(float(x[-1] - x[0]))
         ax.fill_between(x, low, high, color=color, alpha=0.3, lw=0, label=words)
         up_to = "share of people up to the value"
-        ax.set_ylabel(up_to if self.what == "cdf" else f"share of people per {_plain(per)}")
+        ax.set_ylabel(
+            up_to if self.what == "cdf" else f"share of people per width of {_plain(per)}"
+        )
         shares(ax.yaxis, per)
         legend(ax)
         return self

@@ -114,3 +114,21 @@ def test_pages_are_easy_to_read(section: str) -> None:
     found = {name(page): measure(page.read_text()).grade for page in (DOCS / section).glob("*.md")}
     assert found
     assert {page: grade for page, grade in found.items() if grade > GRADES[section]} == {}
+
+
+BRITISH = re.compile(
+    r"\b\w*(?:neighbour|colour|behaviour|favour|labelled|programme\b|artefact|catalogue"
+    r"|(?:minim|maxim|random|normal|privat|summar|general|optim|recogn)is(?:e|es|ed|ing|ation)\b)\w*"
+)
+PRINTED = {"privatised"}
+"""Words in the title of a paper."""
+
+
+def test_english_is_american() -> None:
+    """In pages and in the source; names of tests and of other programs are left out."""
+    found = []
+    for path in [*PAGES, *sorted((ROOT / "src" / "confide").rglob("*.py"))]:
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(r"`[^`\n]*`", "", text) if path.suffix == ".md" else text
+        found += [f"{name(path)}: {word}" for word in BRITISH.findall(text) if word not in PRINTED]
+    assert not found

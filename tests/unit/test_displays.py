@@ -183,7 +183,7 @@ def test_no_share_of_people_is_above_all_of_them() -> None:
     # Nearly everybody in a hundredth of the bounds: per 100,000 the share would be 990 %.
     edges = np.linspace(0, 1_000_000, 101)
     ax = CellDensity((edges,), np.where(np.arange(100) == 3, 0.99, 0.01 / 99)).plot().ax_
-    assert ax.get_ylabel() == "share of people per 10,000"
+    assert ax.get_ylabel() == "share of people per width of 10,000"
     ax.figure.canvas.draw()
     assert "100 %" in [label.get_text() for label in ax.get_yticklabels()]
 
@@ -220,7 +220,7 @@ def test_a_band_of_a_cdf_never_falls_between_places() -> None:
     inside = corners[(corners[:, 0] == 0.0), 1]
     assert (inside.min(), inside.max()) == (0.0, 0.5)
     pdf = SimultaneousBand(what="pdf", x=x, low=x, high=x + 1, level=0.9).plot()
-    assert pdf.ax_.get_ylabel() == "share of people per 0.1"
+    assert pdf.ax_.get_ylabel() == "share of people per width of 0.1"
     assert repr(pdf) == "<BandDisplay of the pdf at 3 places, level 0.9>"
 
 

@@ -314,13 +314,13 @@ def sampled(
         that are hardest to hide, which are known for mechanisms and releases. For noise in floats
         0 and the sensitivity are a good pair: near 0 floats are finest.
     claimed, delta
-        What is claimed; known for what is ours.
+        The claim to check; confide's own mechanisms and releases state theirs.
     n
         Runs for each value: by default 100,000, and 4,000 of a release, which takes milliseconds.
     alpha
         Probability of a false alarm, of the whole check.
     seed
-        For a repeatable check of what is ours.
+        For a repeatable check of confide's own mechanisms and releases.
     layer
         Name of the check in the finding.
 

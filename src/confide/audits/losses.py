@@ -64,7 +64,7 @@ def exact(subject: Any, *, n: int = 1000) -> Finding:
 
     Notes
     -----
-    Of a release not even the sensitivity is taken for granted: its own code is run on neighboring
+    The stated sensitivity of a release is not trusted either: its own code is run on neighboring
     data sets, all of a few records on a few cells and many of n records, and the noise that it
     really draws must hide the largest change that was found.
 

@@ -139,7 +139,7 @@ def density(
     curve = estimator.fit(subject.summary)
     _warn(method)
     if plot is not None:
-        output.save_plot(curve.plot(level=level), plot, subject.caption(curve), name=subject.name)
+        output.save_plot(curve.plot(level=level), plot, subject.caption(curve), name=subject.axis)
     if as_json:
         output.machine(as_dict(curve, subject, level, band=band))
         return

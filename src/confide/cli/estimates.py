@@ -44,6 +44,8 @@ class Subject:
         How many rows were left out, by kind; None where none may be.
     capped
         A sentence that says which values count as a bound, where a bound is open.
+    unit
+        What the values are measured in, '' where nobody says.
     """
 
     name: str
@@ -51,11 +53,24 @@ class Subject:
     missing: float | str | None = None
     left_out: Mapping[str, int] | None = None
     capped: str = ""
+    unit: str = ""
 
     @classmethod
     def of(cls, asked: Asked) -> Subject:
         """One question of files, all respondents together."""
-        return cls(asked.question, asked.counts, asked.missing, asked.left_out, asked.capped)
+        return cls(
+            asked.question,
+            asked.counts,
+            asked.missing,
+            asked.left_out,
+            asked.capped,
+            asked.unit,
+        )
+
+    @property
+    def axis(self) -> str:
+        """The name of the axis of a picture, with the unit where there is one."""
+        return ", ".join(filter(None, (self.name, self.unit)))
 
     @property
     def mechanism(self) -> Mechanism | None:
@@ -294,7 +309,7 @@ def _draw(found: Asked, curves: Mapping[str, Density], plot: Path) -> None:
         ax = display.ax_
     subject = Subject.of(found)
     output.save_plot(
-        display, plot, f"{subject.title()}, by {', '.join(found.summaries.by)}", name=subject.name
+        display, plot, f"{subject.title()}, by {', '.join(found.summaries.by)}", name=subject.axis
     )
 
 

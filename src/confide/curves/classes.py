@@ -37,7 +37,7 @@ class ClassShares:
     names, facts
         Names of the covariates, and how it came about.
     band
-        What answers `interval`, or None.
+        The intervals behind `interval`, or None.
 
     Examples
     --------

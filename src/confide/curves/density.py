@@ -457,7 +457,7 @@ class CellDensity(Density):
     facts
         How it came about.
     intervals
-        What answers `interval`.
+        The intervals behind `interval`.
     kinds
         ``"number"``, ``"points"`` or ``"integer"`` for each column, by default numbers. Edges of
         points and of whole numbers lie halfway between them; the mass of a cell of points is at its
@@ -781,7 +781,7 @@ class WaveDensity(Density):
     low, high
         The window, one number a column, in which it is drawn and sampled.
     moments
-        Means and standard deviations, one a column.
+        Means and standard deviations, one for each column.
     reach
         How far outside the window the sum is still the estimate, one number a column. Beyond it
         waves come back in phase, and the density is taken to be zero.

@@ -159,7 +159,7 @@ def difference(
     for t.
 
     Intervals of quantiles cover more than their level says, and their differences more still: a
-    difference of quantiles that is certain is so with room to spare.
+    difference of quantiles whose interval excludes zero is certain by a wide margin.
 
     Examples
     --------

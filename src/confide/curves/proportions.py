@@ -53,9 +53,9 @@ class Proportions:
     shares
         Share of each.
     facts
-        How they came about.
+        How they were estimated: method, n, epsilon.
     intervals
-        What answers `interval`.
+        The intervals behind `interval`.
     declined
         Share of the population that preferred not to say; None where that was not offered.
 

@@ -55,9 +55,9 @@ class Regression(ABC):
     low, high
         Public bounds of the covariates, one number each.
     facts
-        How it came about: method, n, epsilon, smoothing or bandwidth, what was private.
+        How it was estimated: method, n, epsilon, smoothing or bandwidth, what was private.
     band
-        What answers `interval`, or None.
+        The intervals behind `interval`, or None.
     baseline
         The corrected straight line (or logistic curve) that belongs beside it, or None.
 

@@ -327,7 +327,7 @@ def density(counts: Counts) -> CellDensity:
     Parameters
     ----------
     counts
-        Counts of numbers; for categories take `CategoryShares`.
+        Counts of numbers; for categories use `CategoryShares`.
 
     Examples
     --------

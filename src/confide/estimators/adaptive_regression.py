@@ -38,14 +38,14 @@ RISE = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveRegression:
-    """Mean response given a private number, as rough as the reports ask for.
+    """Mean response given a private number, as smooth or as rough as the reports suggest.
 
-    The default. Given the density of the values (`Adaptive`), the mean response of those who sent
-    a report is a known average of the curve. The curve is an average of a constant, a line, a
-    parabola, curves with Gaussian-process priors of three orders at many scales and, for a
+    This is the default. Given the density of the values (`Adaptive`), the mean response of those
+    who sent a report is a known average of the curve. The curve is an average of a constant, a
+    line, a parabola, curves with Gaussian-process priors of three orders at many scales and, for a
     response of 0 and 1, a logistic curve, each weighted by its evidence: the chance of the
-    responses under it. So it is a constant where there is nothing to see, and follows steps where
-    there are some.
+    responses under it. So it is flat if the reports show no relation, and follows steps if they
+    show some.
 
     Parameters
     ----------

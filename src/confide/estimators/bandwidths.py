@@ -118,7 +118,7 @@ class Axis:
         The smallest bandwidth that makes a difference, above zero on a lattice.
     least, risk
         Below a bandwidth of about one cell the formulas for a continuum are wrong; where the cells
-        are few that matters, and `chosen` minimises this estimate of the squared error instead.
+        are few that matters, and `chosen` minimizes this estimate of the squared error instead.
     """
 
     n: float
@@ -183,7 +183,7 @@ def plug_in(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
             pilot = _pilot(axis, kernel, rung * half, theta[rung + 1], start)
             theta[rung] = _theta(axis, kernel, rung * half, pilot)
         functionals.append(theta)
-    return _minimise(axes, kernel, functionals, starts)
+    return _minimize(axes, kernel, functionals, starts)
 
 
 def normal_reference(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
@@ -191,7 +191,7 @@ def normal_reference(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
     half = kernel.order / 2
     functionals = [{r: _normal_theta(r * half, axis.sd) for r in (0, 1, 2)} for axis in axes]
     starts = [_normal_bandwidth(axis, kernel) for axis in axes]
-    return _minimise(axes, kernel, functionals, starts)
+    return _minimize(axes, kernel, functionals, starts)
 
 
 def cross_validation(axes: Sequence[Axis], kernel: Kernel) -> tuple[float, ...]:
@@ -310,7 +310,7 @@ def _normal_bandwidth(axis: Axis, kernel: Kernel) -> float:
     return _lowest(error, low, 1e4 * max(low, axis.sd))
 
 
-def _minimise(
+def _minimize(
     axes: Sequence[Axis],
     kernel: Kernel,
     functionals: Sequence[dict[int, float]],
@@ -352,7 +352,7 @@ def _error(axis: Axis, kernel: Kernel, bias: Floats, others: float, h: Floats) -
 
 
 def _lowest(function: Callable[[Floats], Floats], low: float, high: float) -> float:
-    """Minimiser of a function of one valley, by a logarithmic grid and closer looks at it."""
+    """Minimizer of a function of one valley, by a logarithmic grid and closer looks at it."""
     for _ in range(7):
         grid = np.geomspace(low, high, 33)
         best = int(np.argmin(function(grid)))

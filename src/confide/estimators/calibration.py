@@ -85,7 +85,7 @@ class Calibration:
     ) -> Floats:
         """Weighted shares of bins in simulated surveys, to first order: chances and residuals.
 
-        Each group has the pilot after one step of expectation maximisation with its own reports:
+        Each group has the pilot after one step of expectation maximization with its own reports:
         that goes as far from the pilot of all as the noise lets be known. Respondents are drawn by
         group and bin, each with the mean weight there, and the margins' part is taken out.
         """

@@ -41,7 +41,7 @@ class Deconvolution:
         ``"plug-in"`` (Delaigle and Gijbels 2004), ``"normal-reference"``, ``"cv"`` (unstable:
         errors up to thirty times the best have been seen) or a number in the units of the values;
         on a log lattice, where smoothing acts on the logarithm, in natural logs. With several
-        axes a list may give one an axis. ``density.bandwidth`` is what was used; on lattices of
+        axes, a list may give one for each. ``density.bandwidth`` is what was used; on lattices of
         fewer than 32 cells that may be 0, no smoothing at all.
     positive
         Cut the estimate at zero and scale it to one. Otherwise the linear estimate itself, with

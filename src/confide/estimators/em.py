@@ -246,7 +246,7 @@ def em(
     tolerance: float = 1e-6,
     iterations: int = 2000,
 ) -> Floats:
-    """Maximise the likelihood of counts over masses on the law's inputs, smoothing after each step.
+    """Maximize the likelihood of counts over masses on the law's inputs, smoothing after each step.
 
     One step is f <- (1-s) f' + s S f', f' = f * adjoint(shares / forward(f)): Richardson-Lucy for
     s = 0 and EMS (Silverman et al. 1990) for s = 1. Steps are extrapolated by Anderson mixing of

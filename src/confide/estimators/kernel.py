@@ -67,7 +67,7 @@ class KernelRegression:
         density, and noisier. ``"cv-at-z"``: the one of least error where each number of a spectrum
         is predicted at its noised place from all others. It smooths too much, and is here for
         comparison with Farokhi (2020). A number in the units of the values (in natural logs on a
-        log lattice), or a list with one a covariate.
+        log lattice), or a list with one for each covariate.
     loss
         What cross-validation makes small: ``"squared"``, ``"absolute"``, ``"log"`` (minus the
         log-likelihood of a response of 0 and 1), or a function of responses and predictions,

@@ -219,7 +219,7 @@ def _thinned(counts: Floats, rng: np.random.Generator) -> Floats:
 class _Spaced:
     """A joint law whose levels lie between dead ones, so that smoothing leaves levels alone.
 
-    Expectation maximisation smooths along every axis. Here all that it takes from a level falls
+    Expectation maximization smooths along every axis. Here all that it takes from a level falls
     on a dead level, which no report can come from, and is gone with the next step. Every level
     has two dead neighbors and loses the same share, which scaling to one gives back: what is
     left is the smoothing along the values, exactly.

@@ -36,7 +36,7 @@ MOST_TOLD = 2**21
 class Likelihood:
     """Density by maximum likelihood, for every mechanism that can state its law.
 
-    Expectation maximisation (Richardson-Lucy) with a 1-2-1 smoothing of neighboring cells after
+    Expectation maximization (Richardson-Lucy) with a 1-2-1 smoothing of neighboring cells after
     each step, f <- (1 - smoothing) f + smoothing S f. The estimate is never negative and stays
     inside the bounds; its cost does not depend on the number of respondents. For whole numbers it
     is the share of each. If people could decline, ``declined`` is their share, and everything else

@@ -1,7 +1,7 @@
 """Maximum likelihood of masses under one linear constraint, many surveys at once.
 
 An interior-point method takes about 15 Newton steps to a certified gap, where expectation
-maximisation creeps for thousands of steps.
+maximization creeps for thousands of steps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def maximize(
     gap: npt.ArrayLike,
     start: Floats | None = None,
 ) -> tuple[Floats, Floats]:
-    """Masses f >= 0 with sum 1 and contrast . f = 0 that maximise sum shares log(law f).
+    """Masses f >= 0 with sum 1 and contrast . f = 0 that maximize sum shares log(law f).
 
     A primal-dual interior-point method. With the log-likelihood's scale the sum needs no
     constraint of its own: the minimum of sum f - sum shares log(law f) has sum f = 1, and still

@@ -132,7 +132,7 @@ class RatioRegression:
     """Mean response given a private value, for every mechanism that can state its law.
 
     With the response as a share w of its range, reports weighted by w and by 1 - w are each
-    deconvolved by smoothed expectation maximisation under the exact law, into p and q; the curve
+    deconvolved by smoothed expectation maximization under the exact law, into p and q; the curve
     is low + (high - low) p / (p + q). It has no poles and stays within the response's bounds, and
     its cost does not depend on the number of respondents. One or two numbers, or a category.
 

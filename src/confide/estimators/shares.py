@@ -30,7 +30,7 @@ class CategoryShares:
     Notes
     -----
     The unbiased shares (the law's inverse applied to the shares of reports) are the most likely
-    ones when none is negative; otherwise the likelihood is maximised over shares >= 0. An interval
+    ones when none is negative; otherwise the likelihood is maximized over shares >= 0. An interval
     is exact: a share is a linear function of the chance of one report, whose Clopper-Pearson
     interval is carried over and cut to [0, 1]. With survey weights each report has its own
     effective number of respondents, from the variance of its weighted share (Korn and Graubard

@@ -81,7 +81,7 @@ class Spectrum:
             Noised numbers: a list, or an array with a column for each axis. `LinearRegression`
             takes any number of axes, all else up to three.
         noise
-            The law of the noise, for all axes or a list with one an axis. `Gaussian` may have one
+            The law of the noise, for all axes, or a list with one for each. `Gaussian` may have one
             standard deviation for each number; `NoNoise` is for a public column beside noised ones.
         response
             A public number for each respondent.

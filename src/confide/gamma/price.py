@@ -205,7 +205,7 @@ def least(
 
 
 def expected_error(noise: Noise, *, n: int, sd: float) -> ExpectedError:
-    """AIMSE of the kernel with transform (1 - t**2)**3, at the bandwidth that minimises it.
+    """AIMSE of the kernel with transform (1 - t**2)**3, at the bandwidth that minimizes it.
 
     The asymptotic form for many normal values; `exact_error` is exact for any number of any values.
     (1/(2 pi n)) times the integral of K(tb)**2/f(t)**2, plus 36 b**4 R/4 with

@@ -66,7 +66,7 @@ class Categorical(Mechanism):
 
 @dataclass(frozen=True, eq=False)
 class RandomizedResponse(Categorical):
-    """The true category with high weight, each other one with low weight.
+    """Reports the true category with a high probability, and each other one with a low one.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from confide.mechanisms.protocol import Indices, Numeric
 class Laplace(Numeric):
     """Discrete Laplace noise on the index, the report clamped to the cells (Ghosh et al. 2012).
 
-    Below the lowest and above the highest cell the likelihood ratio is constant, so clamping
+    Below the lowest and above the highest cell, reports say nothing more about a value. So clamping
     gives nothing away and loses nothing, and it bounds what a fake respondent can do.
 
     Parameters
@@ -30,7 +30,7 @@ class Laplace(Numeric):
     lattice
         Public bounds and cells.
     epsilon
-        Privacy loss of one report, at most.
+        The largest privacy loss of one report.
 
     Notes
     -----

@@ -155,7 +155,7 @@ class Partition(Mechanism):
         Responses are cut to [-bound, bound]. See `confide.estimators.truncation` where they
         have no natural bound.
     epsilon
-        Privacy loss of the whole report, at most.
+        The largest privacy loss of the whole report.
     levels
         J. One level has the least noise in nearly every case: a cell's noise comes from the many
         respondents outside it, and random rounding adds to the few inside it only.

@@ -486,8 +486,8 @@ class Reports:
     Parameters
     ----------
     indices
-        One report number a respondent; for a joint mechanism one row a respondent; for a
-        `Partition` two rows of numbers a respondent, or one, one number a cell.
+        One report number for each respondent; for a joint mechanism one row for each; for a
+        `Partition` two rows of numbers for each, or one, with a number for each cell.
     mechanism
         How they were made.
     simulated

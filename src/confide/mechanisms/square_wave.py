@@ -64,7 +64,7 @@ def mean_reach(epsilon: float, size: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class SquareWave(Numeric):
-    """A report near the value with high weight, anywhere else with low weight (Li et al. 2020).
+    """Reports near the value are likely, and all others unlikely (Li et al. 2020).
 
     This is the default for numbers, and the most accurate mechanism here at equal epsilon. Reports
     run over ``reach`` more cells than the lattice on each side: report r is cell r - reach.

@@ -52,8 +52,8 @@ class TwoSidedGamma(Numeric):
     -----
     Formal guarantee: pure differential privacy with the epsilon that `spend` states, computed
     exactly from the public integer table of this lattice. Unless the shape is 1 there is no pure
-    epsilon in the continuum, so that the stated one grows without bound as cells get smaller; what
-    does not is the pair of an epsilon and the delta that `delta_at` gives for it.
+    epsilon in the continuum, so the stated one grows without bound as cells get smaller. The delta
+    that `delta_at` gives for a fixed epsilon does not.
 
     Examples
     --------

@@ -582,8 +582,8 @@ def plan(
     n, epsilon
         Respondents, and the privacy loss of each report.
     target
-        The error wanted by ``metric``: with one of n and epsilon it finds the other, and the plan
-        is for that. With both of them `Plan.reach` asks what a target takes.
+        The error that you want, by ``metric``. Give it with n or with epsilon: the plan then finds
+        the other one. If you give n and epsilon, `Plan.reach` says what a target needs.
     low, high, size, scale
         Of the `Lattice`.
     population
@@ -597,7 +597,7 @@ def plan(
     response
         For a regression on the values: ``"line"``, ``"hump"``, ``"wave"`` or ``"step"`` from 0 to
         1, or a function; its noise is even, of standard deviation ``deviation`` (default 0.25).
-        The partition, whose error stands beside, keeps the response private too.
+        The table also has the error of the partition, which keeps the response private too.
     quantiles, level
         Which quantiles; half-widths (of quantiles and the mean) are of ranges around the truth
         that hold this share of estimates.

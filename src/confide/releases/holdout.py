@@ -80,7 +80,7 @@ class Holdout:
     Parameters
     ----------
     train
-        Records that the analyst knows, one a row. **Not protected**: answers from them are exact.
+        Records that the analyst knows, one per row. **Not protected**: answers from them are exact.
     holdout
         Records of the same kind that nobody looks at but through `ask`. These are protected.
     epsilon
@@ -88,7 +88,7 @@ class Holdout:
     overfits
         Rounds there may be, at a cost of ``overfits * epsilon`` in all.
     threshold
-        Largest difference of training set and holdout that passes for agreement.
+        The largest difference of training set and holdout that counts as agreement.
     ledger, key
         Where every round is charged before anything in it is answered, under key/1, key/2, ...
         Another holdout needs another key.
@@ -200,7 +200,7 @@ class Holdout:
         Parameters
         ----------
         query
-            Takes records, one a row, and gives a number for each: a function of that record alone.
+            Takes records, one per row, and gives a number for each that depends on it alone.
             Numbers outside [0, 1] are clipped, and NaN counts as 0, as does a holdout record for
             which it fails.
 

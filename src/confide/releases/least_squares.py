@@ -45,11 +45,11 @@ PART = 2**16
 class LeastSquares(Additive):
     """A classifier or a regression, from numbers and words, whose training data stay private.
 
-    The model is a sum of effects, one a column: a Bernstein polynomial of a number, one number for
+    The model is a sum of effects, one for each column: a Bernstein polynomial of a number, one number for
     each word. A column of words as the target makes it a classifier, one of numbers a regression.
     The squared loss of all records is a quadratic form in the coefficients, and its entries are
-    sums over the records: these are released with noise, and whatever is fitted to them costs
-    nothing more.
+    sums over the records: these are released with noise, and fitting models to them costs nothing
+    more.
 
     Parameters
     ----------

@@ -333,7 +333,7 @@ class Recipe(Private):
         Parameters
         ----------
         values
-            The raw values, one a record.
+            The raw values, one for each record.
         ledger
             Where the cost is charged before anything is drawn.
         key

@@ -123,7 +123,7 @@ def release_groups(
     recipe
         What to release of each group.
     values
-        As for `Recipe.release`: one a record, or columns by name.
+        As for `Recipe.release`: one for each record, or columns by name.
     by
         The group of each record. A record of any other group than those stated, or of none, is
         refused before anything is charged.

@@ -180,7 +180,7 @@ def _root(rising: Any, target: float, low: float, high: float) -> float:
 
 
 POWER = 15
-"""Normalising constants are averages over 2**15 well spread points."""
+"""Normalizing constants are averages over 2**15 well spread points."""
 
 
 @dataclass(frozen=True, eq=False)

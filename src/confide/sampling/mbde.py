@@ -51,7 +51,7 @@ class MBDE(Sampler):
     reference
         The public Q0 that boosting starts from and that proposals are drawn from.
     epsilon
-        Privacy loss of one sample, at most.
+        The largest privacy loss of one sample.
     learner
         The weak learner: any scikit-learn classifier with ``predict_proba`` or
         ``decision_function`` (read as log odds); by default the paper's tanh network, by Adam.

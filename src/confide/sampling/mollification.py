@@ -112,7 +112,7 @@ class Mollification:
     Parameters
     ----------
     reference
-        Positive public masses, one a cell; scaled to sum to one.
+        Positive public masses, one for each cell; scaled to sum to one.
     epsilon
         Privacy loss of one draw, at most.
 

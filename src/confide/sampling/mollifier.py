@@ -88,7 +88,7 @@ class Mollifier(Banded):
         What is publicly known of such data: `Gaussian`, `Box`, `Product` or `Sample`. It must
         never come from the records.
     epsilon
-        Privacy loss of one sample, at most.
+        The largest privacy loss of one sample.
     ratio
         The density-ratio estimator: `KDE` (default), `GaussianMixture` (for more than three
         dimensions), `Binned`, `Classifier`, or any function of records and reference that returns
@@ -103,9 +103,10 @@ class Mollifier(Banded):
     -----
     Formal guarantee: pure epsilon-local differential privacy of the whole data set for one sample,
     k epsilon for k, exactly. Given the atoms, which do not depend on the records, the domain is
-    finite and `Mollification` holds, whatever the ratio estimator returns. An estimator that fails
-    does so before it sees the atoms, or else has no opinion of them: a release that is given up and
-    tried again would have atoms that the records have chosen.
+    finite and `Mollification` holds, whatever the ratio estimator returns. If an
+    estimator fails before it sees the atoms, nothing is released. If it fails afterwards, all atoms
+    get the same weight: a release that is given up and tried again would have atoms that the
+    records have chosen.
 
     Examples
     --------
@@ -247,7 +248,7 @@ class FiniteMollifier(Banded):
     columns
         Categories or a lattice for each column, by name; up to 2**20 cells in all.
     epsilon
-        Privacy loss of one sample, at most.
+        The largest privacy loss of one sample.
     reference
         Positive public masses of the cells, one axis a column; uniform by default. The nearer it
         is to what respondents hold, the better the samples; it must never come from the records.

@@ -25,7 +25,7 @@ from confide.sampling.sampler import Numbers, Sampler
 
 @dataclass(frozen=True, eq=False)
 class NaiveSampler(Sampler):
-    """A_R of Husain, Balle, Cranko and Nock (2020): draw one record, and randomise it.
+    """A_R of Husain, Balle, Cranko and Nock (2020): draw one record, and randomize it.
 
     A baseline. It looks at one record only, so that its law is that of the records blurred by the
     mechanism's noise. What is lost for one sample is won for many: the law is linear in the

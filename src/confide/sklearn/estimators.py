@@ -184,7 +184,7 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
     Parameters
     ----------
     epsilon
-        Privacy loss of one row, at most.
+        The largest privacy loss of one row.
     low, high
         Public bounds of the features: a number, or one for each.
     response_low, response_high
@@ -290,8 +290,8 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
     Parameters
     ----------
     classes
-        The two classes, which are public. By default they are read off the data, which tells
-        exactly which classes occur there: give them where that may not be told.
+        The two classes, which are public. By default they are read from the data, which reveals
+        which classes occur there. Name them if that is private.
     epsilon, low, high, response, mechanism, size, cells, random_state
         As for `PrivateRegressor`.
 

@@ -34,6 +34,8 @@ class Asked:
         How many rows were left out, by kind; None where none may be.
     capped
         A sentence that says which values count as a bound, where a bound is open.
+    unit
+        What the survey's values are measured in, ``""`` where it does not say.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Asked:
     missing: float | str | None = None
     left_out: Mapping[str, int] | None = None
     capped: str = ""
+    unit: str = ""
 
     @property
     def counts(self) -> Counts:
@@ -121,7 +124,7 @@ def asked(
     made, left = job.run(progress)
     tell(left, job.files.doubt)
     out = left.get(name, {}) if invalid == "drop" else None
-    return Asked(name, made, job.missing(name), out, job.capped(name))
+    return Asked(name, made, job.missing(name), out, job.capped(name), job.unit(name))
 
 
 def of_survey(
@@ -148,7 +151,9 @@ def of_survey(
     if survey is None:
         return Asked(name, result)
     worded = survey.questions[name]
-    return Asked(name, result, worded.missing, capped=worded.capped)
+    return Asked(
+        name, result, worded.missing, capped=worded.capped, unit=worded.wording.get("unit")
+    )
 
 
 def are_summaries(paths: Sequence[str | Path]) -> bool:

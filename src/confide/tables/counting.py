@@ -396,7 +396,7 @@ def counts(
     invalid: Literal["refuse", "drop"] = "refuse",
     unstamped: bool = False,
 ) -> Counts | Groups[Counts] | CellSums | Groups[CellSums]:
-    """Count the reports of a table where it lives, with one GROUP BY.
+    """Count the reports of a table inside its own engine, with one GROUP BY.
 
     Vector reports of a `Partition` are added up: their summary is `CellSums`.
 
@@ -405,13 +405,14 @@ def counts(
     table
         An Ibis table or expression of any engine; files by path, glob, folder or list of them
         (.parquet, .csv, .csv.gz), which DuckDB reads; or an Arrow, pandas or polars table or a dict
-        of columns. Vector reports have lists ``w`` and ``z`` of whole numbers, one a cell, as
-        `confide.reports.write` writes them; no ``w`` where the partition classifies.
+        of columns. Vector reports have lists ``w`` and ``z`` of whole numbers, one for each cell,
+        as `confide.reports.write` writes them; no ``w`` where the partition classifies.
     mechanism
         What made the reports. Files that say so themselves must say the same.
     column
-        The column of reports; for a joint mechanism one a question, by default their names. By
-        default the table's only column. Not for vector reports, and neither are the next three.
+        The column of reports; for a joint mechanism one for each question, by default their
+        names. By default the table's only column. Not for vector reports, and neither are the next
+        three.
     response
         A public column of numbers to regress on the answers.
     bounds

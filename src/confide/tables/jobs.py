@@ -249,6 +249,10 @@ class Job:
         """Which values count as a bound, in a sentence; empty where no bound is open."""
         return next((each.capped for each in reversed(self._worded(question))), "")
 
+    def unit(self, question: str) -> str:
+        """The unit that the survey names for a question; empty where none does."""
+        return next((each.wording.get("unit") for each in reversed(self._worded(question))), "")
+
     def missing(self, question: str) -> float | str | None:
         """What stands for a missing answer: the survey and every file must say the same."""
         said = dict.fromkeys(each.missing for each in self._worded(question))
