@@ -34,8 +34,8 @@ SIZES = tuple(round(10 ** (k / 2)) for k in range(8, 17))
 EPSILONS = (1.0, 4.0)
 POINTS = 16
 METHODS = {
-    "ours": "ours",
-    "paper, our noise": "paper's cells and threshold, our noise",
+    "ours": "confide",
+    "paper, our noise": "the paper's cells and threshold, confide's noise",
     "paper": "paper as printed",
     "open": "not private",
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from docs.run import PAGES as SHOWN
 from evidence.__main__ import STUDIES
+from tools.messages import messages
 from tools.readability import GRADES, measure
 
 ROOT = Path(__file__).parents[2]
@@ -132,3 +133,20 @@ def test_english_is_american() -> None:
         text = re.sub(r"`[^`\n]*`", "", text) if path.suffix == ".md" else text
         found += [f"{name(path)}: {word}" for word in BRITISH.findall(text) if word not in PRINTED]
     assert not found
+
+
+def without_fillings(text: str) -> str:
+    """A message with dots in place of what is filled in, which may have braces of its own."""
+    kept, depth = "", 0
+    for letter in text:
+        kept += "…" if letter == "{" and not depth else letter * (not depth and letter != "}")
+        depth += (letter == "{") - (letter == "}")
+    return kept.strip()
+
+
+def test_messages_that_were_mended_are_as_the_page_says() -> None:
+    lines = (DOCS / "evidence" / "messages.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][1:]
+    assert len(rows) == 50
+    known = {without_fillings(each.text) for each in messages()}
+    assert [now for before, now in rows if now not in known or before in known] == []
