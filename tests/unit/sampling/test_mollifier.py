@@ -444,7 +444,7 @@ def test_hostile_descriptions_of_references_are_refused():
         reference_from_dict(nested)
     with pytest.raises(InvalidInput, match="low as a plain array"):
         reference_from_dict({"reference": "box", "low": [[1], [2, 3]], "high": [3, 4]})
-    with pytest.raises(InvalidInput, match="from 1 to 1024"):
+    with pytest.raises(InvalidInput, match="from 1 to 1,024"):
         Product([Gaussian(1024), Gaussian()])
     with pytest.raises(InvalidInput, match="at most 1024 columns"):
         Sample(np.zeros((2, 1025)))
