@@ -48,7 +48,7 @@ class Stamp:
     def asking(self) -> Asking | None:
         """What each person was asked; None where all questions, or where no survey is known."""
         single = tuple(name for name, one in self.mechanisms.items() if one.single)
-        pairs = tuple(name for name in self.mechanisms if name not in single)
+        pairs = tuple(name for name, one in self.mechanisms.items() if not one.single)
         ask = None if self.survey is None else self.survey.get("ask")
         if self.survey is None or (ask is None and not pairs):
             return None
