@@ -286,11 +286,10 @@ def count(
 def affordable(
     spectrum: Spectrum, kernel: Kernel, bandwidth: Sequence[float], window: Sequence[float]
 ) -> tuple[float, ...]:
-    """Chosen bandwidths, raised where the range of the numbers is too wide for them."""
+    """Bandwidths, raised where the range of the numbers is too wide for them."""
     h = tuple(bandwidth)
     while count(spectrum, kernel, h, window) > _most(spectrum.axes):
         h = tuple(1.1 * one for one in h)
-    warn_raised(bandwidth, h)
     return h
 
 
