@@ -297,11 +297,12 @@ def warn_raised(before: Sequence[float], after: Sequence[float]) -> None:
     """Warn that chosen bandwidths were raised to be within reach, if they were."""
     if tuple(before) == tuple(after):
         return
+    fewer = ", or take fewer columns" if len(after) > 1 else ""
     warnings.warn(
         "The numbers spread so far that the bandwidth cannot be below "
         f"{', '.join(f'{one:.3g}' for one in after)}, where "
         f"{', '.join(f'{one:.3g}' for one in before)} was wanted: remove outliers, or give low= "
-        "and high= (--range).",
+        f"and high= (--range){fewer}.",
         ConfideWarning,
         stacklevel=3,
     )

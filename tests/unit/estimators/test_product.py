@@ -480,3 +480,19 @@ def test_a_bandwidth_that_was_passed_over_is_no_matter():
     window = regression_bandwidths.span(spectrum, box)
     reached = product.affordable(spectrum, kernel, wanted, window, box)
     assert wanted < reached < tuple(KernelRegression().fit(spectrum).facts["bandwidth"])
+
+
+def test_bandwidths_at_z_grow_together_from_those_of_the_density(monkeypatch):
+    monkeypatch.setattr(regression_bandwidths, "MAX_PLACED", 2**12)
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(400, 3))
+    z = x + np.stack([rng.laplace(0, 0.25, 400), rng.normal(0, 0.5, 400), np.zeros(400)], 1)
+    laws = (Laplace(scale=0.25), Gaussian(scale=0.5), NoNoise())
+    spectrum = Spectrum.of(z, noise=laws, response=x.sum(axis=1))
+    kernel = named("gaussian")
+    axes = division.axes_of(spectrum, kernel)
+    plug_in, finest = np.array(bandwidths.plug_in(axes, kernel)), [axis.finest for axis in axes]
+    # A fifth of it is less than the noise of the second allows, which raised that one alone.
+    assert plug_in[1] / 5 < finest[1]
+    found = KernelRegression(bandwidth="cv-at-z").fit(spectrum).facts["bandwidth"]
+    np.testing.assert_allclose(found, np.maximum(found[0] / plug_in[0] * plug_in, finest))
