@@ -14,7 +14,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.accounting.spend import checked_epsilon
 from confide.curves.classes import ClassShares
-from confide.curves.regression import CellRegression, Classification
+from confide.curves.regression import Band, CellRegression, Classification
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.fieller import fieller
 from confide.lattice import MAX_SIZE, Cells
@@ -278,6 +278,34 @@ class RatioBand:
         moments = np.stack([of_mu, both, of_nu])
         ends = fieller(np.stack([self.sums.mu, self.sums.nu]), moments, level, (-limit, limit))
         return _spread(self.sums.mechanism.cells, ends, (-limit, limit), x)
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedBand:
+    """The intervals of a curve that was moved up or down."""
+
+    band: Band
+    by: float
+
+    def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends at each x."""
+        low, high = self.band.interval(x, level)
+        return np.asarray(low) + self.by, np.asarray(high) + self.by
+
+
+def shifted(curve: CellRegression, middle: float) -> CellRegression:
+    """The curve in the units of the response, whose range has this middle.
+
+    A partition takes the middle of the range for zero.
+    """
+    assert curve.band is not None
+    assert curve.outside is not None
+    return replace(
+        curve,
+        values=curve.values + middle,
+        band=ShiftedBand(curve.band, middle),
+        outside=curve.outside + middle,
+    )
 
 
 @dataclass(frozen=True, eq=False)
