@@ -308,6 +308,22 @@ def shifted(curve: CellRegression, middle: float) -> CellRegression:
     )
 
 
+def noise_share(sums: CellSums) -> float:
+    """The share of the differences between the cells' sums that noise and chance explain, up to 1.
+
+    Differences are those of nu from what it would be if the mean response were the same in every
+    cell. Near 1, the cells say nothing more than the overall mean.
+    """
+    of_mu, of_nu, both = sums.variances()
+    total = float(sums.mu.sum())
+    if total <= 0:
+        return 1.0
+    mean = float(sums.nu.sum()) / total
+    found = float(((sums.nu - mean * sums.mu) ** 2).sum())
+    expected = float((of_nu - 2 * mean * both + mean**2 * of_mu).sum())
+    return 1.0 if found <= expected else expected / found
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreBand:
     """Intervals of nu: a cell whose interval holds 0 is not decided.

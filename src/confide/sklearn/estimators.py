@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self, cast
@@ -16,7 +18,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.accounting.spend import checked_epsilon
 from confide.curves import Classification, Regression
-from confide.errors import InvalidInput
+from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import (
     Adaptive,
     AdaptiveRegression,
@@ -24,11 +26,14 @@ from confide.estimators import (
     PartitionRegression,
     suggest_cells,
 )
-from confide.estimators.partition_regression import shifted
+from confide.estimators.partition_regression import noise_share, shifted
 from confide.lattice import Cells, Lattice
 from confide.mechanisms import Joint, Mechanism, Partition, RandomizedResponse
 from confide.sklearn.common import Bound, Private, guarded, warn_outside
 from confide.summaries import CellSums, Counts
+
+NOISY = 0.25
+"""Share of noise in the differences between cells above which `fit` warns."""
 
 
 class PrivateKDE(DensityMixin, Private):  # type: ignore[misc]
@@ -188,6 +193,24 @@ class Supervised(Private):
         return points
 
 
+def _warn_noisy(sums: CellSums) -> None:
+    """Warn where noise has too large a part in what the cells differ by.
+
+    Both the reports and the numbers in the warning are private already.
+    """
+    share, shape = noise_share(sums), sums.mechanism.cells.shape
+    if share <= NOISY or max(shape) == 1:
+        return
+    fewer = f"fewer cells, such as cells={[2] * len(shape)}, " if max(shape) > 2 else ""
+    warnings.warn(
+        f"Noise makes up about {share:.0%} of the differences between the {math.prod(shape)} cells "
+        f"({' x '.join(map(str, shape))}), so that predictions may be worse than one constant. "
+        f"What helps: {fewer}narrower bounds of the response, more rows or a larger epsilon.",
+        ConfideWarning,
+        stacklevel=4,
+    )
+
+
 class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
     """Mean response given private features.
 
@@ -208,6 +231,8 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
         For one feature: ``"square-wave"`` or ``"laplace"``, and the cells of its lattice.
     cells
         For several features: cells along each; by default from the number of rows and epsilon.
+        With fewer than some hundred thousand rows, two or three along each often do better. A
+        warning tells where noise makes up more than a quarter of what the cells differ by.
     random_state
         None for private noise; an integer to simulate.
 
@@ -279,6 +304,7 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
             middle = (low + high) / 2
             sums = self._partition(X, responses - middle, bound=(high - low) / 2)
             curve = shifted(PartitionRegression().fit(sums), middle)
+            _warn_noisy(sums)
         self.curve_ = self._named(curve)
         return self
 

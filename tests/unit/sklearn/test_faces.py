@@ -352,3 +352,20 @@ def test_curves_have_the_units_of_the_response_and_the_names_of_a_table(features
     assert density.curves_[0].names == tuple(table)
     with pytest.warns(ConfideWarning, match=f"^Most values of feature '{table.columns[-1]}' lie"):
         kde(low=[20, 100][2 - features :], high=[60, 200][2 - features :]).fit(table)
+
+
+def test_a_regression_that_is_mostly_noise_gets_a_warning() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.random((20_000, 2))
+    y = X[:, 0] - 0.5
+    told = {"epsilon": 4.0, "random_state": 1}
+    with pytest.warns(ConfideWarning, match=r"^Noise makes up .* 16 cells \(4 x 4\)") as caught:
+        regressor(cells=[4, 4], response_low=-9, response_high=9, **told).fit(X, y)
+    assert "cells=[2, 2]" in str(caught[0].message)
+    assert {each.filename for each in caught} == {__file__}
+    with pytest.warns(ConfideWarning, match="^Noise makes up about 100%") as caught:
+        regressor(cells=[2, 2], **told).fit(X[:500], 0 * y[:500])
+    assert "fewer cells" not in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        regressor(cells=[2, 2], response_low=-0.5, response_high=0.5, **told).fit(X, y)
