@@ -153,7 +153,12 @@ REFUSED = {
     ),
     "range": ("--y rate", "--y rate --range age=0:9", "--range of score or income"),
     "range-back": ("--y rate", "--y rate --range score=9:1", "LOW below HIGH"),
-    "method": ("--y rate", "--y rate --method ratio", "one --noised column with its --range"),
+    "method": ("--y rate", "--y rate --method ratio", "one covariate, noised, for --method ratio"),
+    "method-range": (
+        "--noised income=gaussian:2000 --y rate",
+        "--y rate --method ratio",
+        "--range score=LOW:HIGH, bounds of the true values, for --method ratio",
+    ),
     "loss": ("--y rate", "--y rate --loss absolute", "to go with a loss"),
     "log": ("--y rate", "--y rate --bandwidth cv-at-z --loss log", "0 and 1"),
     "bandwidths": ("--y rate", "--y rate --bandwidth 1,2,3", "2 bandwidths"),

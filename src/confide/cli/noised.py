@@ -35,7 +35,10 @@ RangeOption = Annotated[
     ),
 ]
 WORDS = "Turn a column of words into columns of 0 and 1, one for each word but one."
-HELP = f"Instead of reports: a column that somebody else noised, with {FORMS}"
+HELP = (
+    f"Instead of reports: a column that somebody else noised, with {FORMS}. The SCALE of gaussian "
+    "is the standard deviation; that of laplace is the standard deviation divided by 1.414"
+)
 
 
 def law(text: str) -> tuple[str, laws.Noise]:
@@ -44,6 +47,7 @@ def law(text: str) -> tuple[str, laws.Noise]:
     if not (column and equals):
         raise InvalidInput("--noised as COLUMN=LAW:SCALE", repr(text))
     kind, *given = rest.split(":")
+    kind = kind.lower()
     if kind not in PARAMETERS:
         raise InvalidInput(f"--noised with {FORMS}", f"{kind!r} for {column!r}")
     needed = PARAMETERS[kind]
