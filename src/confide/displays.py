@@ -409,7 +409,7 @@ class RegressionDisplay(Display):
         _axis(ax, "x", self.axes[0], self.names[0] or "value")
         if self.heights.ndim == 2:
             mesh = ax.pcolormesh(*self.axes, self.heights.T, cmap="viridis", rasterized=True)
-            ax.figure.colorbar(mesh, ax=ax, label="mean response")
+            commas(ax.figure.colorbar(mesh, ax=ax, label="mean response").ax.yaxis)
             _axis(ax, "y", self.axes[1], self.names[1])
             return self
         (x,) = self.axes
@@ -448,7 +448,7 @@ class RegressionDisplay(Display):
             _axis(panel, "x", self.axes[0], self.names[0])
             panel.set_title(f"{self.names[2]} = {number(self.axes[2][at])}", parse_math=False)
         _axis(panels[0], "y", self.axes[1], self.names[1])
-        figure.colorbar(mesh, ax=panels, label="mean response")
+        commas(figure.colorbar(mesh, ax=panels, label="mean response").ax.yaxis)
         return self
 
     def name_response(self, name: str, threshold: float, *, is_share: bool) -> None:

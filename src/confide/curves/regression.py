@@ -544,6 +544,12 @@ class Straight(Regression):
             for name, value, half in zip(names, values, halves, strict=True)
         ]
 
+    def __repr__(self) -> str:
+        slopes = zip(self.names, self.slope, strict=True)
+        terms = [number(self.intercept), *(f"{number(b)} {name or 'x'}" for name, b in slopes)]
+        what = " + ".join(terms).replace("+ -", "- ")
+        return f"<{type(self).__name__} {what}, {forms.described(self.facts)}>"
+
     def _numbers(self) -> Html:
         """A curve of one covariate at a few places, and the coefficients."""
         told = [

@@ -33,6 +33,7 @@ def partition_curve(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from confide import Feature, PartitionSurvey, tables
     >>> survey = PartitionSurvey("pay", {"age": Feature(low=18, high=80, cells=4)},
     ...                          epsilon=4.0, low=0, high=100_000)

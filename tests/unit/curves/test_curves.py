@@ -308,6 +308,8 @@ def test_coefficients_as_a_table() -> None:
     assert "slope of pay" in line._repr_html_()
     one = Line(1.0, (2.0,), lambda: matrix[:2, :2], low=(0,), high=(1,))
     assert one.coefficients().term.tolist() == ["intercept", "x"]
+    assert repr(line).startswith("<Line 1 + 2 pay - 3 age, ")
+    assert repr(one).startswith("<Line 1 + 2 x, ")
 
 
 def test_an_interval_holds_its_estimate_where_the_density_is_at_its_floor() -> None:
