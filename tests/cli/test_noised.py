@@ -291,3 +291,19 @@ def test_a_column_that_is_all_the_same_is_refused(data, capsys):
     Path("d.csv").write_text("\n".join([f"{text[0]},same", *(f"{row},1" for row in text[1:])]))
     assert run(command.split()) == 2
     assert "Leave that column out." in capsys.readouterr().err
+
+
+def test_a_law_in_capital_letters(data, capsys):
+    shown = [
+        machine(f"regress d.csv --noised score={law}:10 --y rate --method linear", capsys)
+        for law in ("laplace", "Laplace")
+    ]
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("command", ["density d.csv", "regress d.csv --x score --y rate"])
+def test_numbers_without_a_mechanism_are_told_of_noised(command, data, capsys):
+    assert run(command.split()) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "Give the survey too" in said
+    assert "--noised COLUMN=LAW:SCALE" in said
