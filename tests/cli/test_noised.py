@@ -126,7 +126,7 @@ def test_words_for_people(data, capsys):
     assert "the mean of rate is 1" in said
     assert "Mean rate by score and income, 600 values, kernel, gaussian, bandwidth" in said
     assert "Corrected line: rate = " in said
-    assert "Taken out: laplace noise of scale 10 on score, gaussian noise of scale 2000" in said
+    assert "elsewhere: Laplace noise of scale 10 on score, Gaussian noise of scale 2,000 on" in said
     assert said.endswith("Picture: map.svg")
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import typer
 
 from confide import _checks
+from confide._figures import number
 from confide._types import Floats
 from confide.errors import BadRows, BadType, InvalidInput
 from confide.files.columns import Columns
@@ -155,12 +156,13 @@ def tell(left: int) -> dict[str, int]:
 
 
 def told(noise: laws.Noise) -> str:
-    """A law in words, such as: laplace noise of scale 10."""
+    """A law in words, such as: Laplace noise of scale 10."""
     fields = noise.to_dict()
     if fields["noise"] == "none":
         return "no noise"
-    numbers = " and ".join(f"{key} {fields[key]:g}" for key in PARAMETERS[fields["noise"]])
-    return f"{fields['noise']} noise of {numbers}"
+    numbers = " and ".join(f"{key} {number(fields[key])}" for key in PARAMETERS[fields["noise"]])
+    name = {"laplace": "Laplace", "gaussian": "Gaussian"}.get(fields["noise"], fields["noise"])
+    return f"{name} noise of {numbers}"
 
 
 def _number(text: str, what: str) -> float:

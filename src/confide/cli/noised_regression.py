@@ -283,7 +283,7 @@ class Surface:
             for name, law in zip(self.names, self.spectrum.noise, strict=True)
             if not isinstance(law, NoNoise)
         ]
-        output.say(f"Taken out: {', '.join(parts)}. The noise was added elsewhere.")
+        output.say(f"Corrected for the noise that was added elsewhere: {', '.join(parts)}.")
 
     def _answer(self, number: Any) -> None:
         middle = self.middle
