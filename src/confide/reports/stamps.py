@@ -221,7 +221,8 @@ def unknown(where: str) -> InvalidInput:
     return InvalidInput(
         f"a mechanism in the metadata of {where}",
         "none",
-        "Give the survey: a file that holds the integers only cannot say what made them.",
+        "Give the survey too: this file alone does not say what made its reports. For numbers "
+        "that somebody else noised, give --noised COLUMN=LAW:SCALE (Counts.of_noised in Python).",
     )
 
 

@@ -98,7 +98,12 @@ def estimate(
     True
     """
     if not isinstance(summaries, Summaries):
-        raise InvalidInput("Summaries", _checks.shown(type(summaries)))
+        raise InvalidInput(
+            "Summaries",
+            f"a {type(summaries).__name__}",
+            "Count the reports first: survey.summarize for files, or Summaries of what "
+            "tables.counts makes of each question.",
+        )
     level = _checks.level(level)
     if group_intervals is None:
         group_intervals = [name for name in intervals if name != BAND]
