@@ -40,6 +40,7 @@ TWO = (
     "Two groups: the two smallest, as the only comparison. Marked in results: the smallest group "
     "against everybody else, at a level that allows for all comparisons of the survey.",
 )
+ZERO = ("± 0: so many surveys find the median of the whole numbers exactly.",)
 WHOLE = ("ask", "by", "guess")
 """Options that need a survey file."""
 
@@ -405,9 +406,12 @@ def _show_survey(made: SurveyPlan) -> None:
                 for one in made.designs
             ],
         )
+    whole = any(not size for row in made.rows for size in (row.error, row.sampling))
     output.say(
         "Errors are half-widths. Those of means and shares follow from the law of the reports; "
-        "medians are simulated. In the open: if everybody answered everything without noise.",
+        "medians are simulated, and known to: the standard error of that simulation. In the open: "
+        "if everybody answered everything without noise.",
+        *ZERO[:whole],
         *TWO[: bool(made.differences)],
         "Another guess: --guess QUESTION=... Groups are taken to have the same answers.",
     )
