@@ -149,7 +149,9 @@ def smallest(
     Unreachable
         If the error is above the target everywhere.
     """
-    tried: list[float] = sorted({*np.geomspace(least, most, LOOKS).tolist(), min(max(start, least), most)})
+    tried: list[float] = sorted(
+        {*np.geomspace(least, most, LOOKS).tolist(), min(max(start, least), most)}
+    )
     errors = [error(each) for each in tried]
     if min(errors) > target:
         raise Unreachable(min(errors))

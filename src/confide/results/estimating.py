@@ -261,6 +261,7 @@ class _Recipe:
         plausible = not isinstance(counts.mechanism, Mechanism) or possible(
             mechanism, counts.counts
         )
+        effective = None if counts.weights is None else counts.effective_n
         if counts.effective_n < least:
             names = QUANTITIES if words is None else words
             return Result(
@@ -271,6 +272,7 @@ class _Recipe:
                 tuple(Quantity(each, None, low=None, high=None) for each in names),
                 reason=_too_few(counts, kind, least),
                 plausible=plausible,
+                effective=effective,
             )
         curve: Any
         cumulative: tuple[Quantity, ...] = ()
@@ -301,6 +303,7 @@ class _Recipe:
             declined=declined,
             cumulative=cumulative,
             band=band,
+            effective=effective,
         )
 
     def _of_number(self, curve: CellDensity) -> tuple[Quantity, ...]:

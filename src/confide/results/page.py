@@ -282,9 +282,14 @@ def _table(table: tables.Table) -> Html:
 
 
 def _held(text: str) -> tuple[str | Html, ...]:
-    """Text in which a line may break before an interval in parentheses, but not inside it."""
+    """Text in which no line breaks inside an interval in parentheses, or before a percent sign."""
     before, opening, interval = text.rpartition(" (")
-    return (f"{before} ", el("span", f"({interval}", class_="held")) if opening else (text,)
+    if opening:
+        return (f"{before} ", el("span", f"({interval}", class_="held"))
+    before, space, number = text.removesuffix(" %").rpartition(" ")
+    if space and text.endswith(" %"):
+        return (f"{before} ", el("span", f"{number} %", class_="held"))
+    return (text,)
 
 
 def _foot(results: Estimates) -> Html:
