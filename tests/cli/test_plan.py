@@ -10,6 +10,7 @@ import pytest
 
 from confide.cli.app import run
 from confide.datasets import pay
+from confide.results import Results
 
 ASKED = ["plan", "--n", "300", "--epsilon", "2", "--low", "0", "--high", "1", "--size", "32"]
 ASKED += ["--surveys", "20"]
@@ -185,9 +186,29 @@ def test_a_survey_with_a_target_and_a_picture(capsys, survey):
     assert "<svg" in Path("plan.svg").read_text()
 
 
+def test_an_example_of_the_results(capsys, survey):
+    more = ["--n", "3000", "--by", "region=0.5,0.3,0.2", "--guess", "smokes=no:0.9,yes:0.1"]
+    assert run([*survey, *more, "--example", "show.json"]) == 0
+    assert "Results of made-up answers: show.json" in capsys.readouterr().out
+    found = Results.read(Path("show.json"))
+    assert found.simulated
+    assert found.n == 3000
+    assert found["smokes"].share("yes") == pytest.approx(0.1, abs=0.08)
+    assert [one.n for one in found["pay"].groups["region"].values()] == pytest.approx(
+        [1500, 900, 600], rel=0.2
+    )
+    assert run([*survey, "--n", "300", "--example", "show.html"]) == 0
+    text = Path("show.html").read_text("utf-8")
+    assert "Results of a simulated survey" in text
+    assert "All of this is simulated: no person gave these reports" in text
+
+
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
+        (["--n", "10", "--example", "show.png"], ".html"),
+        (["--n", "10", "--example", "show.md", "--ask", "1"], "no --ask to go with --example"),
+        (["--n", "2000000", "--example", "show.md"], "whole number n from 1 to 1000000"),
         ([], "Expected n, a target, or both, got neither."),
         (["--n", "10", "--low", "0"], "Expected no survey file to go with --low, got one."),
         (["--n", "10", "--bounds"], "Expected no survey file to go with --bounds, got one."),

@@ -47,7 +47,11 @@ def _parts(results: Estimates, title: str) -> Iterator[Html]:
     first, *others = telling.opening(results)
     yield el(
         "header",
-        el("p", "Results of a private survey", class_="quiet"),
+        el(
+            "p",
+            f"Results of a {'simulated' if results.simulated else 'private'} survey",
+            class_="quiet",
+        ),
         el("h1", title, lang=language, dir="auto"),
         el("p", first, class_="lead"),
         *(el("p", text) for text in (*others, telling.compared(results)) if text),

@@ -86,6 +86,11 @@ def opening(results: Estimates) -> list[str]:
             pair = "" if survey.relations is None else " or for one pair"
             who += f"; each of them was asked {asked} of {of}{pair}, drawn before anybody answered"
     found = [f"{who}."]
+    if results.simulated:
+        found[0] += (
+            " All of this is simulated: no person gave these reports, and nothing here is about "
+            "anybody."
+        )
     if survey is not None and survey.rounds is not None and times > 1:
         found.append(
             f"{survey.rounds.words()} Intervals take all answers as independent, so they may be "
@@ -115,10 +120,6 @@ def opening(results: Estimates) -> list[str]:
         )
     elif weighted and not results.simulated:
         found.append("Respondents are weighted.")
-    if results.simulated:
-        found.append(
-            "These reports were simulated. No person gave them, and nothing here is about anybody."
-        )
     hidden = results.paired - sum(one.n for one in results.relations)
     if hidden:
         found.append(
