@@ -70,8 +70,8 @@ def plan(
         list[str] | None,
         typer.Option(
             help="The error to reach: VALUE or METRIC=VALUE, or "
-            "QUESTION.QUANTITY=VALUE with a survey (can be repeated). Finds --n "
-            "or --epsilon if one is missing."
+            "QUESTION.QUANTITY=VALUE with a survey, such as pay.mean=2000 or "
+            "smokes.yes=0.02 (can be repeated). Finds --n or --epsilon if one is missing."
         ),
     ] = None,
     ask: Annotated[
