@@ -392,7 +392,7 @@ def _extent(rows: list[dict[str, Any]]) -> str:
         f"{LEAST - LUCK * np.sqrt(LEAST * (1 - LEAST) / least):.3f} a coverage missed the goal of "
         f"{LEAST:g}."
     )
-    return text + (f" The goal is {FULL:,} surveys a row." if least < FULL else "")
+    return text + (f" The whole study has {FULL:,} surveys a row." if least < FULL else "")
 
 
 def spread(rows: list[dict[str, Any]]) -> str:
