@@ -266,6 +266,7 @@ class _Recipe:
         plausible = not isinstance(counts.mechanism, Mechanism) or possible(
             mechanism, counts.counts
         )
+        effective = None if counts.weights is None else counts.effective_n
         if counts.effective_n < least:
             names = QUANTITIES if words is None else words
             return Result(
@@ -276,6 +277,7 @@ class _Recipe:
                 tuple(Quantity(each, None, low=None, high=None) for each in names),
                 reason=_too_few(counts, kind, least),
                 plausible=plausible,
+                effective=effective,
             )
         curve: Any
         cumulative: tuple[Quantity, ...] = ()
@@ -306,6 +308,7 @@ class _Recipe:
             declined=declined,
             cumulative=cumulative,
             band=band,
+            effective=effective,
         )
 
     def _of_number(self, curve: CellDensity) -> tuple[Quantity, ...]:
