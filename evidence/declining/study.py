@@ -46,10 +46,10 @@ PREFACE = """# Declining and whole numbers
 Written by `make evidence NAME=declining`, which also writes `evidence/declining/results.json`.
 
 Where people may prefer not to say, results are the share that declined and the distribution among
-the others. The share hangs on the number of one report and has a Clopper-Pearson interval. A mean
-or a share among those who answered is a ratio of two unbiased means, with Fieller's interval. The
-interval of a quantile of whole numbers is a set of them; it holds every whole number whose cell a
-likelihood-ratio test does not rule out, and covers more often than it must."""
+the others. The share depends on the number of one report, and has a Clopper-Pearson interval. A
+mean or a share among those who answered is a ratio of two unbiased means, with Fieller's interval.
+The interval of a quantile of whole numbers is a set of them; it holds every whole number whose cell
+a likelihood-ratio test does not rule out, and covers more often than it must."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Section 5 of a paper on optimal gamma noise, as far as it can be repeated.
 
-python -m evidence ghatak [--seeds 40] [--draws 500]
+python -m evidence ghatak [--seeds 40] [--draws 3000]
 
 Scales are found in two ways: on 64 cells a protected distance, as `optimal_gamma` does, and from
 the paper's own sums at 100 z between the smallest and the largest value. The paper does not say
@@ -402,7 +402,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure, print, draw, and write the results and the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=40)
-    parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--draws", type=int, default=3000)
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConfideWarning)
     results: dict[str, Any] = {"checks": checks(10**6)}

@@ -189,7 +189,7 @@ def section(rows: list[dict[str, Any]]) -> list[str]:
         *lines,
         "",
         f"{inside} of {len(rows)} ratios lie within 25 %. The median of whole numbers is right or "
-        "off by one or two: how often hangs on how close its share lies to a half, so that the "
+        "off by one or two: how often depends on how close its share lies to a half, so that the "
         "planner is least sure of it.",
     ]
 

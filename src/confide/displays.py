@@ -32,6 +32,8 @@ CYCLE = (ESTIMATE, "#d55e00", "#009e73", "#cc79a7", NAIVE, "#56b4e9")
 
 These are the colors of Okabe and Ito (2008), which people with color blindness can tell apart.
 """
+LETTER, MARKS_AT_MOST = 0.62, 9
+"""Width of a digit as a share of the font's size, and marks that matplotlib makes on its own."""
 FORMATS = (".png", ".svg", ".pdf")
 # Marks of a decade on a log axis whose ends have a ratio of at most so much.
 MARKS = ((150.0, (1.0, 2.0, 5.0)), (5000.0, (1.0, 3.0)), (np.inf, (1.0,)))
@@ -104,7 +106,25 @@ def _axis(ax: Any, side: str, marks: Floats, name: str) -> None:
         subs = next(subs for most, subs in MARKS if ratio <= most)
         axis.set_major_locator(LogLocator(subs=subs, numticks=12))
         axis.set_minor_formatter(NullFormatter())
+    elif side == "x":
+        _spaced(ax, marks)
     commas(axis)
+
+
+def _spaced(ax: Any, marks: Floats) -> None:
+    """Leave room between the numbers of a linear x axis, which commas make long.
+
+    An axis that was given its own marks keeps them.
+    """
+    from matplotlib.ticker import AutoLocator, MaxNLocator
+
+    if not isinstance(ax.xaxis.get_major_locator(), AutoLocator):
+        return
+    letters = max(len(_plain(float(end))) for end in (round(marks[0]), round(marks[-1])))
+    size = ax.figure.dpi * ax.xaxis.get_label().get_fontsize() / 72
+    most = ax.get_window_extent().width / (LETTER * size * (letters + 2))
+    if most < MARKS_AT_MOST:
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=max(2, int(most)), steps=[1, 2, 2.5, 5, 10]))
 
 
 def commas(axis: Any) -> None:
@@ -391,7 +411,7 @@ class RegressionDisplay(Display):
         _axis(ax, "x", self.axes[0], self.names[0] or "value")
         if self.heights.ndim == 2:
             mesh = ax.pcolormesh(*self.axes, self.heights.T, cmap="viridis", rasterized=True)
-            ax.figure.colorbar(mesh, ax=ax, label="mean response")
+            commas(ax.figure.colorbar(mesh, ax=ax, label="mean response").ax.yaxis)
             _axis(ax, "y", self.axes[1], self.names[1])
             return self
         (x,) = self.axes
@@ -430,7 +450,7 @@ class RegressionDisplay(Display):
             _axis(panel, "x", self.axes[0], self.names[0])
             panel.set_title(f"{self.names[2]} = {number(self.axes[2][at])}", parse_math=False)
         _axis(panels[0], "y", self.axes[1], self.names[1])
-        figure.colorbar(mesh, ax=panels, label="mean response")
+        commas(figure.colorbar(mesh, ax=panels, label="mean response").ax.yaxis)
         return self
 
     def name_response(self, name: str, threshold: float, *, is_share: bool) -> None:

@@ -126,7 +126,7 @@ def test_words_for_people(data, capsys):
     assert "the mean of rate is 1" in said
     assert "Mean rate by score and income, 600 values, kernel, gaussian, bandwidth" in said
     assert "Corrected line: rate = " in said
-    assert "Taken out: laplace noise of scale 10 on score, gaussian noise of scale 2000" in said
+    assert "elsewhere: Laplace noise of scale 10 on score, Gaussian noise of scale 2,000 on" in said
     assert said.endswith("Picture: map.svg")
 
 
@@ -153,7 +153,12 @@ REFUSED = {
     ),
     "range": ("--y rate", "--y rate --range age=0:9", "--range of score or income"),
     "range-back": ("--y rate", "--y rate --range score=9:1", "LOW below HIGH"),
-    "method": ("--y rate", "--y rate --method ratio", "one --noised column with its --range"),
+    "method": ("--y rate", "--y rate --method ratio", "one covariate, noised, for --method ratio"),
+    "method-range": (
+        "--noised income=gaussian:2000 --y rate",
+        "--y rate --method ratio",
+        "--range score=LOW:HIGH, bounds of the true values, for --method ratio",
+    ),
     "loss": ("--y rate", "--y rate --loss absolute", "to go with a loss"),
     "log": ("--y rate", "--y rate --bandwidth cv-at-z --loss log", "0 and 1"),
     "bandwidths": ("--y rate", "--y rate --bandwidth 1,2,3", "2 bandwidths"),
@@ -286,3 +291,19 @@ def test_a_column_that_is_all_the_same_is_refused(data, capsys):
     Path("d.csv").write_text("\n".join([f"{text[0]},same", *(f"{row},1" for row in text[1:])]))
     assert run(command.split()) == 2
     assert "Leave that column out." in capsys.readouterr().err
+
+
+def test_a_law_in_capital_letters(data, capsys):
+    shown = [
+        machine(f"regress d.csv --noised score={law}:10 --y rate --method linear", capsys)
+        for law in ("laplace", "Laplace")
+    ]
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("command", ["density d.csv", "regress d.csv --x score --y rate"])
+def test_numbers_without_a_mechanism_are_told_of_noised(command, data, capsys):
+    assert run(command.split()) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "Give the survey too" in said
+    assert "--noised COLUMN=LAW:SCALE" in said

@@ -10,6 +10,7 @@ import pytest
 
 from confide.cli.app import run
 from confide.datasets import pay
+from confide.results import Results
 
 ASKED = ["plan", "--n", "300", "--epsilon", "2", "--low", "0", "--high", "1", "--size", "32"]
 ASKED += ["--surveys", "20"]
@@ -112,7 +113,7 @@ def test_pilot_and_picture(capsys, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (["--metric", "mse"], "Expected --response to go with the metric mse"),
         (["--target", "w1=x"], "Expected --target as VALUE or METRIC=VALUE"),
         (["--target", "w1=0.1", "--metric", "ks"], "Expected one metric for --target, ks"),
-        (["--target", "mean=1e-9"], "even with 1,000,000,000 respondents, the least error is"),
+        (["--target", "mean=1e-9"], "1,000,000,000 respondents, the least error of mean is"),
         (["--plot", "plan.txt"], ".png"),
     ],
 )
@@ -162,7 +163,8 @@ def test_a_whole_survey_in_words_and_in_json(capsys, survey):
     more += ["--target", "pay.mean=8000", "--target", "smokes.yes.region=0.1"]
     assert run([*survey, *more]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert text.startswith("For pay.mean = 8,000 at epsilon=2: about")
+    assert text.startswith("Not enough: 5,000 respondents at epsilon 2 do not reach pay.mean")
+    assert ". For pay.mean = 8,000 at epsilon=2: about" in text
     assert text.index("Ask each person 1 of the 2") < text.index("question quantity asked")
     assert "smokes: no 80 %, yes 20 %" in text
     assert run([*survey, *more, "--json"]) == 0
@@ -184,9 +186,29 @@ def test_a_survey_with_a_target_and_a_picture(capsys, survey):
     assert "<svg" in Path("plan.svg").read_text()
 
 
+def test_an_example_of_the_results(capsys, survey):
+    more = ["--n", "3000", "--by", "region=0.5,0.3,0.2", "--guess", "smokes=no:0.9,yes:0.1"]
+    assert run([*survey, *more, "--example", "show.json"]) == 0
+    assert "Results of made-up answers: show.json" in capsys.readouterr().out
+    found = Results.read(Path("show.json"))
+    assert found.simulated
+    assert found.n == 3000
+    assert found["smokes"].share("yes") == pytest.approx(0.1, abs=0.08)
+    assert [one.n for one in found["pay"].groups["region"].values()] == pytest.approx(
+        [1500, 900, 600], rel=0.2
+    )
+    assert run([*survey, "--n", "300", "--example", "show.html"]) == 0
+    text = Path("show.html").read_text("utf-8")
+    assert "Results of a simulated survey" in text
+    assert "All of this is simulated: no person gave these reports" in text
+
+
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
+        (["--n", "10", "--example", "show.png"], ".html"),
+        (["--n", "10", "--example", "show.md", "--ask", "1"], "no --ask to go with --example"),
+        (["--n", "2000000", "--example", "show.md"], "whole number n from 1 to 1000000"),
         ([], "Expected n, a target, or both, got neither."),
         (["--n", "10", "--low", "0"], "Expected no survey file to go with --low, got one."),
         (["--n", "10", "--bounds"], "Expected no survey file to go with --bounds, got one."),
@@ -194,7 +216,7 @@ def test_a_survey_with_a_target_and_a_picture(capsys, survey):
         (["--target", "pay.mean"], "Expected --target as NAME=VALUE"),
         (["--target", "pay.mean=x"], "Expected a number for pay.mean, got 'x'."),
         (["--target", "pay.mean=1", "--target", "pay.mean=2"], "Expected --target pay.mean once"),
-        (["--target", "pay.mean=1e-9"], "even with 1,000,000,000 respondents, the least error is"),
+        (["--target", "pay.mean=1e-9"], "respondents, the least error of pay.mean is"),
         (["--n", "10", "--by", "city=3"], "Expected one of the survey's groups, got 'city'."),
         (["--n", "10", "--guess", "pay=nowhere.csv"], "nowhere.csv"),
         (["--n", "10", "--guess", "smokes=no:x"], "Expected shares as 0.7,0.3 or no:0.7,yes:0.3"),

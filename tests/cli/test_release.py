@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -523,6 +524,16 @@ def test_tables_models_and_functions(capsys: pytest.CaptureFixture[str]) -> None
     assert chosen["chosen"] == "lower"
 
 
+def test_means_have_the_digits_of_their_own_units(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"{at % 50 + 0.5},{1000 * at}" for at in range(2000)]
+    Path("units.csv").write_text("\n".join(["age,pay", *lines]) + "\n")
+    bounds = "--column age --low 0 --high 50 --column pay --low 0 --high 2000000 --epsilon 5"
+    assert run(f"release means units.csv {bounds}".split()) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"age +2\d\.\d+ +2\d\.\d+ +2\d\.\d+", shown), shown
+    assert re.search(r"pay +\d{3},\d{3}|pay +1,0\d\d,\d{3}", shown), shown
+
+
 @pytest.mark.usefixtures("spoken")
 def test_a_changed_file_is_another_function(capsys: pytest.CaptureFixture[str]) -> None:
     command = (
@@ -579,6 +590,8 @@ def test_they_are_told_to_people_and_stored(
          "--divided-by-n --answer-low 0 --answer-high 1", "its name, with --answer-name"),
         (f"statistic values.csv {BOUNDS} --function mine.py:low_share --sensitivity 0.01 "
          "--divided-by-n --answer-low 0 --answer-high 1", "made-up data sets refute"),
+        (f"statistic values.csv {BOUNDS} --function mine.py:low_share --sensitivity 0.01 "
+         "--divided-by-n --answer-low 0 --answer-high 1 --ledger new.db --budget 1", "refute"),
     ],
 )  # fmt: skip
 def test_refusals_of_tables_models_and_functions(

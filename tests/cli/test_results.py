@@ -103,7 +103,9 @@ def test_simulated_results_say_so(folder: Path, capsys: pytest.CaptureFixture[st
     assert "got simulated ones" in refused(capsys, "survey.toml", "simulated.parquet")
     words = ["results", "survey.toml", "simulated.parquet", "--simulated", "-o", "results.md"]
     assert run(words) == 0
-    assert "These reports were simulated." in Path("results.md").read_text()
+    assert (
+        "All of this is simulated: no person gave these reports" in Path("results.md").read_text()
+    )
 
 
 def test_what_does_not_fit_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

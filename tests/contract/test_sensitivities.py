@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
@@ -40,11 +41,13 @@ from confide.releases import (
     LeastSquares,
     Means,
     Query,
+    Selection,
     Series,
     Statistic,
     choice,
     holdout,
     ranks,
+    register,
     release_groups,
 )
 from confide.releases.choice import score
@@ -301,6 +304,25 @@ def test_no_record_costs_gaussian_answers_more_than_delta(name: str, caught: Noi
         assert gaussian_delta([(noise, math.ceil(found / Fraction(share)), count)],
                               exact(EPSILON)) > 0.5e-5  # fmt: skip
         assert recipe.slack(n) <= 1e-5
+
+
+OTHERS = {
+    GaussianProcess.name: "test_no_record_costs_more_than_delta",
+    KolmogorovSmirnov.name: "test_no_record_costs_a_synthetic_data_set_more",
+    Choice.name: "test_no_record_costs_a_choice_more",
+    Selection.name: "tests/unit/releases/test_statements.py",
+}
+"""Kinds whose brute force is a test of their own."""
+
+
+def test_every_kind_of_release_is_tried() -> None:
+    tried = {recipe.name for recipe, _, _ in (*LAPLACE.values(), *GAUSSIAN.values())}
+    assert tried | set(OTHERS) == set(register.KINDS) | set(register.STATED)
+    # And with every law of noise that it can have.
+    with_delta = {recipe.name for recipe, _, _ in GAUSSIAN.values()} | {LeastSquares.name}
+    kinds = {**register.KINDS, **register.STATED}
+    can = {name for name, kind in kinds.items() if "delta" in {one.name for one in fields(kind)}}
+    assert with_delta | {GaussianProcess.name} == can
 
 
 def test_no_record_costs_groups_more_than_one_release(caught: Noises) -> None:

@@ -1,7 +1,10 @@
 """A thinned run of the coverage study: intervals that say 95 % and cover far less are caught."""
 
+import math
+
 import numpy as np
 import pytest
+from evidence.coverage import shortest
 from evidence.coverage import study as coverage
 
 from confide import Counts, Lattice, SquareWave
@@ -74,3 +77,23 @@ def test_weighted_intervals_cover_where_weights_go_with_the_answers(monkeypatch)
         ):
             hits[number] += ends[0] <= truth <= ends[1]
     assert np.all(hits / surveys > 0.9), hits / surveys
+
+
+def test_no_interval_can_be_shorter_than_the_bound():
+    # Without noise the nearest population with another median moves people across one edge: the
+    # distance is that of a binomial test, and the width that of the best test of each place.
+    masses, n = np.full(64, 1 / 64), 400
+    table, sums = shortest.scaled(np.eye(64), masses, n)
+    apart = shortest.distance(table, sums, 34, 0.5)
+    share = 34 / 64
+    one = math.sqrt(n) * abs(0.5 - share) / math.sqrt(share * (1 - share))
+    assert apart == pytest.approx(one, rel=1e-4)
+    found = shortest.width(np.eye(64), masses, n, share=0.5, at=0.5, cover=0.93)
+    # On a line: the standard deviation of the median, .5 / sqrt(n), twice the integral of
+    # Phi(1.476 - d) over d > 0, which is 1.476 Phi(1.476) + phi(1.476).
+    exact = 2 * 0.025 * (1.476 * 0.93 + math.exp(-(1.476**2) / 2) / math.sqrt(2 * math.pi))
+    assert 0.75 * exact < found < exact
+    # Noise makes it wider, and so does an interval that holds more often.
+    law = SquareWave(Lattice(low=0, high=1, size=64), epsilon=1.0).law.matrix()
+    noised = shortest.width(law, masses, n, share=0.5, at=0.5, cover=0.93)
+    assert found < noised < shortest.width(law, masses, n, share=0.5, at=0.5, cover=0.95)

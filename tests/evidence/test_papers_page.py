@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from evidence.ghatak.page import unpaired_error
 from evidence.sampling.page import bare
 from evidence.sampling.targets import mix1d, ring
 from evidence.utility.rates import rule_of
@@ -164,6 +165,9 @@ def test_epsilons_of_dpb_for_the_same_result() -> None:
     one, two = found("mbde", 1.5, 0.5)[1:3]
     assert f"MBDE at 1 {short([one], 4)}, and" in own
     assert f"MBDE at 2 {short([two], 4)};" in own
+    one, two = found("mbde", 1.5, 0.05)[::2]
+    assert f"MBDE at .25 {short([one], 4)}, and" in own
+    assert f"MBDE at 2 {short([two], 4)})" in own
 
 
 def test_figures_of_dpgan(sampling: Any) -> None:
@@ -332,7 +336,19 @@ def test_figures_of_ghatak() -> None:
         for each in ([one["as_printed"] for one in found["table"]], found["table"])
     )
     assert f"{own} with 11520 as printed, {right} with 36" in errors
-    assert all(one["draws"] == 500 for one in found["table"])
+    assert all(one["draws"] == 3000 for one in found["table"])
+    errors_of_gains = [one["as_printed"]["ratio_error"] for one in found["table"]]
+    errors_of_gains += [one["ratio_error"] for one in found["table"]]
+    assert round(max(errors_of_gains), 3) == 0.004
+    apart = [unpaired_error(one) for one in found["table"]]
+    assert f"of {apart[0]:.0%} and {apart[1]:.0%}, so".replace("%", " %") in errors
+    for one, error in zip(found["table"], apart, strict=True):
+        off, paired = one["printed"][3] - one["as_printed"]["ratio"], 6**0.5
+        paired *= one["as_printed"]["ratio_error"]
+        assert 2 * paired < off < 2 * error
+        assert paired < 0.01
+    flat = [f"{1e4 * mean:.2f}e-4" for mean in found["table"][1]["as_printed"]["means"][1:]]
+    assert f"the pair {flat[0]} and {flat[1]}, printed 1.80e-4 and 1.62e-4" in errors
     exact = [f"{1e5 * one['sampling_error_exact']:.3g}e-5" for one in found["table"]]
     assert f"{exact[0]} and {exact[1]} on the points" in errors
 

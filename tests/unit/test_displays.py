@@ -261,3 +261,20 @@ def test_a_trend_has_a_point_for_each_round_and_its_line() -> None:
     ax = Trend("yes", 0.9, shares, {}, Point(0.1, 0.0, 0.2)).plot().ax_
     assert ax.get_ylabel() == "share of yes, 90 % interval"
     assert ax.yaxis.get_major_formatter()(0.5) == "50 %"
+
+
+def test_long_numbers_below_narrow_axes_do_not_touch() -> None:
+    from matplotlib.figure import Figure
+
+    edges = np.linspace(0.0, 300_000.0, 11)
+    for panels, width in ((1, 6.4), (3, 12.0), (4, 9.0)):
+        figure = Figure(figsize=(width, 3.0))
+        for ax in np.ravel(figure.subplots(1, panels)):
+            DensityDisplay((edges,), np.ones(10) / 3e5).plot(ax)
+            figure.canvas.draw()
+            ends = [label.get_window_extent() for label in ax.get_xticklabels()]
+            shown = [end for end in ends if ax.bbox.x0 <= (end.x0 + end.x1) / 2 <= ax.bbox.x1]
+            assert len(shown) >= 2
+            assert all(a.x1 < b.x0 for a, b in pairwise(shown))
+    ax.set_xticks([0, 10_000, 20_000])
+    assert DensityDisplay((edges,), np.ones(10) / 3e5).plot(ax).ax_.get_xticks().size == 3

@@ -72,7 +72,7 @@ class Spend:
             if self.weak:
                 text += " That is hardly any protection."
         if self.delta:
-            text += f" This holds but for a probability of {self.delta:.2g} (delta)."
+            text += f" This holds except with a probability of {self.delta:.2g} (delta)."
         return f"{text} {self.note}".rstrip()
 
     def to_dict(self) -> dict[str, Any]:

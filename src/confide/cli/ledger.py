@@ -78,7 +78,11 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
         output.say(
             "Whatever anybody believes about a person in the data, all releases together change "
             f"the odds by a factor of at most {odds(spent.epsilon)}"
-            + (f", but for a probability of {rounded_up(spent.delta, 2)}." if spent.delta else ".")
+            + (
+                f", except with a probability of {rounded_up(spent.delta, 2)}."
+                if spent.delta
+                else "."
+            )
         )
 
 

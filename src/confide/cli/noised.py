@@ -13,6 +13,7 @@ import numpy.typing as npt
 import typer
 
 from confide import _checks
+from confide._figures import number
 from confide._types import Floats
 from confide.errors import BadRows, BadType, InvalidInput
 from confide.files.columns import Columns
@@ -35,7 +36,10 @@ RangeOption = Annotated[
     ),
 ]
 WORDS = "Turn a column of words into columns of 0 and 1, one for each word but one."
-HELP = f"Instead of reports: a column that somebody else noised, with {FORMS}"
+HELP = (
+    f"Instead of reports: a column that somebody else noised, with {FORMS}. The SCALE of gaussian "
+    "is the standard deviation; that of laplace is the standard deviation divided by 1.414"
+)
 
 
 def law(text: str) -> tuple[str, laws.Noise]:
@@ -44,6 +48,7 @@ def law(text: str) -> tuple[str, laws.Noise]:
     if not (column and equals):
         raise InvalidInput("--noised as COLUMN=LAW:SCALE", repr(text))
     kind, *given = rest.split(":")
+    kind = kind.lower()
     if kind not in PARAMETERS:
         raise InvalidInput(f"--noised with {FORMS}", f"{kind!r} for {column!r}")
     needed = PARAMETERS[kind]
@@ -151,12 +156,13 @@ def tell(left: int) -> dict[str, int]:
 
 
 def told(noise: laws.Noise) -> str:
-    """A law in words, such as: laplace noise of scale 10."""
+    """A law in words, such as: Laplace noise of scale 10."""
     fields = noise.to_dict()
     if fields["noise"] == "none":
         return "no noise"
-    numbers = " and ".join(f"{key} {fields[key]:g}" for key in PARAMETERS[fields["noise"]])
-    return f"{fields['noise']} noise of {numbers}"
+    numbers = " and ".join(f"{key} {number(fields[key])}" for key in PARAMETERS[fields["noise"]])
+    name = {"laplace": "Laplace", "gaussian": "Gaussian"}.get(fields["noise"], fields["noise"])
+    return f"{name} noise of {numbers}"
 
 
 def _number(text: str, what: str) -> float:

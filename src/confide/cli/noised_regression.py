@@ -125,11 +125,18 @@ class Asked:
         spectrum, left = self.read(path, MAX_AXES if method == "linear" else 3)
         if method not in BINNED:
             return spectrum, spectrum, left
-        if spectrum.axes > 1 or spectrum.low is None or spectrum.high is None or self.public:
+        if spectrum.axes > 1 or self.public:
             raise InvalidInput(
-                f"one --noised column with its --range for --method {method}",
-                "several columns, or one without --range",
-                "Use --method kernel.",
+                f"one covariate, noised, for --method {method}",
+                "several, or one without noise",
+                "Use --method kernel, or --method linear.",
+            )
+        if spectrum.low is None or spectrum.high is None:
+            (name,) = spectrum.labels
+            raise InvalidInput(
+                f"--range {name}=LOW:HIGH, bounds of the true values, for --method {method}",
+                "none",
+                "Bounds that surely hold them all are enough.",
             )
         return spectrum, _counts(spectrum, 0, (spectrum.low[0], spectrum.high[0])), left
 
@@ -276,7 +283,7 @@ class Surface:
             for name, law in zip(self.names, self.spectrum.noise, strict=True)
             if not isinstance(law, NoNoise)
         ]
-        output.say(f"Taken out: {', '.join(parts)}. The noise was added elsewhere.")
+        output.say(f"Corrected for the noise that was added elsewhere: {', '.join(parts)}.")
 
     def _answer(self, number: Any) -> None:
         middle = self.middle

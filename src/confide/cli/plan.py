@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +16,10 @@ from confide.cli import output
 from confide.cli.options import JsonOption, PlotOption, plottable
 from confide.cli.verbs import EXAMPLES
 from confide.errors import InvalidInput
+from confide.files import arrow
 from confide.files.columns import Columns
 from confide.files.formats import readable
-from confide.files.paths import ends
+from confide.files.paths import ends, writable
 from confide.mechanisms import numeric
 from confide.planning.answers import Answers
 from confide.planning.metrics import told_apart
@@ -40,7 +42,12 @@ TWO = (
     "Two groups: the two smallest, as the only comparison. Marked in results: the smallest group "
     "against everybody else, at a level that allows for all comparisons of the survey.",
 )
-WHOLE = ("ask", "by", "guess")
+PAGES = (".html", ".md", ".json", ".csv", ".parquet")
+"""What results are written as."""
+SEED = 1
+"""Made-up answers are the same each time."""
+ZERO = ("± 0: so many surveys find the median of the whole numbers exactly.",)
+WHOLE = ("ask", "by", "guess", "example")
 """Options that need a survey file."""
 
 
@@ -63,8 +70,8 @@ def plan(
         list[str] | None,
         typer.Option(
             help="The error to reach: VALUE or METRIC=VALUE, or "
-            "QUESTION.QUANTITY=VALUE with a survey (can be repeated). Finds --n "
-            "or --epsilon if one is missing."
+            "QUESTION.QUANTITY=VALUE with a survey, such as pay.mean=2000 or "
+            "smokes.yes=0.02 (can be repeated). Finds --n or --epsilon if one is missing."
         ),
     ] = None,
     ask: Annotated[
@@ -127,6 +134,14 @@ def plan(
         ),
     ] = None,
     plot: PlotOption = None,
+    example: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write the results of made-up answers, to show: .html, .md, .json, .csv or "
+            ".parquet.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate the error of a survey before it runs, or find the people or epsilon it needs."""
@@ -214,19 +229,30 @@ def _whole(path: Path, given: dict[str, Any], plot: Path | None, *, as_json: boo
 
     survey = Questionnaire.read(path)
     plottable(plot, [path])
+    example: Path | None = given["example"]
+    if example is not None:
+        writable(example, PAGES, [path])
+        for name in ("epsilon", "ask"):
+            if given[name] is not None:
+                raise InvalidInput(
+                    f"no --{name} to go with --example", "one", f"Write {name} into {path.name}."
+                )
     options = {name: given[name] for name in ("n", "epsilon", "ask")}
     if given["surveys"] is not None:
         options["surveys"] = given["surveys"]
     target, by, guess = (_pairs(name, given[name]) for name in ("target", "by", "guess"))
+    guesses = {name: _answers(name, value) for name, value in guess.items()}
     with output.shares("Simulating surveys") as told:
         made = plan_survey(
             survey,
             target={name: _number(name, value) for name, value in target.items()},
             by=by,
-            guesses={name: _answers(name, value) for name, value in guess.items()},
+            guesses=guesses,
             told=told,
             **options,
         )
+    if example is not None:
+        _example(path, made, guesses, example)
     if plot is not None:
         with output.progress("Drawing", None):
             display = made.plot()
@@ -237,6 +263,25 @@ def _whole(path: Path, given: dict[str, Any], plot: Path | None, *, as_json: boo
     _show_survey(made)
     if plot is not None:
         output.say(f"Picture: {plot}")
+    if example is not None:
+        output.say(f"Results of made-up answers: {example}")
+
+
+def _example(path: Path, made: SurveyPlan, guesses: dict[str, Any], to: Path) -> None:
+    """Write the results of a simulated survey, which say that nobody answered."""
+    from confide.planning.examples import answers
+    from confide.survey import Survey
+
+    survey, shares = Survey.read(path), made.scenario.by
+    drawn = answers(survey, n=made.n, given=guesses, by=shares, seed=SEED)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "reports.parquet"
+        reports = survey.simulate(arrow.table_of(drawn), seed=SEED, keep=list(shares))
+        arrow.arrow("pyarrow.parquet").write_table(reports, file)
+        counts = survey.summarize(file, by=list(shares) or None)
+    with output.shares("Estimating") as advance:
+        results = survey.estimate(counts, progress=lambda done, total: advance(done / total))
+    results.save(to)
 
 
 def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
@@ -405,9 +450,12 @@ def _show_survey(made: SurveyPlan) -> None:
                 for one in made.designs
             ],
         )
+    whole = any(not size for row in made.rows for size in (row.error, row.sampling))
     output.say(
         "Errors are half-widths. Those of means and shares follow from the law of the reports; "
-        "medians are simulated. In the open: if everybody answered everything without noise.",
+        "medians are simulated, and known to: the standard error of that simulation. In the open: "
+        "if everybody answered everything without noise.",
+        *ZERO[:whole],
         *TWO[: bool(made.differences)],
         "Another guess: --guess QUESTION=... Groups are taken to have the same answers.",
     )

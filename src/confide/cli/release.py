@@ -28,6 +28,7 @@ from confide.ledger.budget import Ledger
 from confide.releases import (
     CrossTable,
     Histogram,
+    Means,
     Query,
     Recipe,
     Release,
@@ -139,12 +140,14 @@ class Published:
     def _answers(self, title: str) -> None:
         """Several numbers with their intervals."""
         several = self.release.answers or {}
-        number = output.format_of([each["value"] for each in several.values()])
+        together = output.format_of([each["value"] for each in several.values()])
         level = output.percent(next(iter(several.values()))["level"])
-        rows = [
-            (harmless(name), *(number(each[part]) for part in ("value", "low", "high")))
-            for name, each in several.items()
-        ]
+        rows = []
+        for name, each in several.items():
+            # Means are of columns that have units of their own.
+            number = output.format_of([each["value"]]) if self.kind == Means.name else together
+            ends = (number(each[part]) for part in ("value", "low", "high"))
+            rows.append((harmless(name), *ends))
         output.table(title, ("", "answer", f"{level} from", "to"), rows)
 
     def _effects(self, title: str) -> None:
@@ -637,9 +640,8 @@ def release(
     raw = _read(file, column, worded(words), counted=kind == "query" and what == "count")
     if isinstance(made, Histogram) and not stated:
         asked = [made.aligned(len(next(iter(raw.values()))))]
-    book = None
-    if ledger is not None:
-        book = budgets.opened(ledger, budget, budget_delta, subject, made.spend)
+    book = _opened((ledger, budget, budget_delta, subject), made, raw)
+    if book is not None:
         key = key or budgets.default_key(book, file, [*raw, what or kind])
     name = key or kind
     keys = [name] if len(asked) == 1 else [f"{name}/{share}" for share in q or []]
@@ -662,6 +664,20 @@ def release(
     one = replace(found[0], whole=tuple(whole), stated=stated)
     one.write(sample, to, plot)
     one.show(as_json=as_json)
+
+
+def _opened(
+    given: tuple[Path | None, float | None, float | None, str | None],
+    recipe: Recipe,
+    raw: Mapping[str, Any],
+) -> Ledger | None:
+    """The ledger, its budget, delta and subject as given; none where a function is refused."""
+    ledger, budget, delta, subject = given
+    if ledger is None:
+        return None
+    if not ledger.exists():
+        recipe.vet(len(next(iter(raw.values()))))
+    return budgets.opened(ledger, budget, delta, subject, recipe.spend)
 
 
 def _check_files(

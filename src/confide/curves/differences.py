@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from confide import _checks
 from confide._cards import card, estimates, whisker
+from confide._figures import number, percent
 from confide.curves import forms
 from confide.curves.density import Density
 from confide.curves.forms import DECLINED, frame
@@ -68,8 +69,8 @@ class Difference:
         return self.what if self.at is None else f"{self.what} {forms.short(self.at)}"
 
     def __repr__(self) -> str:
-        ends = f"{self.low:.4g} to {self.high:.4g}"
-        return f"<Difference of the {self._name}: {self.value:.4g}, {self.level:.0%} from {ends}>"
+        ends = f"{percent(self.level)} interval {number(self.low)} to {number(self.high)}"
+        return f"<Difference of the {self._name}: {number(self.value)}, {ends}>"
 
     def _repr_html_(self) -> str:
         """The interval beside zero, and both groups, for notebooks."""
@@ -236,10 +237,11 @@ def _estimate(curve: Density | Proportions, what: str, at: Any) -> float:
         return curve.share(at)
     if not isinstance(curve, Density):
         raise InvalidInput("a Density or Proportions", _checks.kind(curve))
-    _checks.one_of(OF_NUMBERS, what=what)
-    if what == "mean":
+    _checks.one_of(("mean", "median", *OF_NUMBERS[1:]), what=what)
+    if what in ("mean", "median"):
+        # Without a place, the median was taken for the quantile at one half.
         if at is not None:
-            raise InvalidInput("no place for the mean", _checks.shown(at))
+            raise InvalidInput(f"no place for the {what}", _checks.shown(at))
         mean = curve.mean()
         if not isinstance(mean, float):
             raise InvalidInput(

@@ -109,6 +109,8 @@ def short(value: Any) -> str:
     """A fact in print: a number with four digits, a list with three entries."""
     if isinstance(value, (list, tuple)) and len(value) > 3:
         return f"[{', '.join(map(short, value[:3]))}, ...]"
+    if isinstance(value, list):
+        return f"[{', '.join(map(short, value))}]"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 

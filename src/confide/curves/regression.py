@@ -94,11 +94,17 @@ class Regression(ABC):
         return self.predict(np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1))
 
     def interval(self, x: npt.ArrayLike, *, level: float = 0.95) -> tuple[Any, Any]:
-        """Pointwise confidence intervals of the mean response at x: two floats, or arrays."""
+        """Pointwise confidence intervals of the mean response at x: two floats, or arrays.
+
+        They always hold the estimate: where it was kept away from dividing by nearly nothing, or
+        shrunk, they reach from there to where the band ends.
+        """
         level = _checks.level(level)
         if self.band is None:
             raise forms.without_intervals(self.facts)
-        return ends(*asked(self.band.interval, x, len(self.low), level))
+        low, high = asked(self.band.interval, x, len(self.low), level)
+        estimate = self.predict(x)
+        return ends(np.minimum(low, estimate), np.maximum(high, estimate))
 
     def plot(
         self,
@@ -157,7 +163,9 @@ class Regression(ABC):
         if x is None:
             if len(self.low) > 1:
                 raise InvalidInput(
-                    "places for a curve of several covariates", "none", "Name the places with x=."
+                    "places for a curve of several covariates",
+                    "none",
+                    f"Give to_frame a list of places, each with {len(self.low)} numbers.",
                 )
             x = np.linspace(self.low[0], self.high[0], FRAME_POINTS)
         places = points(x, len(self.low)).reshape(-1, len(self.low))
@@ -501,6 +509,54 @@ class Straight(Regression):
     def slope_error(self) -> tuple[float, ...]:
         """Standard error of each slope."""
         return tuple(np.sqrt(np.diag(self.matrix)[1:]).tolist())
+
+    def coefficients(self, *, level: float = 0.95) -> Any:
+        """The intercept and the slopes with their errors, as a table of pandas.
+
+        Parameters
+        ----------
+        level
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns ``term``, ``estimate``, ``error`` (the standard error), ``low`` and
+            ``high``.
+        """
+        terms = self._terms(_checks.level(level))
+        errors = (self.intercept_error, *self.slope_error)
+        return frame(
+            [
+                {"term": name, "estimate": value, "error": error, "low": low, "high": high}
+                for (name, value, (low, high)), error in zip(terms, errors, strict=True)
+            ]
+        )
+
+    def _terms(self, level: float) -> list[tuple[str, float, tuple[float, float]]]:
+        from scipy import special
+
+        values = (self.intercept, *self.slope)
+        halves = special.ndtri((1 + level) / 2) * np.sqrt(np.diag(self.matrix))
+        names = ("intercept", *(name or "x" for name in self.names))
+        return [
+            (name, float(value), (float(value - half), float(value + half)))
+            for name, value, half in zip(names, values, halves, strict=True)
+        ]
+
+    def __repr__(self) -> str:
+        slopes = zip(self.names, self.slope, strict=True)
+        terms = [number(self.intercept), *(f"{number(b)} {name or 'x'}" for name, b in slopes)]
+        what = " + ".join(terms).replace("+ -", "- ")
+        return f"<{type(self).__name__} {what}, {forms.described(self.facts)}>"
+
+    def _numbers(self) -> Html:
+        """A curve of one covariate at a few places, and the coefficients."""
+        told = [
+            (name if at == 0 else f"slope of {name}", value, ends)
+            for at, (name, value, ends) in enumerate(self._terms(LEVEL))
+        ]
+        return Html(super()._numbers() + estimates(told, level=LEVEL))
 
     def design(self, x: npt.ArrayLike) -> Floats:
         """One and the covariates, along a new last axis."""

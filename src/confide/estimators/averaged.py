@@ -41,6 +41,11 @@ With 10 % zeros beside a skewed curve the average alone held the share at zero i
 with 20,000 people at epsilon 1, and in 95 % with this; with all of it in 91 %."""
 NODES, RANGE = 15, (0.002, 0.9)
 """How many shares of an unseen heap are averaged over, and the least and the largest of them."""
+ROUNDED, MOST_ROUND = 3.0, 40
+"""Prior odds that people round to the multiples of a step, and the most multiples of one. With odds
+of 1, of 3 and without, all lines at four heaps that 20,000 reports at epsilon 1 do not show were
+held in 84, 89 and 77 % of 25 tuning surveys on average, and intervals of a smooth population were
+1.55, 1.62 and 1.45 times as wide as an oracle's; at epsilon 4 they hardly differ."""
 SUSPECT = math.log(3)
 """Evidence for unseen heaps at round numbers from which on a density does not pass for smooth."""
 CLOSE, LEAST, MOST = 1e-9, 1e-12, 700.0
@@ -140,8 +145,9 @@ class AveragedIntervals:
 
     The models are those of the default estimate: a smooth log-density under each prior, with each
     set of heaps that was found. Beside them are models with heaps that the reports may hide: at a
-    bound, and at all multiples of a round step. Each has its chance by its evidence, and the ends
-    of an interval cut off equal parts of the average of all of them.
+    bound, and at all multiples of a round step, where those near a multiple may round to it. Each
+    has its chance by its evidence, and the ends of an interval cut off equal parts of the average
+    of all of them.
 
     Parameters
     ----------
@@ -265,14 +271,17 @@ class AveragedIntervals:
         bounds = np.isin([[0, self._places - 1]], at)
         below, upto = (np.where(nodes[:, None] > at + half, 1.0, 0.0) for half in (0.5, -0.5))
         rougher = _rougher(one, top, self._steps)
+        rare = RARE * max(rougher.values(), default=0.0)
         for prior, chance in rougher.items():
-            low, high = (
-                self._line(ladder.mode(*prior), below),
-                self._line(ladder.mode(*prior), upto),
-            )
+            found = ladder.mode(*prior)
+            low, high = self._line(found, below), self._line(found, upto)
             shares = low.shares[None], high.shares[None]
             yield Models(np.array([chance]), *shares, low.all, high.all, bounds)
-        rare = RARE * max(rougher.values(), default=0.0)
+            if chance > rare:
+                for gain, under, over in self._rounded(one, found, low, high):
+                    weight = np.array([chance * ROUNDED * math.exp(min(gain, MOST))])
+                    shares = under.shares[None], over.shares[None]
+                    yield Models(weight, *shares, under.all, over.all, bounds)
         for unseen in self._unseen:
             if unseen.masses[list(one.places)].max(initial=0.0) == 1:
                 continue
@@ -300,6 +309,57 @@ class AveragedIntervals:
                         np.repeat(high.others, moves.size, axis=0),
                         np.repeat(bounds | (unseen.masses[[0, -1]] == 1), moves.size, axis=0),
                     )
+
+    def _rounded(
+        self, one: Heaps, found: Mode, low: Line, high: Line
+    ) -> Iterator[tuple[float, Line, Line]]:
+        """A mode with people who round to multiples of a step: the evidence gained, both lines.
+
+        Around each multiple of a step some of the people say the multiple: a part that is normal
+        around 0 with a deviation of 1 beforehand, on its own for each. A negative part stands for
+        fewer people there than nearby. To second order around the mode all of it is linear.
+        """
+        problem, nodes = one.ladder.problem, self._nodes
+        cells, places = found.smooth.size, self._places
+        even = np.arange(places + 1.0) * (cells / places)
+        masses = np.diff(_ramp(even, cells) @ found.smooth) * found.shares[0]
+        people = np.append(0.0, masses.cumsum())
+        reports = np.pad((self.law * masses).cumsum(axis=1), ((0, 0), (1, 0)))
+        weight = np.sqrt(problem.n / found.fitted)[:, None]
+        pull = problem.counts / found.fitted / weight[:, 0]
+        root, _ = dpotrf(found.precision, lower=1)
+        slopes = solve_triangular(root, (weight * (problem.columns @ found.slope)).T, lower=True)
+        for at in self._multiples:
+            at = np.setdiff1d(at, one.places)  # noqa: PLW2901
+            if not at.size:
+                continue
+            half = max(int(np.diff(at).min(initial=places)) // 2, 1)
+            first, last = np.maximum(at - half, 0), np.minimum(at + half + 1, places)
+            near = people[last] - people[first]
+            moved = weight * (self.law[:, at] * near - (reports[:, last] - reports[:, first]))
+            mimicked = slopes @ moved
+            precision = np.eye(at.size) + moved.T @ moved - mimicked.T @ mimicked
+            own, failed = dpotrf(precision, lower=1)
+            if failed:
+                continue
+            parts = solve_triangular(own, pull @ moved, lower=True)
+            gain = float(parts @ parts) / 2 - float(np.log(np.diag(own)).sum())
+            left = np.interp(np.clip(nodes[:, None], first, last), np.arange(places + 1), people)
+            left -= people[first]
+            both = []
+            for line, before in ((low, 0.5), (high, -0.5)):
+                along = near * (nodes[:, None] > at + before) - left - line.slopes.T @ mimicked
+                each = solve_triangular(own, along.T, lower=True)
+                both.append(Line(line.shares + parts @ each, np.vstack([each, line.slopes])))
+            yield gain, both[0], both[1]
+
+    @cached_property
+    def _multiples(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """Places of the multiples of each round step to which people may round."""
+        if not self.combs:
+            return ()
+        found = heaps.multiples(self.lattice, self._edges)
+        return tuple(at for at in found if at.size <= MOST_ROUND)
 
     def _added(self, one: Heaps, unseen: Unseen) -> Problem:
         return one.ladder.problem.added(self.law @ unseen.masses)

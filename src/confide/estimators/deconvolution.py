@@ -168,7 +168,8 @@ class Deconvolution:
         room = 1.0 if self.positive else {1: 4.0, 2: 1.5, 3: 1.0}[spectrum.axes]
         window = room * (np.maximum(top, high) - np.minimum(bottom, low))
         if isinstance(self.bandwidth, str):
-            h = division.affordable(spectrum, kernel, h, window.tolist())
+            wanted, h = h, division.affordable(spectrum, kernel, h, window.tolist())
+            division.warn_raised(wanted, h)
         sums = division.divide(spectrum, kernel, h, window.tolist())
         reach = window * (1 - 1 / room)
         names = spectrum.labels

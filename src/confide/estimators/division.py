@@ -286,11 +286,10 @@ def count(
 def affordable(
     spectrum: Spectrum, kernel: Kernel, bandwidth: Sequence[float], window: Sequence[float]
 ) -> tuple[float, ...]:
-    """Chosen bandwidths, raised where the range of the numbers is too wide for them."""
+    """Bandwidths, raised where the range of the numbers is too wide for them."""
     h = tuple(bandwidth)
     while count(spectrum, kernel, h, window) > _most(spectrum.axes):
         h = tuple(1.1 * one for one in h)
-    warn_raised(bandwidth, h)
     return h
 
 
@@ -298,11 +297,12 @@ def warn_raised(before: Sequence[float], after: Sequence[float]) -> None:
     """Warn that chosen bandwidths were raised to be within reach, if they were."""
     if tuple(before) == tuple(after):
         return
+    fewer = ", or take fewer columns" if len(after) > 1 else ""
     warnings.warn(
         "The numbers spread so far that the bandwidth cannot be below "
         f"{', '.join(f'{one:.3g}' for one in after)}, where "
         f"{', '.join(f'{one:.3g}' for one in before)} was wanted: remove outliers, or give low= "
-        "and high= (--range).",
+        f"and high= (--range){fewer}.",
         ConfideWarning,
         stacklevel=3,
     )

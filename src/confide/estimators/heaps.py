@@ -80,6 +80,15 @@ def _round(low: float, high: float, scale: str) -> Iterator[Floats]:
                 yield np.asarray(numbers * step, dtype=np.float64)
 
 
+def multiples(lattice: Lattice, edges: Floats) -> Iterator[npt.NDArray[np.int64]]:
+    """The cells between edges that hold multiples of a round step, for each step; no bounds."""
+    for numbers in _round(lattice.low, lattice.high, lattice.scale):
+        at = np.unique(_places(edges, numbers))
+        at = at[(at > 0) & (at < edges.size - 2)]
+        if at.size:
+            yield at
+
+
 def combs(lattice: Lattice, edges: Floats, density: Floats) -> Floats:
     """Heaps at all multiples of a round step between the bounds, a column for each step.
 
@@ -96,10 +105,8 @@ def combs(lattice: Lattice, edges: Floats, density: Floats) -> Floats:
         Shares of the heaps of a step, which sum to one.
     """
     found = []
-    for numbers in _round(lattice.low, lattice.high, lattice.scale):
-        at = np.unique(_places(edges, numbers))
-        at = at[(at > 0) & (at < density.size - 1)]
-        if at.size and density[at].sum() > 0:
+    for at in multiples(lattice, edges):
+        if density[at].sum() > 0:
             column = np.zeros(density.size)
             column[at] = density[at] / density[at].sum()
             found.append(column)

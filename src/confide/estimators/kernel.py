@@ -277,7 +277,8 @@ class KernelRegression:
         kernel = bandwidths.named(self.kernel)
         axes = division.axes_of(spectrum, kernel)
         finest = [axis.finest for axis in axes]
-        plug_in = affordable(bandwidths.plug_in(axes, kernel))
+        wanted = bandwidths.plug_in(axes, kernel)
+        plug_in = affordable(wanted)
         places = self._places(spectrum)
         if places is not None:
             return regression_bandwidths.cv_at(
@@ -292,15 +293,19 @@ class KernelRegression:
                 loss=regression_bandwidths.loss_of(self.loss, spectrum),
             )
         pilot = regression_bandwidths.raised(plug_in, density, least)
-        if not self._crossed(axes, plug_in):
-            return pilot
-        folds = regression_bandwidths.number_folds(
-            spectrum, kernel, pilot=pilot, finest=finest, limits=limits(spectrum), center=center
-        )
-        centered = (bounds[0] - center, bounds[1] - center)
-        return regression_bandwidths.corrected_cv(
-            folds, pilot, finest, least, centered, loss=self._loss(spectrum), center=center
-        )
+        chosen = pilot
+        if self._crossed(axes, plug_in):
+            folds = regression_bandwidths.number_folds(
+                spectrum, kernel, pilot=pilot, finest=finest, limits=limits(spectrum), center=center
+            )
+            centered = (bounds[0] - center, bounds[1] - center)
+            chosen = regression_bandwidths.corrected_cv(
+                folds, pilot, finest, least, centered, loss=self._loss(spectrum), center=center
+            )
+        # Of no interest where the density asked for bandwidths above the smallest in reach anyway.
+        if chosen == plug_in or plug_in[0] > regression_bandwidths.RAISES[-1] * wanted[0]:
+            division.warn_raised(wanted, plug_in)
+        return chosen
 
     def _fit_spectrum(self, spectrum: Spectrum) -> Regression:
         spectrum = self._usable(spectrum)
@@ -345,6 +350,7 @@ class KernelRegression:
                 spectrum, density, affordable, least=least, center=center, bounds=bounds
             )
             h = affordable(chosen)
+            division.warn_raised(chosen, h)
         sums = division.divide(spectrum, kernel, h, [window])
         assert spectrum.response is not None
         t, y = sums.nodes[0], spectrum.response - center
@@ -392,9 +398,7 @@ class KernelRegression:
             return found
 
         def affordable(h: Sequence[float]) -> tuple[float, ...]:
-            raised = product.affordable(spectrum, kernel, h, window, box)
-            division.warn_raised(h, raised)
-            return raised
+            return product.affordable(spectrum, kernel, h, window, box)
 
         h = self._given(spectrum.axes)
         if h is None:
@@ -402,6 +406,7 @@ class KernelRegression:
                 spectrum, density, affordable, least=least, center=center, bounds=bounds
             )
             h = affordable(chosen)
+            division.warn_raised(chosen, h)
         kernels = product.ProductKernel.of(spectrum, kernel, h, window)
         assert spectrum.response is not None
         sums = kernels.at_nodes(low, high, np.concatenate([one, [spectrum.response - center]]))

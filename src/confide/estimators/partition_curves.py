@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import numpy as np
-
-from confide._types import Floats
 from confide.curves.classes import ClassShares
-from confide.curves.regression import Band, CellRegression, Classification, Regression
+from confide.curves.regression import CellRegression, Classification, Regression
 from confide.errors import Mismatch
-from confide.estimators.partition_regression import PartitionClassification, PartitionRegression
+from confide.estimators.partition_regression import (
+    PartitionClassification,
+    PartitionRegression,
+    shifted,
+)
 from confide.questions.partitions import PartitionSurvey
 from confide.summaries.cell_sums import CellSums
 
@@ -32,6 +33,7 @@ def partition_curve(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from confide import Feature, PartitionSurvey, tables
     >>> survey = PartitionSurvey("pay", {"age": Feature(low=18, high=80, cells=4)},
     ...                          epsilon=4.0, low=0, high=100_000)
@@ -49,15 +51,7 @@ def partition_curve(
         )
     names = tuple(survey.features)
     if survey.labels is None:
-        curve = PartitionRegression().fit(sums)
-        assert curve.band is not None
-        return replace(
-            curve,
-            values=curve.values + survey.middle,
-            names=names,
-            band=Shifted(curve.band, survey.middle),
-            outside=survey.middle,
-        )
+        return replace(shifted(PartitionRegression().fit(sums), survey.middle), names=names)
     found = PartitionClassification(labels=tuple(survey.labels)).fit(sums)
     if isinstance(found, ClassShares):
         return replace(found, names=names)
@@ -68,16 +62,3 @@ def partition_curve(
 def _named(curve: Regression, names: tuple[str, ...]) -> Regression:
     assert isinstance(curve, CellRegression)
     return replace(curve, names=names)
-
-
-@dataclass(frozen=True, eq=False)
-class Shifted:
-    """The intervals of a curve that was moved up or down."""
-
-    band: Band
-    by: float
-
-    def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
-        """Lower and upper ends at each x."""
-        low, high = self.band.interval(x, level)
-        return np.asarray(low) + self.by, np.asarray(high) + self.by

@@ -14,7 +14,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.accounting.spend import checked_epsilon
 from confide.curves.classes import ClassShares
-from confide.curves.regression import CellRegression, Classification
+from confide.curves.regression import Band, CellRegression, Classification
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators.fieller import fieller
 from confide.lattice import MAX_SIZE, Cells
@@ -278,6 +278,50 @@ class RatioBand:
         moments = np.stack([of_mu, both, of_nu])
         ends = fieller(np.stack([self.sums.mu, self.sums.nu]), moments, level, (-limit, limit))
         return _spread(self.sums.mechanism.cells, ends, (-limit, limit), x)
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedBand:
+    """The intervals of a curve that was moved up or down."""
+
+    band: Band
+    by: float
+
+    def interval(self, x: Floats, level: float) -> tuple[Floats, Floats]:
+        """Lower and upper ends at each x."""
+        low, high = self.band.interval(x, level)
+        return np.asarray(low) + self.by, np.asarray(high) + self.by
+
+
+def shifted(curve: CellRegression, middle: float) -> CellRegression:
+    """The curve in the units of the response, whose range has this middle.
+
+    A partition takes the middle of the range for zero.
+    """
+    assert curve.band is not None
+    assert curve.outside is not None
+    return replace(
+        curve,
+        values=curve.values + middle,
+        band=ShiftedBand(curve.band, middle),
+        outside=curve.outside + middle,
+    )
+
+
+def noise_share(sums: CellSums) -> float:
+    """The share of the differences between the cells' sums that noise and chance explain, up to 1.
+
+    Differences are those of nu from what it would be if the mean response were the same in every
+    cell. Near 1, the cells say nothing more than the overall mean.
+    """
+    of_mu, of_nu, both = sums.variances()
+    total = float(sums.mu.sum())
+    if total <= 0:
+        return 1.0
+    mean = float(sums.nu.sum()) / total
+    found = float(((sums.nu - mean * sums.mu) ** 2).sum())
+    expected = float((of_nu - 2 * mean * both + mean**2 * of_mu).sum())
+    return 1.0 if found <= expected else expected / found
 
 
 @dataclass(frozen=True, eq=False)

@@ -247,25 +247,24 @@ def affordable(
     bandwidth: Sequence[float],
     window: Sequence[float],
     limits: tuple[Floats, Floats],
-    *,
-    most: int = MAX_NODES,
 ) -> tuple[float, ...]:
     """Bandwidths, raised together where so small ones would need too many waves or nodes."""
     h = tuple(bandwidth)
-    while not _within(spectrum, kernel, h, window, limits, most=most):
+    while not within_reach(spectrum, kernel, h, window, limits):
         h = tuple(1.1 * one for one in h)
     return h
 
 
-def _within(
+def within_reach(
     spectrum: Spectrum,
     kernel: Kernel,
     h: Sequence[float],
     window: Sequence[float],
     limits: tuple[Floats, Floats],
     *,
-    most: int,
+    most: int = MAX_NODES,
 ) -> bool:
+    """Whether so small bandwidths need no more waves and nodes than there may be."""
     for noise, one, width in zip(spectrum.noise, h, window, strict=True):
         if division.line_count(noise, kernel, one, width) > MAX_LINE:
             return False

@@ -361,11 +361,18 @@ def cv_at(
     if places.shape != spectrum.values.shape:
         raise InvalidInput(f"{spectrum.n} places, one a number", str(len(places)))
     y = spectrum.response
-    smallest = [max(h / 5, fine) for h, fine in zip(plug_in, finest, strict=True)]
-    left_out = _line_left_out if spectrum.axes == 1 else _grid_left_out
-    first, sums = left_out(places, spectrum, kernel, smallest, y - center)
-    factors = np.geomspace(1, 25, CANDIDATES[spectrum.axes])
-    candidates = [tuple(factor * h for h in first) for factor in factors.tolist()]
+
+    def scaled(factor: float) -> tuple[float, ...]:
+        return tuple(max(factor * h / 5, fine) for h, fine in zip(plug_in, finest, strict=True))
+
+    factors = np.geomspace(1, 25, CANDIDATES[spectrum.axes]).tolist()
+    candidates: list[tuple[float, ...]]
+    if spectrum.axes == 1:
+        first, sums = _line_left_out(places, spectrum, kernel, scaled(1)[0], y - center)
+        candidates = [(factor * first,) for factor in factors]
+    else:
+        start, sums = _grid_left_out(places, spectrum, kernel, scaled, y - center)
+        candidates = [scaled(start * factor) for factor in factors]
     scale = spectrum.n / (spectrum.n - 1)
     losses = []
     for h in candidates:
@@ -375,20 +382,20 @@ def cv_at(
     best = int(np.argmin(losses))
     if best == 0:
         # A still smaller one might be better, but is beyond reach.
-        division.warn_raised(smallest, first)
+        division.warn_raised(scaled(1), candidates[0])
     return candidates[best]
 
 
-LeftOut = tuple[Sequence[float], Callable[[Sequence[float]], tuple[Floats, Floats]]]
-"""The least bandwidths that can be had, and bandwidths to the two sums at each place."""
+LeftOut = tuple[float, Callable[[Sequence[float]], tuple[Floats, Floats]]]
+"""The least bandwidth or factor that can be had, and bandwidths to the two sums at each place."""
 
 
 def _line_left_out(
-    places: Floats, spectrum: Spectrum, kernel: Kernel, smallest: Sequence[float], y: Floats
+    places: Floats, spectrum: Spectrum, kernel: Kernel, smallest: float, y: Floats
 ) -> LeftOut:
     x, z = places[:, 0], spectrum.values[:, 0]
     window = float(max(z.max(), x.max()) - min(z.min(), x.min()))
-    least = affordable_line(spectrum, kernel, smallest[0], window, most=division.MAX_LINE)
+    least = affordable_line(spectrum, kernel, smallest, window, most=division.MAX_LINE)
     t, w, per_number = division.line(spectrum.noise[0], kernel, least, window)
     pair = [spectrum.deconvolved(t) * w, spectrum.deconvolved(t, weights=y) * w]
     base = kernel.transform(least * t)
@@ -409,15 +416,23 @@ def _line_left_out(
         own = own / spectrum.n
         return density - own, weighed - own * y
 
-    return (least,), sums
+    return least, sums
 
 
 def _grid_left_out(
-    places: Floats, spectrum: Spectrum, kernel: Kernel, smallest: Sequence[float], y: Floats
+    places: Floats,
+    spectrum: Spectrum,
+    kernel: Kernel,
+    scaled: Callable[[float], tuple[float, ...]],
+    y: Floats,
 ) -> LeftOut:
     limits = places.min(axis=0), places.max(axis=0)
     window = span(spectrum, limits)
-    least = product.affordable(spectrum, kernel, smallest, window, limits, most=MAX_PLACED)
+    start = 1.0
+    while not product.within_reach(
+        spectrum, kernel, scaled(start), window, limits, most=MAX_PLACED
+    ):
+        start *= 1.1
     powers = np.stack([np.ones(y.size), y])
     low, high = (tuple(side.tolist()) for side in limits)
 
@@ -429,7 +444,7 @@ def _grid_left_out(
         own = kernels.own(places) / spectrum.n
         return found[0] - own, found[1] - own * y
 
-    return least, sums
+    return start, sums
 
 
 def affordable_line(

@@ -78,8 +78,8 @@ class Spectrum:
         Parameters
         ----------
         z
-            Noised numbers: a list, or an array with a column for each axis. `LinearRegression`
-            takes any number of axes, all else up to three.
+            Noised numbers: a list, or an array or table with a column for each axis.
+            `LinearRegression` takes up to 32 axes, all else up to three.
         noise
             The law of the noise, for all axes, or a list with one for each. `Gaussian` may have one
             standard deviation for each number; `NoNoise` is for a public column beside noised ones.
@@ -88,7 +88,7 @@ class Spectrum:
         low, high
             Bounds of the true values, if known.
         names
-            Names of the axes, for tables and pictures.
+            Names of the axes, for tables and pictures; by default those of the columns of a table.
         """
         array = _checks.array(gap=_checks.LEAVE_OUT, z=z)
         if array.ndim == 2:
@@ -104,7 +104,12 @@ class Spectrum:
         else:
             each = tuple(noise) if isinstance(noise, Sequence) else ()
         if len(each) != axes or not all(isinstance(law, Noise) for law in each):
-            raise InvalidInput(f"noise for {axes} axes", _checks.shown(noise))
+            raise InvalidInput(
+                f"a list of {axes} noises, one for each column in its order",
+                _checks.shown(noise)
+                if isinstance(noise, Sequence)
+                else f"a {type(noise).__name__}",
+            )
         for law in each:
             if isinstance(law, Gaussian) and np.size(law.scale) not in (1, n):
                 raise InvalidInput(f"one noise scale for each of {n} numbers", f"{law.scale.size}")  # type: ignore[union-attr]
@@ -120,9 +125,8 @@ class Spectrum:
             for a, b in zip(bounds[0], bounds[1], strict=True):
                 if not a < b:
                     raise InvalidInput("low < high", f"low={a:g}, high={b:g}")
-        return cls(
-            values, each, response=y, low=bounds[0], high=bounds[1], names=_names(names, axes)
-        )
+        called = _columns(z, axes) if names is None else _names(names, axes)
+        return cls(values, each, response=y, low=bounds[0], high=bounds[1], names=called)
 
     @property
     def n(self) -> int:
@@ -293,6 +297,19 @@ def _bound(side: float | Sequence[float] | None, axes: int, name: str) -> tuple[
     if len(given) != axes:
         raise InvalidInput(f"{name} for {axes} axes", str(len(given)))
     return tuple(_checks.finite(**{name: value}) for value in given)
+
+
+def _columns(z: Any, axes: int) -> tuple[str, ...] | None:
+    """The names of the columns of a table, or of one column, of pandas, polars or Arrow, if any."""
+    given = getattr(z, "column_names", getattr(z, "columns", None))
+    if given is None:
+        given = [getattr(z, "name", None)]
+    elif callable(given):
+        return None
+    names = list(given)
+    if len(names) != axes or not all(isinstance(name, str) and name for name in names):
+        return None
+    return tuple(map(str, names)) if len(set(names)) == axes else None
 
 
 def _names(names: Sequence[str] | None, axes: int) -> tuple[str, ...] | None:

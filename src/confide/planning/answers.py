@@ -103,5 +103,5 @@ def unreachable(metric: str, target: float, where: str, least: float) -> Invalid
     return InvalidInput(
         "a target that can be reached",
         f"{metric}={target:g}",
-        f"{where}, the least error is {least:.3g}.",
+        f"{where}, the least error of {metric} is {least:.3g}.",
     )

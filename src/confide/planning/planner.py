@@ -36,6 +36,7 @@ from confide.planning.scenario import (
     candidates,
     checked_n,
     crossing,
+    smallest,
 )
 from confide.planning.simulation import ResponseCurve, score_deviation
 
@@ -511,14 +512,15 @@ def _epsilon_for(scenario: Scenario, row: Row, target: float, n: int, start: flo
     """The smallest epsilon at which n respondents reach a target."""
     metric, target = row.metric, _reachable(scenario, row.metric, target)
 
-    def error(x: float, rough: bool) -> float:
+    def error(x: float, rough: bool = False) -> float:
         look = ROUGH if rough else metric
         return scenario.best(row.mechanism, metric, n, x, look=look).error
 
     least, most = scenario.least_epsilon(row.mechanism), MOST_EPSILON
     start = min(max(start, least), most)
+    search = smallest if scenario.metrics[metric].source == "mean" else crossing
     try:
-        epsilon = crossing(error, start=start, least=least, most=most, target=target)
+        epsilon = search(error, start=start, least=least, most=most, target=target)
     except Unreachable as limit:
         where = f"With {n:,} respondents, even at epsilon={MOST_EPSILON:g}"
         raise unreachable(metric, target, where, limit.least) from None

@@ -125,6 +125,45 @@ def crossing(
     return min(max(x * (error(x, False) / target) ** 2, least), most)
 
 
+def smallest(
+    error: Callable[[float], float], *, start: float, least: float, most: float, target: float
+) -> float:
+    """The smallest epsilon whose error is at a target, for errors that need no simulation.
+
+    The plateau of a square wave is a whole number of cells. Where it loses one, a larger epsilon
+    can have a larger error, so the range is searched from below, not halved.
+
+    Parameters
+    ----------
+    error
+        The error at an epsilon.
+    start
+        An epsilon of the plan, which is looked at as well: if it will do, no larger one is found.
+    least, most
+        Ends of the search.
+    target
+        The error wanted.
+
+    Raises
+    ------
+    Unreachable
+        If the error is above the target everywhere.
+    """
+    tried: list[float] = sorted(
+        {*np.geomspace(least, most, LOOKS).tolist(), min(max(start, least), most)}
+    )
+    errors = [error(each) for each in tried]
+    if min(errors) > target:
+        raise Unreachable(min(errors))
+    place = next(place for place, each in enumerate(errors) if each <= target)
+    high = tried[place]
+    low = tried[max(place - 1, 0)]
+    while high / low > 1 + NARROW:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if error(middle) <= target else (middle, high)
+    return high
+
+
 PARTITION = Partition.name
 """For a regression only: there the response is private too."""
 ALL, ROUGH = "all", "rough"
@@ -132,6 +171,11 @@ FEW = 20
 """Surveys, at most, for a rough look on the way to a target."""
 SLOW = 16
 """Surveys, at most, for the intervals that an estimate prints."""
+LOOKS = 400
+"""How many epsilons are looked at to find the smallest one that will do; each is a bit above the
+one before."""
+NARROW = 1e-4
+"""Relative precision of that epsilon."""
 LEAST_EPSILON, MOST_EPSILON = 0.05, 16.0
 """Ends of the search for an epsilon."""
 LEAST_N, MOST_N = 10, 10**9

@@ -313,7 +313,7 @@ class SurveyPlan:
 
     def words(self) -> list[str]:
         """The answers in sentences: targets, errors, how many questions to ask, differences."""
-        lines = [line for each in self.answers for line in each.words()]
+        lines = self._verdict() + [line for each in self.answers for line in each.words()]
         people = f"{self.n:,} respondents"
         count = len(self.assumed)
         asked = "" if self.ask == count else f", each asked {self.ask} of {count} questions"
@@ -377,6 +377,23 @@ class SurveyPlan:
         assumed = "; ".join(f"{name}: {words}" for name, words in self.assumed.items())
         lines.append(f"Assumed answers: {assumed}.")
         return lines
+
+    def _verdict(self) -> list[str]:
+        """Whether the plan's own respondents and epsilon are enough, if it was given both."""
+        asked = [each for each in self.answers if each.by_epsilon is not None or each.limits]
+        if not asked:
+            return []
+        reached: list[str] = []
+        missed: list[str] = []
+        for each in asked:
+            assert each.one is not None
+            enough = each.by_n is not None and each.by_n.n <= self.n
+            (reached if enough else missed).append(f"{each.one.metric} = {number(each.one.target)}")
+        people = f"{self.n:,} respondents at epsilon {rounded_up(self.epsilon, 4)}"
+        if not missed:
+            return [f"Enough: {people} reach {_listed(reached)}."]
+        others = f" They reach {_listed(reached)}." if reached else ""
+        return [f"Not enough: {people} do not reach {_listed(missed, 'or')}.{others}"]
 
     def _too_few(self) -> dict[str, int]:
         """The questions that too few people are asked for any estimate, and how many are."""
@@ -528,6 +545,11 @@ class SurveyPlan:
         return card(
             title, picture, table(head, rows), listed(*advice), cost=told_cost(Spend(self.epsilon))
         )
+
+
+def _listed(names: Sequence[str], last: str = "and") -> str:
+    """Names in a sentence."""
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _about(row: Expected | Detectable) -> str:

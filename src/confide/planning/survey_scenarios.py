@@ -15,15 +15,20 @@ from confide._types import Floats
 from confide.errors import InvalidInput
 from confide.planning.answers import unreachable
 from confide.planning.outlooks import CATEGORIES, MEAN, MEDIAN, Outlook
-from confide.planning.scenario import LEAST_EPSILON, MOST_EPSILON, MOST_N, Unreachable, crossing
+from confide.planning.scenario import (
+    LEAST_EPSILON,
+    MOST_EPSILON,
+    MOST_N,
+    Unreachable,
+    crossing,
+    smallest,
+)
 from confide.planning.simulation import Risk, reach
 
 POWER = 0.8
 """Chance that a difference which is called detectable shows in a survey."""
 ALIKE = 0.03
 """Designs whose errors differ by less, relatively, count as equally good."""
-CLOSE = 1e-4
-"""Relative precision of an epsilon that is searched for."""
 
 
 @dataclass(frozen=True)
@@ -177,22 +182,12 @@ class SurveyScenario:
         def error(epsilon: float, rough: bool = False) -> float:
             return self.error(what, n, epsilon, ask, rough=rough).error
 
-        if not self.exact(what):
-            try:
-                return crossing(
-                    error, start=min(max(start, least), most), least=least, most=most,
-                    target=what.target,
-                )  # fmt: skip
-            except Unreachable as limit:
-                raise unreachable(what.name, what.target, where, limit.least) from None
-        if (best := error(most)) > what.target:
-            raise unreachable(what.name, what.target, where, best)
-        if error(least) <= what.target:
-            return least
-        while most / least > 1 + CLOSE:
-            middle = math.sqrt(least * most)
-            least, most = (least, middle) if error(middle) <= what.target else (middle, most)
-        return most
+        start = min(max(start, least), most)
+        search = smallest if self.exact(what) else crossing
+        try:
+            return search(error, start=start, least=least, most=most, target=what.target)
+        except Unreachable as limit:
+            raise unreachable(what.name, what.target, where, limit.least) from None
 
     def design(self, n: int, epsilon: float, ask: int) -> Design:
         """The expected errors if each person is asked this number of questions."""

@@ -394,8 +394,9 @@ class Questionnaire:
         """The pairs of questions, which must fit the survey."""
         found = given if isinstance(given, Relations) else Relations.read(given, self.questions)
         found.check(self.questions)
+        groups = set(self.groups)
         for column in found.columns:
-            if column in self.groups:
+            if column in groups:
                 raise InvalidInput(f"a group with another name than the pair {column!r}", "one")
         if self.epsilon is None:
             raise InvalidInput(

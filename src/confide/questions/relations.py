@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from confide import _checks
+from confide._limits import MAX_COLUMNS
 from confide.errors import InvalidInput
 from confide.lattice import INTEGER, Categories, Lattice
 from confide.mechanisms import PairResponse, Side
@@ -63,6 +65,7 @@ class Relations:
         pairs = tuple(_pair(each) for each in self.pairs)
         if not pairs:
             raise InvalidInput("at least one pair of questions in [relations]", "none")
+        _few(len(pairs))
         known: set[frozenset[str]] = set()
         for pair in pairs:
             if frozenset(pair) in known:
@@ -159,6 +162,8 @@ class Relations:
         _checks.known_keys(fields, KEYS, "[relations]")
         pairs = fields.get("pairs")
         if pairs == ALL:
+            # Counted before they are listed: a short file may have very many questions.
+            _few(math.comb(len(questions), 2))
             pairs = list(combinations(questions, 2))
         if not isinstance(pairs, list | tuple):
             raise InvalidInput(
@@ -193,6 +198,16 @@ def cuts(name: str, axis: Lattice | Categories, given: tuple[float, ...]) -> tup
             ", ".join(f"{each:g}" for each in given),
         )
     return tuple(at)
+
+
+def _few(pairs: int) -> None:
+    """Refuse more pairs than a table of reports may have columns."""
+    if pairs > MAX_COLUMNS:
+        raise InvalidInput(
+            f"at most {MAX_COLUMNS:,} pairs of questions in [relations], one column of reports "
+            "each",
+            f"{pairs:,}",
+        )
 
 
 def _pair(given: Any) -> tuple[str, str]:

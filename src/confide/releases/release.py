@@ -183,7 +183,7 @@ class Release:
         )
         if delta:
             text += (
-                f"This holds but for a probability of 1 in {int(1 / Fraction(repr(delta))):,} "
+                f"This holds except with a probability of 1 in {int(1 / Fraction(repr(delta))):,} "
                 f"(delta): to so much of what may happen no bound applies. "
             )
         if power < 1:

@@ -48,7 +48,7 @@ class Stamp:
     def asking(self) -> Asking | None:
         """What each person was asked; None where all questions, or where no survey is known."""
         single = tuple(name for name, one in self.mechanisms.items() if one.single)
-        pairs = tuple(name for name in self.mechanisms if name not in single)
+        pairs = tuple(name for name, one in self.mechanisms.items() if not one.single)
         ask = None if self.survey is None else self.survey.get("ask")
         if self.survey is None or (ask is None and not pairs):
             return None
@@ -221,7 +221,8 @@ def unknown(where: str) -> InvalidInput:
     return InvalidInput(
         f"a mechanism in the metadata of {where}",
         "none",
-        "Give the survey: a file that holds the integers only cannot say what made them.",
+        "Give the survey too: this file alone does not say what made its reports. For numbers "
+        "that somebody else noised, give --noised COLUMN=LAW:SCALE (Counts.of_noised in Python).",
     )
 
 

@@ -98,7 +98,12 @@ def estimate(
     True
     """
     if not isinstance(summaries, Summaries):
-        raise InvalidInput("Summaries", _checks.shown(type(summaries)))
+        raise InvalidInput(
+            "Summaries",
+            f"a {type(summaries).__name__}",
+            "Count the reports first: survey.summarize for files, or Summaries of what "
+            "tables.counts makes of each question.",
+        )
     level = _checks.level(level)
     if group_intervals is None:
         group_intervals = [name for name in intervals if name != BAND]
@@ -261,6 +266,7 @@ class _Recipe:
         plausible = not isinstance(counts.mechanism, Mechanism) or possible(
             mechanism, counts.counts
         )
+        effective = None if counts.weights is None else counts.effective_n
         if counts.effective_n < least:
             names = QUANTITIES if words is None else words
             return Result(
@@ -271,6 +277,7 @@ class _Recipe:
                 tuple(Quantity(each, None, low=None, high=None) for each in names),
                 reason=_too_few(counts, kind, least),
                 plausible=plausible,
+                effective=effective,
             )
         curve: Any
         cumulative: tuple[Quantity, ...] = ()
@@ -301,6 +308,7 @@ class _Recipe:
             declined=declined,
             cumulative=cumulative,
             band=band,
+            effective=effective,
         )
 
     def _of_number(self, curve: CellDensity) -> tuple[Quantity, ...]:

@@ -47,7 +47,11 @@ def _parts(results: Estimates, title: str) -> Iterator[Html]:
     first, *others = telling.opening(results)
     yield el(
         "header",
-        el("p", "Results of a private survey", class_="quiet"),
+        el(
+            "p",
+            f"Results of a {'simulated' if results.simulated else 'private'} survey",
+            class_="quiet",
+        ),
         el("h1", title, lang=language, dir="auto"),
         el("p", first, class_="lead"),
         *(el("p", text) for text in (*others, telling.compared(results)) if text),
@@ -282,9 +286,14 @@ def _table(table: tables.Table) -> Html:
 
 
 def _held(text: str) -> tuple[str | Html, ...]:
-    """Text in which a line may break before an interval in parentheses, but not inside it."""
+    """Text in which no line breaks inside an interval in parentheses, or before a percent sign."""
     before, opening, interval = text.rpartition(" (")
-    return (f"{before} ", el("span", f"({interval}", class_="held")) if opening else (text,)
+    if opening:
+        return (f"{before} ", el("span", f"({interval}", class_="held"))
+    before, space, number = text.removesuffix(" %").rpartition(" ")
+    if space and text.endswith(" %"):
+        return (f"{before} ", el("span", f"{number} %", class_="held"))
+    return (text,)
 
 
 def _foot(results: Estimates) -> Html:

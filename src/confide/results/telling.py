@@ -86,6 +86,11 @@ def opening(results: Estimates) -> list[str]:
             pair = "" if survey.relations is None else " or for one pair"
             who += f"; each of them was asked {asked} of {of}{pair}, drawn before anybody answered"
     found = [f"{who}."]
+    if results.simulated:
+        found[0] += (
+            " All of this is simulated: no person gave these reports, and nothing here is about "
+            "anybody."
+        )
     if survey is not None and survey.rounds is not None and times > 1:
         found.append(
             f"{survey.rounds.words()} Intervals take all answers as independent, so they may be "
@@ -95,20 +100,26 @@ def opening(results: Estimates) -> list[str]:
         # Reports do not say when the survey was closed, which may have been by hand.
         closes = f"{survey.closes:%-d %B %Y, %H:%M} UTC"
         found.append(f"The survey was set to close by {closes}; it may have been closed earlier.")
+    weighted = ", weighted" if results.weighted else ""
     found.append(
         "Nobody's answers are known here: noise was added to each before anything was counted. "
         "All numbers are estimates of the whole from noisy reports. Each is given with an "
         f"interval, which holds the truth in {level} of such surveys."
     )
-    if not results.simulated and results.n != results.invited:
+    if not results.simulated and results.raked:
         found.append(
-            "These numbers are about the people who answered. People who did not answer may be "
-            "different, and no interval accounts for that."
+            f"Respondents are weighted, so that {_listed(list(results.raked))} "
+            f"{'have' if len(results.raked) > 1 else 'has'} the shares that are known for the "
+            "population. In each of these groups, people who did not answer may be different from "
+            "those who did, and no interval accounts for that."
         )
-    if results.simulated:
+    elif not results.simulated and results.n != results.invited:
         found.append(
-            "These reports were simulated. No person gave them, and nothing here is about anybody."
+            f"These numbers are about the people who answered{weighted}. People who did not answer "
+            "may be different, and no interval accounts for that."
         )
+    elif weighted and not results.simulated:
+        found.append("Respondents are weighted.")
     hidden = results.paired - sum(one.n for one in results.relations)
     if hidden:
         found.append(
@@ -123,11 +134,17 @@ def opening(results: Estimates) -> list[str]:
 def answered(result: Result, about: About) -> str:
     """Number of answers to a question, in a sentence."""
     text = f"{came(result.n, about.times, 'this question')}."
+    if result.effective is not None:
+        text += (
+            " Because their weights are unequal, they count as "
+            f"{many(round(result.effective))} (the effective number)."
+        )
     if result.declined is not None:
         share = Percent()
         text += (
             f" An estimated {share(result.declined.estimate)} of them "
-            f"({share.range(result.declined)}) preferred not to say; all else is about the others."
+            f"({share.range(result.declined)}) preferred not to say. All other figures are about "
+            "the others."
         )
     if about.missing is not None:
         text += f" Missing answers count as {about.label(str(about.missing))}."
@@ -192,10 +209,15 @@ def banded(result: Result) -> str:
         return ""
     told = []
     if result.band is not None:
-        mean = "" if result.kind == INTEGER else ", averaged over sixteenths of the scale,"
+        mean = (
+            ""
+            if result.kind == INTEGER
+            else " The true curve here is its average over each sixteenth of the scale."
+        )
         told.append(
-            f"The light band holds the true curve{mean} in {percent(result.band.level)} of such "
-            "surveys, whatever its shape. Where the band is higher than the picture, it is cut."
+            f"In {percent(result.band.level)} of such surveys, the light band holds the whole true "
+            f"curve, whatever its shape.{mean} Where the band is higher than the picture, it is "
+            "cut."
         )
     if result.n < ROUGH * result.needed:
         told.append(
@@ -259,15 +281,16 @@ def privacy(results: Estimates) -> list[str]:
     each, spend = survey.asks * survey.times, survey.spend
     found = [
         "Each answer was turned into a noisy report, and only reports were counted. "
-        f"{spend.words(answers=each)} That holds for everybody who sees reports and not the "
-        "answers, whatever else they know and however long they compute. Where people answered on "
-        "their own devices only reports left these, and it holds for the collector too. The "
-        "chances of all reports are whole numbers, and the bound is that of their exact ratios."
+        f"{spend.words(answers=each)} That holds for everybody who sees reports but no "
+        "answers, whatever else they know and however long they compute. If people answered on "
+        "their own devices, only reports left them, and it holds for the collector too. The bound "
+        "is exact: every report has a probability that is computed in whole numbers."
     ]
     reader = of_person(results)
     if results.weighted:
         found.append(
-            "Respondents are weighted. No smaller figure is known for readers of weighted results."
+            "Respondents are weighted, and no smaller figure is known for readers of weighted "
+            "results."
         )
     if reader is None:
         return found
@@ -276,9 +299,9 @@ def privacy(results: Estimates) -> list[str]:
             "Somebody who sees nothing but these results learns less, since each person is hidden "
             "among all others who were asked the same question in the same group: at most "
             f"epsilon = {rounded_up(reader.epsilon, 3)} about any one person, a factor of "
-            f"{odds(reader.epsilon)} in the odds, {_but_for(reader)}. {BOUND} for the smallest "
-            "group that is published, not for the whole survey; it is summed over the questions "
-            "that one person was asked."
+            f"{odds(reader.epsilon)} in the odds, {_but_for(reader)}. {BOUND}. It is for the "
+            "smallest group that is published, not for the whole survey, and it is summed over the "
+            "questions that one person was asked."
         )
         return [*found, LIMITS]
     found.append(
@@ -300,17 +323,17 @@ def privacy(results: Estimates) -> list[str]:
 
 BOUND = "The bound is that of Feldman, McMillan and Talwar (2021)"
 LIMITS = (
-    "The smaller figure does not hold for the collector, for whoever has the file of reports, for "
-    "those who watched a dashboard while people answered, nor for readers who see a second set of "
-    "results of nearly the same people. It counts on the others being honest: people who made up "
-    "their reports, or told what they sent, hide nobody. Here the figure of epsilon above holds "
-    "for everybody."
+    "The smaller figure does not hold for the collector, for anybody who has the file of reports, "
+    "for those who watched a dashboard while people answered, nor for readers who see a second "
+    "set of results of nearly the same people. Towards all of these, the first epsilon above "
+    "holds. The smaller figure also assumes that the others are honest: people who made up their "
+    "reports, or told what they sent, hide nobody."
 )
 """Whom no smaller figure than that of everybody protects from."""
 
 
 def _but_for(spend: Spend) -> str:
-    return f"but for a probability of {rounded_up(max(spend.delta, 0.0), 2)} (delta)"
+    return f"except with a probability of {rounded_up(max(spend.delta, 0.0), 2)} (delta)"
 
 
 def costs(results: Estimates) -> list[Cost]:
@@ -371,9 +394,9 @@ def _quantile_intervals(*, averaged: bool) -> str:
         return f"Those of quantiles hold {tested}"
     return (
         "Those of quantiles come from the same average, with heaps at bounds and round numbers "
-        "that the noise may hide, and assume that the population is like one of these models. Of "
-        "whole numbers and points, with survey weights, where people could decline or the average "
-        f"was not used, intervals of quantiles hold {tested}"
+        "that the noise may hide, and assume that the population is like one of these models. For "
+        "whole numbers and points, with survey weights, if people could decline, or where the "
+        f"average was not used, intervals of quantiles instead hold {tested}"
     )
 
 
@@ -405,7 +428,8 @@ def methods(results: Estimates) -> tuple[list[str], list[str]]:
                 "distribution is an average over the order and the scale of the prior, weighted by "
                 "their evidence under the exact law of the reports in Laplace's approximation "
                 "(Riihimaki and Vehtari 2014); single values that many people share enter as heaps "
-                "where that raises the evidence. Means are those of unbiased scores."
+                "where that raises the evidence. A mean is the average of unbiased scores of the "
+                "reports."
             )
             if "likelihood" in names:
                 text.append(
@@ -416,8 +440,10 @@ def methods(results: Estimates) -> tuple[list[str], list[str]]:
         elif names:
             text.append(f"Distributions of numbers were estimated by {', '.join(sorted(names))}.")
         text.append(
-            f"The {level} interval of a mean is Student's, from scores of the reports that are "
-            "unbiased for the value."
+            f"The {level} interval of a mean is Student's, from these scores."
+            if "adaptive" in names
+            else f"The {level} interval of a mean is Student's, from scores of the reports that "
+            "are unbiased for the value."
         )
         text.append(_quantile_intervals(averaged="adaptive" in names))
     if words:
@@ -430,8 +456,8 @@ def methods(results: Estimates) -> tuple[list[str], list[str]]:
         used |= {"clopper", "fieller"}
         text.append(
             "Where people could prefer not to say, that was an answer as private as any other. Its "
-            "share hangs on the number of such reports alone (Clopper and Pearson 1934); means and "
-            "shares among those who did say are ratios, with intervals after Fieller (1954)."
+            "share depends only on the number of such reports (Clopper and Pearson 1934); means "
+            "and shares among those who answered are ratios, with intervals after Fieller (1954)."
         )
     if results.raked:
         used |= {"raking", "weights"}

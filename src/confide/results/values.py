@@ -31,7 +31,7 @@ KINDS: dict[str, type[CellDensity] | type[Proportions]] = {
 """Kinds of questions, and the curve of each."""
 RESULT = ("question", "kind", "n", "needed", "reason", "plausible", "quantities", "curve", "groups")
 RESULTS = ("confide", "version", "survey", "level", "quick", "questions")
-OF_RESULT = ("declined", "cumulative", "differences", "slopes", "reader", "band")
+OF_RESULT = ("declined", "cumulative", "differences", "slopes", "reader", "band", "effective")
 OF_RESULTS = (
     "questionnaire",
     "invited",
@@ -140,6 +140,8 @@ class Result:
         but the results; None where that is not known.
     band
         A simultaneous band of a density; None where none was asked for.
+    effective
+        The effective number of respondents, if they have weights (Kish 1965); None otherwise.
 
     Examples
     --------
@@ -165,6 +167,7 @@ class Result:
     slopes: tuple[Quantity, ...] = ()
     reader: Spend | None = None
     band: SimultaneousBand | None = None
+    effective: float | None = None
 
     def __getitem__(self, name: str) -> Quantity:
         """The quantity of that name."""
@@ -240,6 +243,8 @@ class Result:
                 "level": self.band.level,
                 **{key: getattr(self.band, key).tolist() for key in BAND},
             }
+        if self.effective is not None:
+            more["effective"] = self.effective
         return {
             "question": self.question,
             "kind": self.kind,
@@ -278,6 +283,9 @@ class Result:
                     )
                 own[one["group"]] = cls.from_dict({key: one[key] for key in one if key != "group"})
         declined = fields.get("declined")
+        effective = fields.get("effective")
+        if effective is not None:
+            effective = _checks.within(0, np.inf, effective=effective)
         reader = fields.get("reader")
         if reader is not None:
             _keyed(reader, ("epsilon", "delta"), "what a reader is told")
@@ -301,6 +309,7 @@ class Result:
             slopes=_quantities(fields, "slopes"),
             reader=reader,
             band=None if fields.get("band") is None else _band(fields["band"]),
+            effective=effective,
         )
 
 

@@ -122,8 +122,16 @@ class Private(BaseEstimator):  # type: ignore[misc]
         """Warn of features most of whose values lie outside their bounds."""
         ends = zip(*self._box(X.shape[1]), strict=True)
         for at, (column, (low, high)) in enumerate(zip(X.T, ends, strict=True)):
-            what = f"values of feature {at}"
+            known = getattr(self, "feature_names_in_", None)
+            what = f"values of feature {at if known is None else repr(str(known[at]))}"
             warn_outside(column, low, high, what, ("low", "high"), stacklevel=5)
+
+    def _names(self, features: int) -> tuple[str, ...]:
+        """The names of the features where they came with them, as in a table of pandas."""
+        known = getattr(self, "feature_names_in_", None)
+        if known is not None:
+            return tuple(map(str, known))
+        return ("",) if features == 1 else tuple(f"x{at}" for at in range(1, features + 1))
 
     @property
     def _kind(self) -> type[Numeric]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +18,7 @@ from confide import _checks
 from confide._types import Floats
 from confide.accounting.spend import checked_epsilon
 from confide.curves import Classification, Regression
-from confide.errors import InvalidInput
+from confide.errors import ConfideWarning, InvalidInput
 from confide.estimators import (
     Adaptive,
     AdaptiveRegression,
@@ -24,10 +26,14 @@ from confide.estimators import (
     PartitionRegression,
     suggest_cells,
 )
+from confide.estimators.partition_regression import noise_share, shifted
 from confide.lattice import Cells, Lattice
 from confide.mechanisms import Joint, Mechanism, Partition, RandomizedResponse
 from confide.sklearn.common import Bound, Private, guarded, warn_outside
 from confide.summaries import CellSums, Counts
+
+NOISY = 0.25
+"""Share of noise in the differences between cells above which `fit` warns."""
 
 
 class PrivateKDE(DensityMixin, Private):  # type: ignore[misc]
@@ -94,7 +100,12 @@ class PrivateKDE(DensityMixin, Private):  # type: ignore[misc]
             reports = [self._reports(joint, X)]
         else:
             reports = [self._reports(part, X[:, at], at) for at, part in enumerate(parts)]
-        self.curves_ = [Adaptive().fit(Counts.of(part)) for part in reports]
+        names = self._names(features)
+        each = [names] if len(reports) == 1 else [(name,) for name in names]
+        self.curves_ = [
+            replace(Adaptive().fit(Counts.of(part)), names=own)
+            for part, own in zip(reports, each, strict=True)
+        ]
         return self
 
     def score_samples(self, X: Any) -> Floats:
@@ -168,11 +179,36 @@ class Supervised(Private):
         reports = self._reports(joint, {"x": X[:, 0], "y": y})
         return AdaptiveRegression(response="y").fit(Counts.of(reports))
 
+    def _named(self, curve: Regression) -> Any:
+        """The curve with the names of the features, for its tables and pictures."""
+        names = self._names(len(curve.low))
+        line = curve.baseline
+        own = {} if line is None else {"baseline": replace(cast("Any", line), names=names)}
+        return replace(cast("Any", curve), names=names, **own)
+
     def _points(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = self._data(X, reset=False)
         points: Floats = X[:, 0] if X.shape[1] == 1 else X
         return points
+
+
+def _warn_noisy(sums: CellSums) -> None:
+    """Warn where noise has too large a part in what the cells differ by.
+
+    Both the reports and the numbers in the warning are private already.
+    """
+    share, shape = noise_share(sums), sums.mechanism.cells.shape
+    if share <= NOISY or max(shape) == 1:
+        return
+    fewer = f"fewer cells, such as cells={[2] * len(shape)}, " if max(shape) > 2 else ""
+    warnings.warn(
+        f"Noise makes up about {share:.0%} of the differences between the {math.prod(shape)} cells "
+        f"({' x '.join(map(str, shape))}), so that predictions may be worse than one constant. "
+        f"What helps: {fewer}narrower bounds of the response, more rows or a larger epsilon.",
+        ConfideWarning,
+        stacklevel=4,
+    )
 
 
 class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
@@ -195,13 +231,15 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
         For one feature: ``"square-wave"`` or ``"laplace"``, and the cells of its lattice.
     cells
         For several features: cells along each; by default from the number of rows and epsilon.
+        With fewer than some hundred thousand rows, two or three along each often do better. A
+        warning tells where noise makes up more than a quarter of what the cells differ by.
     random_state
         None for private noise; an integer to simulate.
 
     Attributes
     ----------
     curve_ : confide.Regression
-        The estimate, with its intervals.
+        The estimate, in the units of the response: `predict`, `interval`, `plot`, `to_frame`.
     spend_ : confide.Spend
         What this fit cost one row. Every fit draws new reports and costs as much again.
 
@@ -254,26 +292,26 @@ class PrivateRegressor(RegressorMixin, Supervised):  # type: ignore[misc]
         names = ("response_low", "response_high")
         warn_outside(given, low, high, "responses", names)
         responses = np.clip(given, low, high)
-        self.middle_ = 0.0
+        curve: Regression
         if public:
-            self.curve_ = self._alone(X, responses, (low, high))
+            curve = self._alone(X, responses, (low, high))
         elif X.shape[1] == 1:
             kind = self._kind
             lattice = Lattice(low=low, high=high, size=self.size)
-            self.curve_ = self._both(
-                X, responses, lambda share: kind.costing(lattice, epsilon=share)
-            )
+            curve = self._both(X, responses, lambda share: kind.costing(lattice, epsilon=share))
         else:
             # The partition's responses lie evenly about zero.
-            self.middle_ = (low + high) / 2
-            sums = self._partition(X, responses - self.middle_, bound=(high - low) / 2)
-            self.curve_ = PartitionRegression().fit(sums)
+            middle = (low + high) / 2
+            sums = self._partition(X, responses - middle, bound=(high - low) / 2)
+            curve = shifted(PartitionRegression().fit(sums), middle)
+            _warn_noisy(sums)
+        self.curve_ = self._named(curve)
         return self
 
     def predict(self, X: Any) -> Floats:
         """Mean response at each row."""
         points = self._points(X)
-        means: Floats = self.middle_ + self.curve_.predict(points)
+        means: Floats = self.curve_.predict(points)
         return means
 
     def __sklearn_tags__(self) -> Any:
@@ -300,7 +338,7 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
     classes_ : array
         The two classes.
     curve_ : confide.Classification
-        The estimate.
+        The estimate, with `plot` and `to_frame`.
     spend_ : confide.Spend
         What this fit cost one row. Every fit draws new reports and costs as much again.
 
@@ -365,17 +403,18 @@ class PrivateClassifier(ClassifierMixin, Supervised):  # type: ignore[misc]
         named = first, second
         if public:
             score = self._alone(X, numbers.astype(np.float64), (0.0, 1.0))
-            self.curve_ = Classification(score, labels=named)
+            self.curve_ = Classification(self._named(score), labels=named)
         elif X.shape[1] == 1:
             labels = ["0", "1"]
             answers = np.asarray(labels)[numbers].tolist()
             score = self._both(X, answers, lambda share: RandomizedResponse(labels, epsilon=share))
-            self.curve_ = Classification(score, labels=named)
+            self.curve_ = Classification(self._named(score), labels=named)
         else:
             sums = self._partition(X, np.where(numbers == 1, 1.0, -1.0), classify=True)
             rule = PartitionClassification(labels=named).fit(sums)
             assert isinstance(rule, Classification)
-            self.curve_ = rule
+            chance = None if rule.chance is None else self._named(rule.chance)
+            self.curve_ = replace(rule, score=self._named(rule.score), chance=chance)
         return self
 
     def decision_function(self, X: Any) -> Floats:

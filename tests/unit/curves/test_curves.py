@@ -290,3 +290,38 @@ def test_proportions() -> None:
     with pytest.raises(Unsupported):
         shares.interval("a")
     assert json.loads(json.dumps(shares.to_dict()))["shares"] == [0.4, 0.6]
+
+
+def test_coefficients_as_a_table() -> None:
+    matrix = np.diag([4.0, 0.01, 0.04])
+    line = Line(
+        1.0, (2.0, -3.0), lambda: matrix, low=(0, 0), high=(1, 1), names=("pay", "age")
+    )  # fmt: skip
+    table = line.coefficients()
+    assert table.term.tolist() == ["intercept", "pay", "age"]
+    assert table.estimate.tolist() == [1.0, 2.0, -3.0]
+    np.testing.assert_allclose(table.error, [2.0, 0.1, 0.2])
+    np.testing.assert_allclose(table.high - table.estimate, 1.959964 * table.error)
+    np.testing.assert_allclose(table.estimate - table.low, 1.959964 * table.error)
+    wide = line.coefficients(level=0.99)
+    assert (wide.high > table.high).all()
+    assert "slope of pay" in line._repr_html_()
+    one = Line(1.0, (2.0,), lambda: matrix[:2, :2], low=(0,), high=(1,))
+    assert one.coefficients().term.tolist() == ["intercept", "x"]
+    assert repr(line).startswith("<Line 1 + 2 pay - 3 age, ")
+    assert repr(one).startswith("<Line 1 + 2 x, ")
+
+
+def test_an_interval_holds_its_estimate_where_the_density_is_at_its_floor() -> None:
+    class Far:
+        def interval(self, x: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+            return np.full(x.shape, 5.0), np.full(x.shape, 6.0)
+
+    flat = np.array([[0.1], [0.0]])
+    waves = {"low": (0.0,), "high": (1.0,), "floor": 1.0, "bounds": None}
+    curve = WaveRegression(np.zeros((1, 1)), flat, 5.5 * flat, **waves, band=Far())
+    assert curve.predict(0.5) == pytest.approx(0.55)
+    assert curve.interval(0.5) == pytest.approx((0.55, 6.0))
+    low, high = curve.interval([0.2, 0.8])
+    assert low.tolist() == pytest.approx([0.55, 0.55])
+    assert high.tolist() == [6.0, 6.0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from confide import Counts, Lattice, RandomizedResponse, SquareWave
-from confide.curves import CellDensity, Proportions, difference
+from confide.curves import CellDensity, Difference, Proportions, difference
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators import CategoryShares, Likelihood
 
@@ -101,7 +101,9 @@ def test_of_means_covers() -> None:
     [
         ("middle", None, "for 'what', got 'middle'"),
         ("pdf", 0.5, "for 'what', got 'pdf'"),
+        ("p90", None, "one of mean, median, quantile, cdf, declined"),
         ("mean", 0.5, "no place for the mean"),
+        ("median", 0.5, "no place for the median"),
         ("quantile", None, "at"),
         ("quantile", 1.5, "0 <= q <= 1"),
         ("share", "a", "for 'what', got 'share'"),
@@ -129,3 +131,16 @@ def test_refusals_of_other_things() -> None:
         difference(bare, bare, "mean")
     with pytest.raises(InvalidInput, match="level"):
         difference(number, number, "mean", level=95)
+
+
+def test_in_print() -> None:
+    found = Difference(
+        what="mean",
+        at=None,
+        first=53_437.0,
+        second=43_646.0,
+        low=5_577.3,
+        high=13_426.2,
+        level=0.95,
+    )
+    assert repr(found) == "<Difference of the mean: 9,791, 95 % interval 5,577 to 13,426>"

@@ -17,6 +17,8 @@ from confide.estimators import (
     Deconvolution,
     KernelRegression,
     LinearRegression,
+    bandwidths,
+    division,
     product,
     regression_bandwidths,
 )
@@ -462,3 +464,35 @@ def test_an_outlier_costs_neither_memory_nor_the_surface():
         KernelRegression().fit(
             Spectrum.of(wild, noise=spectrum.noise, response=spectrum.response, low=0, high=1)
         )
+
+
+@pytest.mark.filterwarnings("error:The numbers spread")
+def test_a_bandwidth_that_was_passed_over_is_no_matter():
+    # The first guess is below the smallest one in reach, but the density asks for more anyway.
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(8000, 3))
+    z = x + np.stack([rng.laplace(0, 0.25, 8000), rng.normal(0, 0.27, 8000), np.zeros(8000)], 1)
+    y = x @ [-1.6, -0.75, 0.7] + rng.normal(size=8000)
+    laws = (Laplace(scale=0.25), Gaussian(scale=0.27), NoNoise())
+    spectrum = Spectrum.of(z, noise=laws, response=y)
+    kernel, box = named("gaussian"), (z.min(axis=0), z.max(axis=0))
+    wanted = bandwidths.plug_in(division.axes_of(spectrum, kernel), kernel)
+    window = regression_bandwidths.span(spectrum, box)
+    reached = product.affordable(spectrum, kernel, wanted, window, box)
+    assert wanted < reached < tuple(KernelRegression().fit(spectrum).facts["bandwidth"])
+
+
+def test_bandwidths_at_z_grow_together_from_those_of_the_density(monkeypatch):
+    monkeypatch.setattr(regression_bandwidths, "MAX_PLACED", 2**12)
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(400, 3))
+    z = x + np.stack([rng.laplace(0, 0.25, 400), rng.normal(0, 0.5, 400), np.zeros(400)], 1)
+    laws = (Laplace(scale=0.25), Gaussian(scale=0.5), NoNoise())
+    spectrum = Spectrum.of(z, noise=laws, response=x.sum(axis=1))
+    kernel = named("gaussian")
+    axes = division.axes_of(spectrum, kernel)
+    plug_in, finest = np.array(bandwidths.plug_in(axes, kernel)), [axis.finest for axis in axes]
+    # A fifth of it is less than the noise of the second allows, which raised that one alone.
+    assert plug_in[1] / 5 < finest[1]
+    found = KernelRegression(bandwidth="cv-at-z").fit(spectrum).facts["bandwidth"]
+    np.testing.assert_allclose(found, np.maximum(found[0] / plug_in[0] * plug_in, finest))

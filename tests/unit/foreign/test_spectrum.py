@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from confide.errors import InvalidInput, Mismatch
-from confide.foreign import Spectrum
+from confide.foreign import Spectrum, noise_laws
 from confide.foreign import noise_laws as noise
 from confide.foreign import spectrum as module
 
@@ -149,3 +149,24 @@ def test_bad_input(arguments):
     z = arguments.pop("z")
     with pytest.raises(InvalidInput):
         Spectrum.of(z, **arguments)
+
+
+def test_names_come_from_the_columns_of_a_table() -> None:
+    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    noise = (noise_laws.Laplace(scale=1.0), noise_laws.Gaussian(scale=1.0))
+    columns = {"pay": [1.0, 2.0], "hours": [3.0, 4.0]}
+    for kind in (pd, pl):
+        table = kind.DataFrame(columns)
+        assert Spectrum.of(table, noise=noise).names == ("pay", "hours")
+        assert Spectrum.of(table, noise=noise, names=("a", "b")).names == ("a", "b")
+        assert Spectrum.of(table["pay"], noise=noise[0]).names == ("pay",)
+        assert Spectrum.of(kind.Series([1.0, 2.0]), noise=noise[0]).names is None
+    assert Spectrum.of(pd.DataFrame(np.ones((2, 2))), noise=noise).names is None
+    assert Spectrum.of(np.ones((2, 2)), noise=noise).names is None
+
+
+def test_noise_is_a_list_in_the_order_of_the_columns() -> None:
+    law = noise_laws.Laplace(scale=1.0)
+    for wrong, got in (({"a": law, "b": law}, "a dict"), ((law,), r"\(Laplace")):
+        with pytest.raises(InvalidInput, match=f"a list of 2 noises, .*, got {got}"):
+            Spectrum.of(np.ones((3, 2)), noise=wrong)  # type: ignore[arg-type]

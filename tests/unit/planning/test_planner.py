@@ -402,14 +402,14 @@ def test_bad_input(wrong, sentence):
 def test_targets_out_of_reach(made):
     with pytest.raises(InvalidInput, match=r"even with 1,000,000,000 respondents, the least error"):
         made.n_for(1e-9, metric="mean")
-    with pytest.raises(InvalidInput, match=r"even at epsilon=16, the least error is 0\.00"):
+    with pytest.raises(InvalidInput, match=r"even at epsilon=16, the least error of mean is 0\.00"):
         made.epsilon_for(1e-9, metric="mean")
     with pytest.raises(InvalidInput, match="Expected target > 0"):
         made.n_for(0)
     with pytest.raises(InvalidInput, match=r"Expected one of w1, .* for 'metric'"):
         made.n_for(1, metric="sharpe")
     clipped = plan(n=100, epsilon=1.0, population=stats.expon, surveys=2, **UNIT)
-    with pytest.raises(InvalidInput, match=r"clipped to 0 \.\. 1, the least error is 0\.368"):
+    with pytest.raises(InvalidInput, match=r"clipped to 0 \.\. 1, the least error of w1 is 0\.368"):
         clipped.n_for(0.3)
 
 

@@ -13,6 +13,7 @@ from confide import Counts, Groups, Question, RandomizedResponse, Summaries, Sur
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators import CategoryShares, Likelihood
 from confide.planning.guesses import guesses
+from confide.planning.planner import plan
 from confide.planning.survey_plans import SurveyPlan, plan_survey
 from confide.results import estimate, needed
 
@@ -130,15 +131,49 @@ def test_both_ways_to_a_target(made):
     assert made.n_for("pay.median", median).n == pytest.approx(6000, rel=0.35)
 
 
+def test_the_smallest_epsilon_where_a_larger_one_is_worse():
+    """With few cells the plateau loses one at a time, and the error goes up and down."""
+    survey = Survey.from_dict(
+        {"questions": {"drinks": {"kind": "integer", "low": 0, "high": 30, "epsilon": 2.0}}}
+    )
+    errors = {
+        epsilon: plan_survey(survey, n=1000, epsilon=epsilon, surveys=0).row("drinks", "mean").error
+        for epsilon in np.geomspace(1, 4, 200).tolist()
+    }
+    assert any(np.diff(list(errors.values())) > 0)
+    target = 1.0
+    least = min(epsilon for epsilon, error in errors.items() if error <= target)
+    made = plan_survey(survey, n=1000, target={"drinks.mean": target}, surveys=0)
+    assert made.answers[0].by_epsilon.epsilon == pytest.approx(least, rel=0.01)
+    alone = plan(n=1000, low=-0.5, high=30.5, size=31, target=target, metric="mean", surveys=2)
+    assert alone.answer.epsilon < 2
+
+
+def test_the_plan_says_whether_its_respondents_are_enough():
+    def verdict(**target: float) -> str:
+        named = {name.replace("_", "."): error for name, error in target.items()}
+        return plan_survey(SURVEY, n=6000, target=named, surveys=0).words()[0]
+
+    assert verdict(pay_mean=4.0) == "Enough: 6,000 respondents at epsilon 3 reach pay.mean = 4."
+    assert verdict(pay_mean=0.5, age_mean=0.5, smokes_yes=0.2) == (
+        "Not enough: 6,000 respondents at epsilon 3 do not reach pay.mean = 0.5 or age.mean = 0.5. "
+        "They reach smokes.yes = 0.2."
+    )
+    alone = plan_survey(SURVEY, target={"pay.mean": 4.0}, surveys=0)
+    assert alone.words()[0].startswith("For pay.mean = 4 at epsilon=3")
+
+
 def test_targets_out_of_reach():
     with pytest.raises(InvalidInput, match="even with 1,000,000,000 respondents, the least error"):
         plan_survey(SURVEY, target={"pay.mean": 1e-9}, surveys=0)
     wide = {"pay": np.linspace(0, 200, 1001)}
-    with pytest.raises(InvalidInput, match="clipped to the bounds, the least error is 2"):
+    with pytest.raises(InvalidInput, match=r"clipped to the bounds, .* pay\.mean is 2"):
         plan_survey(SURVEY, target={"pay.mean": 10.0}, guesses=wide, surveys=0)
     far = plan_survey(SURVEY, n=100, target={"pay.mean": 0.5}, surveys=0)
     assert far.answers[0].by_epsilon is None
-    assert "With 100 respondents, even at epsilon=48, the least error is" in " ".join(far.words())
+    assert "With 100 respondents, even at epsilon=48, the least error of pay.mean is" in " ".join(
+        far.words()
+    )
 
 
 def test_differences_against_the_textbook(made):
@@ -338,8 +373,9 @@ def test_medians_of_whole_numbers_are_simulated():
 
 def test_plans_in_words(made):
     words = made.words()
-    assert words[0].startswith("For pay.mean = 2 at epsilon=3: about")
-    assert "epsilon 3 for each of them in all" in words[2]
+    assert words[0].startswith("Not enough: 6,000 respondents at epsilon 3 do not reach pay.mean")
+    assert words[1].startswith("For pay.mean = 2 at epsilon=3: about")
+    assert "epsilon 3 for each of them in all" in words[3]
     text = " ".join(words)
     assert "mean of pay ±" in text
     assert "shares of smokes ± 2.6 percentage points" in text

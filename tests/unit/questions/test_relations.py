@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import pickle
+import tracemalloc
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from confide import audits
+from confide._limits import MAX_COLUMNS
 from confide.collect import wire
 from confide.errors import InvalidInput, Unsupported
 from confide.estimators import density
 from confide.exact.entropy import SeededEntropy
 from confide.questions.assignment import assigned
+from confide.questions.relations import Relations
 from confide.survey import Survey
 
 N = 6000
@@ -192,6 +195,25 @@ def test_a_pair_costs_the_epsilon_of_the_survey() -> None:
     given["questions"]["pay & ill"] = given["questions"]["pay"]
     with pytest.raises(InvalidInput, match="another name than the pair"):
         Survey.from_dict({**given, "relations": TABLE})
+
+
+def test_all_pairs_of_a_hostile_survey_are_counted_before_they_are_listed() -> None:
+    # A table of reports has a column for each: 220 kB of questions made five gigabytes of pairs.
+    questions = {f"q{at}": {"low": 0, "high": 1, "size": 2} for at in range(2000)}
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInput, match=r"at most 16,384 pairs .* got 1,999,000"):
+            Survey.from_dict(
+                {"epsilon": 1.0, "questions": questions, "relations": {"pairs": "all"}}
+            )
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**26
+    chain = tuple((f"q{at}", f"q{at + 1}") for at in range(MAX_COLUMNS + 1))
+    assert len(Relations(chain[1:]).columns) == MAX_COLUMNS
+    with pytest.raises(InvalidInput, match=r"at most 16,384 pairs .* got 16,385"):
+        Relations(chain)
 
 
 def test_thresholds_of_a_hostile_survey_are_counted_before_they_are_placed() -> None:

@@ -200,7 +200,9 @@ def test_the_picture_shows_the_band_and_says_how_to_read_it() -> None:
             assert isinstance(result.curve, CellDensity)
             text = page(found)
             assert text.count('class="band"') == 1
-            assert "holds the true curve, averaged over sixteenths of the scale," in _words(text)
+            assert "The true curve here is its average over each sixteenth of the scale." in _words(
+                text
+            )
             assert ("With so few reports" in _words(text)) is rough
             # In units of the lattice each window has a sixteenth of the scale and its own share.
             scale = Scale(axis["low"], axis["high"], "scale" in axis)
@@ -318,7 +320,7 @@ def test_the_delta_of_a_reader_holds_whatever_a_person_was_asked() -> None:
     spend = of_person(found)
     assert spend is not None
     assert (spend.epsilon, spend.delta) == (alone.epsilon, DELTA)
-    assert "but for a probability of 0.000001 (delta)" in page(found)
+    assert "except with a probability of 0.000001 (delta)" in page(found)
     assert "A respondent spent at most epsilon = 1 in all" in page(found)
 
 
@@ -373,6 +375,17 @@ def test_readers_of_weighted_and_simulated_results_are_promised_nothing() -> Non
     assert "these numbers will change" in page(quick)
 
 
+def test_no_line_breaks_before_a_percent_sign() -> None:
+    found = page(estimate(SURVEY, _summaries()))
+    glance = found[found.index("At a glance") :]
+    glance = glance[: glance.index("</section>")]
+    shares = re.findall(
+        r"<td>([^%]*) %</td>|<td>[^<]* <span class=\"held\">([\d.]+) %</span></td>", glance
+    )
+    assert shares
+    assert all(held and not loose for loose, held in shares)
+
+
 def test_raked_results_name_their_margins() -> None:
     draw = np.random.default_rng(5)
     mechanism = SURVEY.mechanisms["smokes"]
@@ -388,7 +401,22 @@ def test_raked_results_name_their_margins() -> None:
     assert "known margins of region" in text
     assert "Deming and Stephan 1940" in text
     assert "Deming, W. E." in text
-    assert Results.from_dict(found.to_dict()).raked == ("region",)
+    again = Results.from_dict(found.to_dict())
+    assert again.raked == ("region",)
+    # Weights 2/3 and 2: (900 * 2/3 + 300 * 2)^2 / (900 * 4/9 + 300 * 4) = 900.
+    assert again["smokes"].effective == pytest.approx(900)
+    assert "Because their weights are unequal, they count as 900 people" in text
+    told = markdown(replace(found, simulated=False))
+    assert "weighted, so that region has the shares that are known for the population" in told
+    assert "These numbers are about the people who answered" not in told
+    assert "answered, weighted. People who" in markdown(
+        replace(found, simulated=False, raked=(), invited=5000)
+    )
+    assert "effective" not in estimate(SURVEY, _summaries())["smokes"].to_dict()
+    with pytest.raises(InvalidInput, match="effective"):
+        Results.from_dict(
+            {**found.to_dict(), "questions": [{**found["smokes"].to_dict(), "effective": -1}]}
+        )
     with pytest.raises(InvalidInput, match="raked columns in weighted results"):
         Results.from_dict({**found.to_dict(), "raked": [3]})
 
@@ -502,7 +530,7 @@ def test_whole_numbers_declined_answers_and_ordered_words_are_told() -> None:
     again = Results.from_dict(json.loads(json.dumps(found.to_dict())))
     assert again.to_dict() == found.to_dict()
     for text in ("".join(parsed(page(again)).text), markdown(found)):
-        assert "preferred not to say; all else is about the others" in text
+        assert "preferred not to say. All other figures are about the others" in text
         assert "Values of 9 or more count as 9. The mean is that of these capped values." in text
         assert "The median answer is So so; its interval holds no other." in text
         assert "Fieller (1954)" in text

@@ -305,3 +305,8 @@ def test_summaries_of_something_else_are_refused() -> None:
         estimate(SURVEY, Summaries({"pays": other}))
     with pytest.raises(InvalidInput, match="Summaries"):
         estimate(SURVEY, other)  # type: ignore[arg-type]
+
+
+def test_a_table_of_reports_is_told_to_be_counted_first() -> None:
+    with pytest.raises(InvalidInput, match=r"Expected Summaries, got a dict\. Count the reports"):
+        estimate(SURVEY, {"pay": [1, 2]})  # type: ignore[arg-type]

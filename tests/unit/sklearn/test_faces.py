@@ -321,3 +321,51 @@ def test_tiny_values_do_what_others_do_whatever_numpy_is_told() -> None:
         expected = fit()
         with np.errstate(all="raise"):
             np.testing.assert_array_equal(fit(), expected, str(at))
+
+
+@pytest.mark.parametrize("features", [1, 2])
+def test_curves_have_the_units_of_the_response_and_the_names_of_a_table(features: int) -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {"age": rng.uniform(20, 60, 20_000), "tenure": rng.uniform(0, 30, 20_000)}
+    ).iloc[:, :features]
+    pay = 60_000 + 500 * (table.age - 40)
+    model = regressor(
+        epsilon=16.0, low=[20, 0][:features], high=[60, 30][:features], random_state=1,
+        response_low=20_000, response_high=120_000,
+    ).fit(table, pay)  # fmt: skip
+    places = [[25, 7], [55, 20]]
+    asked = np.array(places, dtype=float)[:, :features]
+    found = model.curve_.to_frame(asked)
+    assert list(found) == [*table, "estimate", "low", "high"]
+    np.testing.assert_allclose(found.estimate, model.predict(pd.DataFrame(asked, columns=[*table])))
+    # The truth at the middle of a cell; a cell of two is half of the range wide.
+    assert ((found.low < found.estimate) & (found.estimate < found.high)).all()
+    assert ((found.low > 30_000) & (found.high < 110_000)).all()
+    assert model.curve_.plot().ax_.get_xlabel() == "age"
+    labels = np.where(pay > 60_000, "more", "less")
+    sides = {"low": [20, 0][:features], "high": [60, 30][:features], "random_state": 1}
+    rule = classifier(epsilon=16.0, **sides).fit(table, labels)
+    assert list(rule.curve_.to_frame(asked))[:features] == [*table]
+    density = kde(epsilon=16.0, **sides).fit(table)
+    assert density.curves_[0].names == tuple(table)
+    with pytest.warns(ConfideWarning, match=f"^Most values of feature '{table.columns[-1]}' lie"):
+        kde(low=[20, 100][2 - features :], high=[60, 200][2 - features :]).fit(table)
+
+
+def test_a_regression_that_is_mostly_noise_gets_a_warning() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.random((20_000, 2))
+    y = X[:, 0] - 0.5
+    told = {"epsilon": 4.0, "random_state": 1}
+    with pytest.warns(ConfideWarning, match=r"^Noise makes up .* 16 cells \(4 x 4\)") as caught:
+        regressor(cells=[4, 4], response_low=-9, response_high=9, **told).fit(X, y)
+    assert "cells=[2, 2]" in str(caught[0].message)
+    assert {each.filename for each in caught} == {__file__}
+    with pytest.warns(ConfideWarning, match="^Noise makes up about 100%") as caught:
+        regressor(cells=[2, 2], **told).fit(X[:500], 0 * y[:500])
+    assert "fewer cells" not in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        regressor(cells=[2, 2], response_low=-0.5, response_high=0.5, **told).fit(X, y)
