@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -123,6 +124,17 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     with bar:
         task = bar.add_task(what, total=total)
         yield lambda rows: bar.advance(task, rows)
+
+
+@contextlib.contextmanager
+def resumable(waiting: Path) -> Iterator[None]:
+    """Tell who stops a run with Ctrl-C that it can go on, if its folder holds finished work."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if os.path.lexists(waiting):
+            print("Run the same command again: it continues this run.", file=sys.stderr)
+        raise
 
 
 @contextlib.contextmanager

@@ -409,7 +409,8 @@ def _show_survey(made: SurveyPlan) -> None:
         "Errors are half-widths. Those of means and shares follow from the law of the reports; "
         "medians are simulated. In the open: if everybody answered everything without noise.",
         *TWO[: bool(made.differences)],
-        "Another guess: --guess QUESTION=... Groups are taken to have the same answers.",
+        "Another guess: --guess QUESTION=..."
+        + (" Groups are taken to have the same answers." if made.differences else ""),
     )
 
 
