@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -21,6 +22,7 @@ from rich.text import Text
 from confide import _figures, displays
 from confide.accounting.spend import Spend, rounded_up
 from confide.cli.parsing import harmless
+from confide.errors import ConfideWarning
 from confide.files.paths import atomic
 
 WIDEST = 100_000
@@ -43,6 +45,18 @@ def again(spend: Spend) -> str:
         "them, the second ones cost epsilon again: "
         f"{rounded_up((spend + spend).epsilon, 4)} in all."
     )
+
+
+def caution(identifying: Sequence[str]) -> None:
+    """Warn of columns that go beside the reports and tell the rows apart."""
+    for name in identifying:
+        warnings.warn(
+            f"Each of the first rows has a {name!r} of its own. A column that identifies people "
+            "undoes the shuffling. If this one does, draw again without it, with --replace, before "
+            "anybody sees these reports: that costs nothing.",
+            ConfideWarning,
+            stacklevel=2,
+        )
 
 
 def link(words: str, address: str) -> None:

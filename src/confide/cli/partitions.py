@@ -80,6 +80,7 @@ def privatize(
         n, reused = streams.privatize(
             job, to, processes=processes, replace=replace, restart=restart, advance=advance
         )
+    output.caution(job.identifying)
     if as_json:
         output.machine(
             {

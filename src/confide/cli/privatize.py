@@ -95,6 +95,7 @@ def privatize(
         n, reused = streams.privatize(
             job, to, processes=processes, replace=replace, restart=restart, advance=advance
         )
+    output.caution(job.identifying)
     spend = survey.spend
     if as_json:
         output.machine(
