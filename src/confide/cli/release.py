@@ -45,7 +45,7 @@ from confide.releases.query import KINDS as WHATS
 from confide.releases.register import of_settings
 
 QUARTILES = (0.25, 0.5, 0.75)
-WHOLE_OR_NOT = "--integer makes synthetic rows whole; --no-integer if there are fractions"
+WHOLE_OR_NOT = "{} makes synthetic rows whole; --no-integer if there are fractions"
 ALONE = "Without --ledger nothing was recorded: another release costs as much again."
 
 
@@ -240,14 +240,17 @@ class Published:
                 each = "one whole number" if width == 1 else f"{width:,} whole numbers"
                 last = f", the last one {between % width:,}" if between % width else ""
                 known = self.stated or name in map(harmless, self.whole)
-                other = "" if known else f" ({WHOLE_OR_NOT})"
+                # One option says it of all columns, the other one of this column alone.
+                option = "--integer" if len(names) == 1 else f"--integer-column {name}"
+                other = "" if known else f" ({WHOLE_OR_NOT.format(option)})"
                 said.append(f"Each of the {cells:,} cells of {name} holds {each}{last}{other}.")
             elif column["scale"] == "linear" and 2 < between < FINE * cells:
                 asked.append(name)
         if asked and not self.stated:
             said.append(
-                f"If {' and '.join(asked)} can only be whole numbers, add --integer: cells then "
-                "hold equally many of them, where now some hold more than others."
+                f"If {' and '.join(asked)} can only be whole numbers, add --integer or "
+                "--integer-column: cells then hold equally many of them, where now some hold more "
+                "than others."
             )
         return said
 
