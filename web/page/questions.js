@@ -92,10 +92,8 @@ export class Question {
     const { value, both = [] } = found;
     if (mechanism.index(value) < 0) return wrong("whole", { example });
     if (!both.length || both.some((each) => mechanism.index(each) < 0)) return { answer: value };
-    // Not three digits after the mark, which would be asked again.
-    const shown = [0, Math.round(100 * both[1]) / 100 === both[1] ? 2 : 4];
     const [thousands, decimals] = both.map((each, at) =>
-      number(each, { useGrouping: false, minimumFractionDigits: shown[at] }));
+      number(each, { useGrouping: false, minimumFractionDigits: at && (100 * each % 1 ? 4 : 2) }));
     return wrong("twofold", { thousands, decimals });
   }
 
