@@ -349,6 +349,21 @@ def test_a_number_that_may_be_two_is_asked_back(
     expect(page.locator("dd").first).to_have_text(f"{meant}\u00a0EUR")
 
 
+def test_a_number_with_two_readings_is_shown_as_people_write_it(
+    service: Service, visit: Callable[..., Visit]
+) -> None:
+    page = visit(locale="en-US").page
+    page.goto(service.link())
+    fill(page, "4.250")
+    page.click("form button.main")
+    expect(page.locator("#q1-error")).to_have_text(
+        ENGLISH.replace("1234", "4250", 1).replace("1.2340", "4.25")
+    )
+    page.fill("#q1", "4.25")
+    page.click("form button.main")
+    expect(page.locator("dd").first).to_have_text("4.25\u00a0EUR")
+
+
 ASK = SURVEY.replace("groups", "ask = 2\ngroups", 1)
 
 

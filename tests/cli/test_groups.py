@@ -421,7 +421,12 @@ def test_every_group_in_one_run(
     assert printed.startswith("6,000 reports of")
     assert "north" in printed
     assert "south" in printed
-    assert "either --group or --by" in refused(f"{verb} by.json --group n --by region", capsys)
+    # One group of one of the columns, of a summary and of reports.
+    for files in ("by.json", "a.parquet b.parquet"):
+        north = machine(f"{verb} {files} --by region --group north", capsys)
+        assert north == machine(f"{verb} region.json --group north", capsys)
+    said = refused(f"{verb} by.json --by region --group n", capsys)
+    assert "got 'n'" in said
     assert "region, year, got 'regin'" in refused(f"{verb} by.json --by regin", capsys)
 
 
@@ -436,7 +441,7 @@ def test_one_picture_of_all_groups(folder: Path, capsys: pytest.CaptureFixture[s
     assert len(with_json["groups"]) == 2
     assert "<!-- south -->" in Path("again.svg").read_text()
     few = "shares by.json --question smokes --by region --plot a.svg"
-    assert "use --group" in refused(few, capsys)
+    assert "add --group" in refused(few, capsys)
 
 
 def test_a_picture_has_odd_names_as_they_are(

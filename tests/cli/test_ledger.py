@@ -313,6 +313,25 @@ def test_show_tells_what_was_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["ledger", "show", "staff.db"]) == 0
     printed = capsys.readouterr().out
     assert all(text in printed for text in asked)
+    assert "count once" not in printed
+
+
+def test_show_names_columns_and_says_what_groups_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("both.csv").write_text("age,smokes\n" + "30,yes\n40,no\n" * 500)
+    table = (
+        "release cross-table both.csv --column smokes --words smokes=no,yes --column age --low 18"
+    )
+    machine(f"{table} --high 67 --epsilon 0.1 --ledger staff.db --budget 2", capsys)
+    for region, epsilon in (("north", 0.3), ("south", 0.2), ("south", 0.25)):
+        command = MEAN.format(f"{region}/values.csv").replace("0.3", str(epsilon))
+        machine(f"{command} --key {region}-{epsilon} --group region {region}", capsys)
+    shown = machine("ledger show staff.db", capsys)
+    assert shown["entries"][0]["asked"] == "cross-table of smokes, age, n = 1,000"
+    assert shown["spent"]["epsilon"] == 0.55
+    assert run(["ledger", "show", "staff.db"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "The 2 groups by region count once" in printed
+    assert "what the most expensive one does, epsilon = 0.450000." in printed
 
 
 @pytest.mark.parametrize("kind", ["release", "sample"])

@@ -260,7 +260,7 @@ def test_an_interrupted_run_goes_on(
     assert run(command) != 0
     assert not Path("reports.parquet").exists()
     monkeypatch.setattr(batches.Job, "drawn", honest)
-    capsys.readouterr()
+    assert capsys.readouterr().err == "Run the same command again: it continues this run.\n"
     assert run(command) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["n"], found["reused"]) == (N, 10_000)

@@ -644,3 +644,73 @@ def test_a_word_that_was_not_stated_is_named_by_file_and_row(
     told = "Expected words among ['f', 'm'] in column 'sex', got another in row 6 of 'wards.csv'."
     assert told in refused(f"release cross-table {words}", capsys)
     assert told in refused(f"sample {words} --k 1 -o s.csv", capsys)
+
+
+BY = "release query staff.csv --what mean --column pay --low 0 --high 100 --epsilon 0.5"
+
+
+@pytest.fixture
+def staff() -> None:
+    """A thousand people in the north who earn 20, and five hundred in the south who earn 60."""
+    rows = ["20,north"] * 1000 + ["60,south"] * 500
+    Path("staff.csv").write_text("\n".join(["pay,region", *rows]) + "\n")
+
+
+@pytest.mark.usefixtures("staff")
+def test_a_query_by_group_costs_as_much_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    command = f"{BY} --by region=south,north,west --ledger l.db --key pay"
+    first = machine(f"{command} --budget 0.7", capsys)
+    assert (first["by"], first["n"], first["spend"]["epsilon"]) == ("region", 1500, 0.5)
+    assert first["left"]["epsilon"] == 0.2
+    south, north, west = first["groups"]
+    assert (south["group"], south["n"], south["key"]) == ("south", 500, "pay/south")
+    assert south["low"] <= south["value"] <= south["high"]
+    assert south["value"] == pytest.approx(60, abs=8)
+    assert north["value"] == pytest.approx(20, abs=4)
+    assert (west["group"], west["n"], west["value"], west["key"]) == ("west", 0, None, None)
+    assert [each["stored"] for each in first["groups"]] == [False, False, False]
+    again = machine(command, capsys)
+    assert [each["stored"] for each in again["groups"]] == [True, True, False]
+    assert [each["value"] for each in again["groups"]] == [south["value"], north["value"], None]
+    assert [entry.group for entry in Ledger(Path("l.db")).entries()] == [
+        ("region", "south"),
+        ("region", "north"),
+    ]
+    assert run(command.split()) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "mean of pay, by region, epsilon = 0.5 for all groups together" in printed
+    assert "The releases of 2 groups were in the ledger already, and cost nothing" in printed
+    assert "west 0 - - -" in printed
+
+
+@pytest.mark.usefixtures("staff")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--by region=north", "got another in row 1001 of 'staff.csv'"),
+        ("--by region", "--by COLUMN=GROUP,GROUP"),
+        ("--by region=north,", "--by COLUMN=GROUP,GROUP"),
+        ("--by region=north,north", "each group of --by once"),
+        ("--by pay=20,60", "another than that of --by, got 'pay'"),
+        ("--by regin=north,south", "Did you mean 'region'?"),
+        ("--by region=north,south --ledger l.db --budget 1 --group a b", "either --by or --group"),
+    ],
+)
+def test_groups_that_make_no_sense(
+    options: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told in refused(f"{BY} {options}", capsys)
+
+
+@pytest.mark.usefixtures("staff")
+def test_groups_go_with_one_query(capsys: pytest.CaptureFixture[str]) -> None:
+    by = "--by region=north,south"
+    histogram = BY.replace("query", "histogram").replace("--what mean ", "")
+    assert "a query to go with --by, got a histogram" in refused(f"{histogram} {by}", capsys)
+    both = BY.replace("--what mean", "--what quantile --q 0.2 --q 0.5")
+    assert "one --q to go with --by, got 2" in refused(f"{both} {by}", capsys)
+    one = BY.replace("--what mean", "--what quantile --q 0.5")
+    assert run(f"{one} {by}".split()) == 0
+    assert "50 % quantile of pay, by region" in capsys.readouterr().out
+    short = refused(f"{BY} {by} --ledger l.db --budget 0.3", capsys)
+    assert "--budget of at least 0.5" in short

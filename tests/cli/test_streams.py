@@ -527,3 +527,30 @@ def test_a_script_that_starts_processes_on_import_is_told(folder: Path) -> None:
     assert "memory" not in last
     assert "one that is under way" not in done.stderr
     assert not Path("reports.parquet").exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_kept_column_that_tells_rows_apart_is_warned_of(
+    kind: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "s.toml").write_text("[questions.pay]\nlow = 0\nhigh = 10\nepsilon = 1.0\n")
+    n = 1200
+    columns = {
+        "pay": [3] * n,
+        "mail": [f"{k}@example.org" for k in range(n)],
+        "region": ["north", "south"] * (n // 2),
+        "weight": [1 + k / n for k in range(n)],
+    }
+    if kind == "csv":
+        rows = zip(*columns.values(), strict=True)
+        lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
+        (here / "values.csv").write_text("\n".join(lines) + "\n")
+    else:
+        pq.write_table(pa.table(columns), here / "values.parquet")
+    command = ["privatize", "s.toml", f"values.{kind}", "--keep", "region", "--keep", "weight"]
+    assert run([*command, "-o", "a.parquet", "--json"]) == 0
+    assert capsys.readouterr().err == ""
+    assert run([*command, "--keep", "mail", "-o", "b.parquet", "--json"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("Warning: Each of the first rows has a 'mail' of its own.")
+    assert said.count("\n") == 1

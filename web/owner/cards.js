@@ -47,26 +47,27 @@ export function fill(place, made) {
   else place.removeAttribute("tabindex");
 }
 
-/** The smallest width of some intervals; a hundredth of the scale where there is none.
+/** Half the smallest width of some intervals; a hundredth of the scale where there is none.
  * @type {(quantities: Quantity[], asked: Asked) => number} */
 function spread(quantities, asked) {
-  const widths = quantities.flatMap(({ low, high }) => (low !== null && high !== null && high > low ? [high - low] : []));
+  const widths = quantities.flatMap(({ low, high }) => (low !== null && high !== null && high > low ? [(high - low) / 2] : []));
   return Math.min(...widths, (asked.high - asked.low) / 100 * (widths.length ? Infinity : 1));
 }
 
 /** A range in print. @type {(one: Quantity, format: Format) => string} */
 function range({ low, high }, format) {
   if (low === null || high === null) return "–";
+  const ends = [format(low, Math.floor), format(high, Math.ceil)];
   // Quantiles of whole numbers may be known for sure.
-  return format(low) === format(high) ? format(low) : `${format(low)} to ${format(high)}`;
+  return ends[0] === ends[1] ? ends[0] : ends.join(" to ");
 }
 
 /** Formats of the quantities of a question, by name: quantiles of whole numbers are whole.
  * @type {(quantities: Quantity[], asked: Asked) => (name: string) => Format} */
 function formats(quantities, asked) {
-  const integer = asked.kind === "integer";
-  const format = within(spread(quantities.filter((one) => !integer || one.name === "mean"), asked));
-  return (name) => (integer && name !== "mean" ? whole : format);
+  return (name) => (asked.kind === "integer" && name !== "mean"
+    ? whole
+    : within(spread(quantities.filter((one) => one.name === name), asked)));
 }
 
 /** An estimate above its interval. @type {(one: Quantity, format: Format) => Node} */
@@ -243,7 +244,7 @@ export class Card {
 
   /** @param {Quantity} one @param {string} group @param {string} look */
   bar(one, group, look) {
-    const text = `${percent(one.estimate ?? 0)}, from ${percent(one.low ?? 0)} to ${percent(one.high ?? 1)}`;
+    const text = `${percent(one.estimate ?? 0)}, from ${percent(one.low ?? 0, Math.floor)} to ${percent(one.high ?? 1, Math.ceil)}`;
     return { name: this.label(one.name), group, look, estimate: one.estimate ?? 0, low: one.low ?? 0, high: one.high ?? 1, text };
   }
 

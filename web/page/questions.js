@@ -93,7 +93,7 @@ export class Question {
     if (mechanism.index(value) < 0) return wrong("whole", { example });
     if (!both.length || both.some((each) => mechanism.index(each) < 0)) return { answer: value };
     const [thousands, decimals] = both.map((each, at) =>
-      number(each, { useGrouping: false, minimumFractionDigits: 4 * at }));
+      number(each, { useGrouping: false, minimumFractionDigits: at && (100 * each % 1 ? 4 : 2) }));
     return wrong("twofold", { thousands, decimals });
   }
 

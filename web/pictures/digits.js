@@ -1,7 +1,17 @@
 // @ts-check
 /** Numbers as people read them: no more digits than an interval supports, commas between thousands. */
 
-/** @typedef {(value: number) => string} Format */
+/** Ends of intervals are rounded outwards, as on the page of results: a range in print then holds
+ * what was computed.
+ *
+ * @typedef {(value: number, rounded?: (steps: number) => number) => string} Format */
+
+/** How many steps a value has, rounded; what lies on a step but for its last bits stays there.
+ * @type {(value: number, step: number, rounded: (steps: number) => number) => number} */
+function steps(value, step, rounded) {
+  const near = Math.round(value / step);
+  return Math.abs(value / step - near) < 1e-6 ? near : rounded(value / step);
+}
 
 /** How many digits after the point show a step of this size. @type {(step: number) => number} */
 function decimals(step) {
@@ -20,17 +30,18 @@ export function within(spread) {
     minimumFractionDigits: digits,
     maximumFractionDigits: digits,
   });
-  return (value) => format.format(Math.round(value / step) * step + 0);
+  return (value, rounded = Math.round) => format.format(steps(value, step, rounded) * step + 0);
 }
 
-/** A share as a percentage. @type {(share: number) => string} */
-export function percent(share) {
-  return `${(100 * share).toFixed(1)}%`;
+/** A share as a percentage. @type {Format} */
+export function percent(share, rounded = Math.round) {
+  return `${(steps(share, 0.001, rounded) / 10).toFixed(1)}%`;
 }
 
-/** A whole number. @type {(n: number) => string} */
-export function whole(n) {
-  return new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 }).format(n);
+/** A whole number. @type {Format} */
+export function whole(n, rounded = Math.round) {
+  const format = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+  return format.format(steps(n, 1, rounded) + 0);
 }
 
 /**

@@ -131,11 +131,11 @@ def density(
                 "one with categories",
                 "Use confide shares for categories.",
             )
-        if by:
+        if by and group is None:
             estimates.densities(found, estimator, level, as_json=as_json, band=band, plot=plot)
             _warn(method)
             return
-        subject = Subject.of(found)
+        subject = Subject.of(found, group)
     curve = estimator.fit(subject.summary)
     _warn(method)
     if plot is not None:
@@ -186,12 +186,12 @@ def shares(
     found = inputs.question_of(
         files or [], question, group=group, by=by or [], invalid=invalid, rake=rake
     )
-    subject = Subject.of(found)
+    subject = Subject.of(found, group)
     if not isinstance(found.counts.mechanism.axes.get(""), Categories):
         raise InvalidInput(
             "a question with categories", "one with numbers", "Use confide density for numbers."
         )
-    if by:
+    if by and group is None:
         _no_plot(plot)
         estimates.proportions(found, level, as_json=as_json)
         return
@@ -222,5 +222,5 @@ def _alone(given: Mapping[str, Any]) -> None:
 def _no_plot(plot: Path | None) -> None:
     if plot is not None:
         raise InvalidInput(
-            "--plot of one group", "--by", "A picture shows one group: use --group NAME."
+            "--plot of one group", "--by", "A picture shows one group: add --group NAME."
         )

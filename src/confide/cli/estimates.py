@@ -46,6 +46,8 @@ class Subject:
         A sentence that says which values count as a bound, where a bound is open.
     unit
         What the values are measured in, '' where nobody says.
+    group
+        The group of respondents, '' for all of them.
     """
 
     name: str
@@ -54,18 +56,13 @@ class Subject:
     left_out: Mapping[str, int] | None = None
     capped: str = ""
     unit: str = ""
+    group: str = ""
 
     @classmethod
-    def of(cls, asked: Asked) -> Subject:
-        """One question of files, all respondents together."""
-        return cls(
-            asked.question,
-            asked.counts,
-            asked.missing,
-            asked.left_out,
-            asked.capped,
-            asked.unit,
-        )
+    def of(cls, asked: Asked, group: str | None = None) -> Subject:
+        """One question of files: of all respondents, or of the group that was picked."""
+        told = (asked.question, asked.counts, asked.missing, asked.left_out, asked.capped)
+        return cls(*told, asked.unit, group or "")
 
     @property
     def axis(self) -> str:
@@ -85,11 +82,12 @@ class Subject:
 
     def title(self) -> str:
         """A title that names the question and the number of reports."""
-        return f"{self.many} of {self.name!r}" if self.name else self.many
+        about = f"{self.many} of {self.name!r}" if self.name else self.many
+        return f"{about} in {harmless(self.group)}" if self.group else about
 
     def caption(self, curve: Density | Proportions) -> str:
         """A title for a picture, with the cost and the method."""
-        parts = [self.name, self.many]
+        parts = [self.name, self.group, self.many]
         if self.mechanism:
             parts.append(f"epsilon = {output.costs([self.mechanism.spend.epsilon])[0]}")
         return ", ".join([*(part for part in parts if part), str(curve.facts.get("method", ""))])

@@ -48,16 +48,19 @@ def question_of(
     invalid: str = "refuse",
     rake: Path | None = None,
 ) -> Asked:
-    """One question of the files of a command: of all respondents, of one group, or of each."""
+    """One question of the files of a command: of all respondents, of one group, or of each.
+
+    With both a group and columns, the group is named by these columns alone.
+    """
     survey, _, rest = split(files)
     margins = None if rake is None else raking.read(rake)
     if margins is not None and group is not None:
         raise InvalidInput("either --group or --rake", "both", "Margins are of all groups.")
-    if group is not None and by:
-        raise InvalidInput("either --group or --by", "both")
-    if group is not None and not are_summaries(rest):
+    if group is not None and not by and not are_summaries(rest):
         raise InvalidInput(
-            "a summary by group to go with --group", "reports", "Summarize with --by COLUMN."
+            "a summary by group to go with --group",
+            "reports",
+            "Name the column of the group, too: --by COLUMN.",
         )
     columns = list(dict.fromkeys([*by, *(margins or ())]))
     with counter("Counting reports") as tell:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -151,13 +152,13 @@ def invite(
     if asked.ask is not None:
         output.say(
             f"Each person is asked {asked.ask} of {len(asked.questions)} questions, as the link "
-            "says. The same number of people is asked each question, in every group."
+            f"says. Each question is asked of {_alike(asked.groups)}."
         )
     if asked.relations is not None:
         share = f"{100 * asked.relations.share:.4g} %"
         output.say(
             f"{share} of the people are asked about a pair of questions instead, as the link "
-            "says. The same number of people is asked about each pair, in every group."
+            f"says. Each pair is asked of {_alike(asked.groups)}."
         )
     if asked.groups or asked.asking is not None:
         what = [
@@ -165,6 +166,11 @@ def invite(
             *(["questions that a person is asked"] if asked.asking is not None else []),
         ]
         output.say(
-            f"The {' and the '.join(what)} are in the link and stored with the report. If few "
-            "people have the same ones, these can identify them."
+            f"The {' and the '.join(what)} are in the link and stored with the report. Where only "
+            "a few people share them, they can tell whose report it is."
         )
+
+
+def _alike(groups: Sequence[str]) -> str:
+    """Of how many people each question or pair is asked."""
+    return f"equally many people{' in every group' if groups else ''}, give or take one"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ from confide.cli.release import Published
 from confide.errors import InvalidInput
 from confide.files.paths import counted, named, readable
 from confide.ledger.budget import Entry, Ledger
+from confide.ledger.costs import MICRO, NOTHING, Cost, charged
 from confide.releases import Release
 
 SQLITE = b"SQLite format 3\0"
@@ -62,6 +64,7 @@ def show(file: FileArgument, as_json: JsonOption = False) -> None:
         f"Spent epsilon = {spent.epsilon:.6f} of {opened.budget.epsilon:.6f}, "
         f"{left.epsilon:.6f} left."
     )
+    output.say(*_groups(entries))
     if deltas:
         output.say(
             f"Spent delta = {spent.delta:.3g} of {opened.budget.delta:.3g}, {left.delta:.3g} left."
@@ -147,7 +150,27 @@ def _asked(entry: Entry) -> str:
     what = str(spec.get("what") or spec.get("release"))
     if isinstance(spec.get("q"), float):
         what = f"{100 * spec['q']:g} % quantile"
-    return f"{what}, n = {spec['n']:,}"
+    # A single column of numbers has no name in a release: the default key has it.
+    columns = [each for each in spec.get("columns") or () if isinstance(each, dict)]
+    names = [str(each["name"]) for each in columns if each.get("name")]
+    return f"{what}{' of ' * bool(names)}{', '.join(names)}, n = {spec['n']:,}"
+
+
+def _groups(entries: Sequence[Entry]) -> list[str]:
+    """What the groups of each public attribute cost together, which is less than their sum."""
+    sums: dict[str, dict[str, Cost]] = {}
+    for entry in entries:
+        if entry.group is not None:
+            attribute, member = entry.group
+            own = sums.setdefault(attribute, {})
+            own[member] = own.get(member, NOTHING).plus(charged(entry.spend))
+    return [
+        f"The {len(own)} groups by {harmless(attribute)} count once, as nobody is in two of them: "
+        f"together they cost what the most expensive one does, epsilon = "
+        f"{max(cost.epsilon for cost in own.values()) / 10**MICRO:.6f}."
+        for attribute, own in sums.items()
+        if len(own) > 1
+    ]
 
 
 def _other(entry: Entry, document: Any) -> None:

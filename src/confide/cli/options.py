@@ -41,7 +41,11 @@ ReportsArgument = Annotated[
 LevelOption = Annotated[float, typer.Option("--level", help="Confidence level of intervals.")]
 GroupOption = Annotated[
     str | None,
-    typer.Option("--group", metavar="NAME", help="One group of a summary made with --by."),
+    typer.Option(
+        "--group",
+        metavar="NAME",
+        help="One group of a summary made with --by, or of the columns of --by here.",
+    ),
 ]
 ByOption = Annotated[
     list[str] | None,

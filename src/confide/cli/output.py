@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -20,6 +22,7 @@ from rich.text import Text
 from confide import _figures, displays
 from confide.accounting.spend import Spend, rounded_up
 from confide.cli.parsing import harmless
+from confide.errors import ConfideWarning
 from confide.files.paths import atomic
 
 WIDEST = 100_000
@@ -42,6 +45,18 @@ def again(spend: Spend) -> str:
         "them, the second ones cost epsilon again: "
         f"{rounded_up((spend + spend).epsilon, 4)} in all."
     )
+
+
+def caution(identifying: Sequence[str]) -> None:
+    """Warn of columns that go beside the reports and tell the rows apart."""
+    for name in identifying:
+        warnings.warn(
+            f"Each of the first rows has a {name!r} of its own. A column that identifies people "
+            "undoes the shuffling. If this one does, draw again without it, with --replace, before "
+            "anybody sees these reports: that costs nothing.",
+            ConfideWarning,
+            stacklevel=2,
+        )
 
 
 def link(words: str, address: str) -> None:
@@ -123,6 +138,17 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
     with bar:
         task = bar.add_task(what, total=total)
         yield lambda rows: bar.advance(task, rows)
+
+
+@contextlib.contextmanager
+def resumable(waiting: Path) -> Iterator[None]:
+    """Tell who stops a run with Ctrl-C that it can go on, if its folder holds finished work."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if os.path.lexists(waiting):
+            print("Run the same command again: it continues this run.", file=sys.stderr)
+        raise
 
 
 @contextlib.contextmanager

@@ -73,10 +73,14 @@ def privatize(
     writable(to, LISTS, [*values, path])
     job = streams.Job(survey, values, keep, keep_order=keep_order)
     replaced = replace and to.exists()
-    with output.progress("Privatizing", 2 * job.rows if job.rows else None) as advance:
+    with (
+        output.resumable(streams.folder_of(to)),
+        output.progress("Privatizing", 2 * job.rows if job.rows else None) as advance,
+    ):
         n, reused = streams.privatize(
             job, to, processes=processes, replace=replace, restart=restart, advance=advance
         )
+    output.caution(job.identifying)
     if as_json:
         output.machine(
             {
@@ -105,7 +109,9 @@ def privatize(
         words=3,
     )
     if reused:
-        output.say(f"{counted(reused, 'report')} of them as the interrupted run had drawn them.")
+        output.say(
+            f"The interrupted run had drawn {counted(reused, 'report')} of these; they were kept."
+        )
     if replaced:
         output.say(output.again(survey.spend))
     if keep_order:

@@ -457,7 +457,8 @@ def _show_survey(made: SurveyPlan) -> None:
         "if everybody answered everything without noise.",
         *ZERO[:whole],
         *TWO[: bool(made.differences)],
-        "Another guess: --guess QUESTION=... Groups are taken to have the same answers.",
+        "Another guess: --guess QUESTION=..."
+        + (" Groups are taken to have the same answers." if made.differences else ""),
     )
 
 

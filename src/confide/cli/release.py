@@ -14,7 +14,7 @@ import typer
 
 from confide import _checks
 from confide.accounting import Spend
-from confide.cli import budgets, output
+from confide.cli import budgets, grouped, output
 from confide.cli.estimates import QUANTILES, rows_of
 from confide.cli.options import JsonOption, PlotOption, WordsOption, worded
 from confide.cli.parsing import harmless
@@ -46,7 +46,7 @@ from confide.releases.query import KINDS as WHATS
 from confide.releases.register import of_settings
 
 QUARTILES = (0.25, 0.5, 0.75)
-WHOLE_OR_NOT = "--integer makes synthetic rows whole; --no-integer if there are fractions"
+WHOLE_OR_NOT = "{} makes synthetic rows whole; --no-integer if there are fractions"
 ALONE = "Without --ledger nothing was recorded: another release costs as much again."
 
 
@@ -243,14 +243,17 @@ class Published:
                 each = "one whole number" if width == 1 else f"{width:,} whole numbers"
                 last = f", the last one {between % width:,}" if between % width else ""
                 known = self.stated or name in map(harmless, self.whole)
-                other = "" if known else f" ({WHOLE_OR_NOT})"
+                # One option says it of all columns, the other one of this column alone.
+                option = "--integer" if len(names) == 1 else f"--integer-column {name}"
+                other = "" if known else f" ({WHOLE_OR_NOT.format(option)})"
                 said.append(f"Each of the {cells:,} cells of {name} holds {each}{last}{other}.")
             elif column["scale"] == "linear" and 2 < between < FINE * cells:
                 asked.append(name)
         if asked and not self.stated:
             said.append(
-                f"If {' and '.join(asked)} can only be whole numbers, add --integer: cells then "
-                "hold equally many of them, where now some hold more than others."
+                f"If {' and '.join(asked)} can only be whole numbers, add --integer or "
+                "--integer-column: cells then hold equally many of them, where now some hold more "
+                "than others."
             )
         return said
 
@@ -560,6 +563,15 @@ def release(
             rich_help_panel=budgets.PANEL,
         ),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN=GROUP,GROUP",
+            help="query: one release for each group of a public column, of which all groups are "
+            "named here. Together they cost as much as one.",
+            rich_help_panel=QUERIES,
+        ),
+    ] = None,
     sample: Annotated[
         int | None,
         typer.Option(min=1, help="Rows of synthetic data for --output.", rich_help_panel=OUTPUT),
@@ -635,27 +647,24 @@ def release(
     budgets.check(
         ledger, budget, budget_delta, {"--subject": subject, "--key": key, "--group": group}
     )
-    if group is not None:
-        _check_group(file, *group)
-    raw = _read(file, column, worded(words), counted=kind == "query" and what == "count")
+    _check_group(file, group)
+    groups = grouped.stated(by, made, column, group, q)
+    is_count = kind == "query" and what == "count"
+    raw = _read(file, column, worded(words), groups, counted=is_count)
     if isinstance(made, Histogram) and not stated:
         asked = [made.aligned(len(next(iter(raw.values()))))]
     book = _opened((ledger, budget, budget_delta, subject), made, raw)
     if book is not None:
         key = key or budgets.default_key(book, file, [*raw, what or kind])
+    if groups is not None and isinstance(made, Query):
+        grouped.release(made, raw, groups, book, key, as_json=as_json)
+        return
     name = key or kind
     keys = [name] if len(asked) == 1 else [f"{name}/{share}" for share in q or []]
-    stored = {entry.key for entry in book.entries()} if book is not None else set()
     alone = len(raw) == 1 and "words" not in of_settings()[kind]
     data = next(iter(raw.values())) if alone else raw
-    with output.shares("Preparing") as tell:
-        recipes = dict(zip(keys, asked, strict=True))
-        made_of = release_all(recipes, data, book, group=group, progress=tell)
-    found = []
-    for each, drawn in made_of.items():
-        had = book is not None and each not in book.charged
-        told = Published(drawn, kind, tuple(raw), key and each, had, book)
-        found.append(replace(told, meanwhile=had and each not in stored))
+    recipes = dict(zip(keys, asked, strict=True))
+    found = _released(recipes, data, book, group, (kind, tuple(raw), key))
     if len(found) > 1:
         # The parts are rounded down, so together they cost no more than what was asked for. A sum
         # of floats could say more.
@@ -678,6 +687,26 @@ def _opened(
     if not ledger.exists():
         recipe.vet(len(next(iter(raw.values()))))
     return budgets.opened(ledger, budget, delta, subject, recipe.spend)
+
+
+def _released(
+    recipes: Mapping[str, Recipe],
+    data: Any,
+    book: Ledger | None,
+    group: tuple[str, str] | None,
+    about: tuple[str, tuple[str, ...], str | None],
+) -> list[Published]:
+    """Release all, charged where there is a ledger; about is the kind, the columns and the key."""
+    kind, columns, key = about
+    stored = {entry.key for entry in book.entries()} if book is not None else set()
+    with output.shares("Preparing") as tell:
+        made = release_all(recipes, data, book, group=group, progress=tell)
+    found = []
+    for each, drawn in made.items():
+        had = book is not None and each not in book.charged
+        told = Published(drawn, kind, columns, key and each, had, book)
+        found.append(replace(told, meanwhile=had and each not in stored))
+    return found
 
 
 def _check_files(
@@ -730,9 +759,16 @@ def _function(given: str | None) -> Any:
 
 
 def _read(
-    file: Path, column: Sequence[str] | None, words: Mapping[str, Any], *, counted: bool
+    file: Path,
+    column: Sequence[str] | None,
+    words: Mapping[str, Any],
+    groups: grouped.Stated | None,
+    *,
+    counted: bool,
 ) -> dict[str, Any]:
     """The columns; for a count of 0 and 1 only, which people forget who have yes and no."""
+    if groups is not None:
+        column, words = [*(column or ()), groups.attribute], groups.words
     try:
         with output.counter("Reading") as tell:
             raw = Columns.open(file, column, words=words).read(tell)
@@ -741,13 +777,16 @@ def _read(
             raise InvalidInput(error.expected, error.got, COUNT) from None
         raise
     for name, numbers in raw.items():
-        if counted and not ((numbers == 0) | (numbers == 1)).all():
+        if counted and name not in words and not ((numbers == 0) | (numbers == 1)).all():
             raise InvalidInput(f"0 and 1 in column {name!r}", "other numbers", COUNT)
     return raw
 
 
-def _check_group(file: Path, attribute: str, value: str) -> None:
+def _check_group(file: Path, group: tuple[str, str] | None) -> None:
     """Refuse a file that holds other groups as well, which would be charged as one of them."""
+    if group is None:
+        return
+    attribute, value = group
     for path in expand([file], formats.readable()):
         if attribute not in formats.source(path).names:
             continue
@@ -758,8 +797,9 @@ def _check_group(file: Path, attribute: str, value: str) -> None:
             raise InvalidInput(
                 f"only rows of the group {value!r} in column {attribute!r}",
                 f"another in {parse.rows_of(named(path), 0)(int(others[0]))}{more}",
-                "--group does not select rows: write those of each group to a file of its own, "
-                "or use releases.release_groups in Python, where all groups are stated.",
+                "--group does not select rows. For a query of all groups of one file: --by "
+                f"{attribute}=... with all groups. For other kinds: write the rows of each group "
+                "to a file of its own, or use releases.release_groups in Python.",
             )
 
 

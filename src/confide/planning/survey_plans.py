@@ -451,8 +451,9 @@ class SurveyPlan:
         for name, outlook in self.simulated.outlooks.items():
             if (found := outlook.wider(epsilons[name])) is not None:
                 lines.append(
-                    f"If nothing but the mean of {name} is wanted, reach = {found[0]} makes its "
-                    f"error {found[1]:.2f} times as large; all else about {name} comes out worse."
+                    f"If you only need the mean of {name}: with reach = {found[0]} in the survey "
+                    f"file, its error is {found[1]:.2f} times as large, and all else about {name} "
+                    "is less precise."
                 )
         return lines
 

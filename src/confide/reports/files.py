@@ -239,8 +239,8 @@ def not_replaced(path: Path, replace: bool) -> None:
         raise InvalidInput(
             f"no file at {named(path)}",
             "one that is there already",
-            "A second report of the same people costs epsilon again. Take another name, or replace "
-            "it: --replace, or replace=True in Python.",
+            "For reports of other people, take another name. A second report of the same people "
+            "costs epsilon again, under whatever name: --replace, or replace=True in Python.",
         )
 
 

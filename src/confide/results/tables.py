@@ -117,7 +117,11 @@ def question(results: Estimates, name: str) -> Table:
         for one in result.quantities:
             row: tuple[str, ...] = (about.label(one.name), share(one.estimate), share.range(one))
             if one.name in sums:
-                row += (share(sums[one.name].estimate), share.range(sums[one.name]))
+                whole = one is result.quantities[-1]  # up to the last category it is everybody
+                row += (
+                    share(sums[one.name].estimate),
+                    "" if whole else share.range(sums[one.name]),
+                )
             rows.append(row)
     else:
         unit = f" ({about.unit})" if about.unit else ""

@@ -305,8 +305,9 @@ def privacy(results: Estimates) -> list[str]:
         )
         return [*found, LIMITS]
     found.append(
-        "Some groups are so small that somebody who sees nothing but these results may learn about "
-        "a person of them as much as somebody who sees the reports: the figure above holds."
+        f"{'Some groups are so small' if results.by else 'So few people answered'} that these "
+        "results alone may reveal as much about a person as that person's report does: "
+        f"for their readers, too, the bound is epsilon = {spend.epsilon:g}."
     )
     better = [one.spend for one in costs(results) if one.spend.epsilon < spend.epsilon]
     if better:

@@ -21,7 +21,7 @@ from confide.streams.batches import Job, gathered, tables
 from confide.streams.crew import cores, finished, guarded
 from confide.streams.parts import Parts, folder_of
 
-__all__ = ["Job", "privatize"]
+__all__ = ["Job", "folder_of", "privatize"]
 
 Advance = Callable[[int], None]
 Manifest = Mapping[str, Any]

@@ -39,6 +39,8 @@ MOST = 2**12
 """Buckets at most; those of a run of more rows are larger."""
 ROW = 16
 """Bytes of a row of reports, about: one that is a longer vector counts for several."""
+MANY = 1000
+"""With so many rows, a public column that describes people has a value twice."""
 LINE = 8
 """Bytes of a line of CSV, about; lines are longer as a rule, and buckets smaller then."""
 
@@ -125,6 +127,17 @@ class Job:
                 raise _empty(source)
         kinds = parse.kinds(sources, self.keep)
         object.__setattr__(self, "kinds", {key: arrow.plain(kinds[key]) for key in kinds})
+
+    @property
+    def identifying(self) -> list[str]:
+        """Kept words and whole numbers of which each of many first rows has one of its own."""
+        types = arrow.arrow().types
+        names = [name for name, kind in self.kinds.items() if not types.is_floating(kind)]
+        first = next(iter(self.sources[0].batches((), public=names)), None) if names else None
+        if first is None or first.num_rows < MANY:
+            return []
+        rows = first.slice(0, 10 * MANY)
+        return [name for name in names if len(rows.column(name).unique()) == rows.num_rows]
 
     @property
     def sources(self) -> list[Source]:

@@ -58,7 +58,14 @@ RESTART = f"Run it as before to go on, or add --restart to throw away what it di
 
 
 def folder_of(to: Path) -> Path:
-    """The hidden folder beside an output that holds the finished batches on the way to it."""
+    """The hidden folder beside an output that holds the finished batches on the way to it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> folder_of(Path("reports.parquet")).name
+    '.reports.parquet.parts'
+    """
     to = to.resolve()
     name = to.name
     if len(os.fsencode(name)) > LONG:

@@ -21,7 +21,7 @@ from confide.errors import InvalidInput
 from confide.estimators import CategoryShares
 from confide.estimators.intervals import Intervals
 from confide.questions import Questionnaire
-from confide.results import Quantity, Result, Results, estimate, pictures, telling
+from confide.results import Quantity, Result, Results, estimate, pictures, tables, telling
 from confide.results.comparing import each_level
 from confide.results.digits import Format, Percent
 from confide.results.markdown import document as markdown
@@ -129,7 +129,7 @@ def test_the_page_says_what_must_be_known(results: Results) -> None:
     assert "Li et al. 2020" in text
     assert "Warner 1965" in text
     assert "Feldman, McMillan and Talwar (2021)" in text
-    assert "may learn about a person of them as much as somebody who sees the reports" in text
+    assert "Some groups are so small that these results alone may reveal as much about a " in text
     few = estimate(SURVEY, Summaries({"mood": _summaries()["mood"]}))
     assert "does not hold for the collector" in "".join(parsed(page(few)).text)
 
@@ -521,6 +521,8 @@ def test_whole_numbers_declined_answers_and_ordered_words_are_told() -> None:
         assert one.declined.high is not None
         assert one.declined.low < 0.1 < one.declined.high
     sums = found["mood"].cumulative
+    rows = tables.question(found, "mood").rows
+    assert [bool(row[4]) for row in rows] == [True, True, False, False]  # all, and who declined
     assert [one.name for one in sums] == ["bad", "so", "good"]
     assert sums[1].low is not None
     assert sums[1].high is not None

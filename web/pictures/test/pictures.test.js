@@ -17,6 +17,17 @@ test("numbers have two digits of their spread", () => {
   assert.equal(whole(1204), "1,204");
 });
 
+test("ends of intervals are rounded outwards, but for what lies on a step", () => {
+  assert.equal(within(982)(5224.4, Math.ceil), "5,230");
+  assert.equal(within(982)(3242.8, Math.floor), "3,240");
+  assert.equal(within(982)(3240.000000001, Math.ceil), "3,240");
+  assert.equal(within(0.5)(-0.317, Math.floor), "-0.32");
+  assert.equal(percent(0.21012, Math.ceil), "21.1%");
+  assert.equal(percent(0.3, Math.ceil), "30.0%");
+  assert.equal(percent(0, Math.floor), "0.0%");
+  assert.equal(whole(3.2, Math.ceil), "4");
+});
+
 test("ticks are round, inside the axis and not too many", () => {
   assert.deepEqual(ticks(0, 200_000, 6, "linear").places, [0, 50_000, 100_000, 150_000, 200_000]);
   assert.deepEqual(ticks(0, 60, 6, "linear").places, [0, 10, 20, 30, 40, 50, 60]);
