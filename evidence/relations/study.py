@@ -39,6 +39,7 @@ from confide.summaries import Counts, Summaries
 from confide.survey import Survey
 
 ROOT = Path(__file__).resolve().parents[2]
+RESULTS = Path(__file__).with_name("results.json")
 PILOT, SINGLE, PAIRED = 10_000, 40_000, 50_000
 RHO = 0.4
 LIMITS = {1.0: 0.065, 2.0: 0.04, 4.0: 0.035}
@@ -356,6 +357,24 @@ def synthetic(epsilon: float, surveys: int) -> list[dict[str, Any]]:
     return [found]
 
 
+def sample() -> dict[str, float]:
+    """Estimates of one survey of numbers, of one of words, and of some synthetic rows."""
+    (one,) = one_survey(2.0, 0, declining=True, classes=None).values()
+    found = {f"declining: {what}": float(np.mean(each)) for what, each in one.items()}
+    for row in words.measured(2.0, 2):
+        found[f"{row['kind']}: error"] = row["rmse"]
+    draw = np.random.default_rng([13, 0, 2000])
+    first, later = survey(2.0, declining=False)
+    asked = later.with_thresholds(Summaries(singles(first, PILOT, draw)), n=PAIRED // 15)
+    tables = {each: divided(pair, normal) for each, pair in asked.pairs.items()}
+    counts = pairs(asked, tables, draw)
+    model = relate(Summaries({**singles(asked, SINGLE, draw), **counts}))
+    made = cf.synthesize(model, 500, seed=0)
+    found |= {f"synthetic {name}: mean": float(made[name].mean()) for name in NAMES}
+    found["synthetic: correlation"] = float(np.corrcoef(made[NAMES[0]], made[NAMES[1]])[0, 1])
+    return found
+
+
 def inside_intervals(model: Copula, made: Mapping[str, Points]) -> float:
     """Share of the deciles of synthetic columns that lie within the estimates' own intervals."""
     held = []
@@ -522,10 +541,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--thin", action="store_true", help="few surveys, nothing is written")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConfideWarning)
-    own = Path(__file__).with_name("results.json")
     several = (options.surveys, options.synthetic, options.words)
     surveys, few, many = (2, 2, 2) if options.thin else several
-    kept = {} if options.only is None else json.loads(own.read_text(encoding="utf-8"))
+    kept = {} if options.only is None else json.loads(RESULTS.read_text(encoding="utf-8"))
     results: dict[str, Any] = {
         "rows": [],
         "designs": [
@@ -535,8 +553,9 @@ def main(arguments: list[str] | None = None) -> int:
         "synthetic": [],
         "words": [],
     }
-    for key in kept.keys() - {"designs", options.only}:
+    for key in kept.keys() - {"designs", "sample", options.only}:
         results[key] = kept[key]
+    results["sample"] = sample()
     steps: list[tuple[str, Callable[[], list[dict[str, Any]]]]] = [
         *(("rows", partial(measured, epsilon, surveys)) for epsilon in LIMITS),
         *(("rows", partial(measured, epsilon, surveys, declining=True)) for epsilon in LIMITS),
@@ -553,7 +572,7 @@ def main(arguments: list[str] | None = None) -> int:
         results[key] += step()
         text = page(results)
         if not options.thin:
-            own.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
             (ROOT / "docs" / "evidence" / "relations.md").write_text(text + "\n", encoding="utf-8")
     print(text)
     main_rows = [row for row in results["rows"] if row["copula"] == "normal"]
