@@ -368,23 +368,12 @@ def sample_of_rows() -> dict[str, float]:
     return {f"rows: {what}": float(np.mean(each)) for what, each in one.items()}
 
 
-def sample_of_synthetic() -> dict[str, float]:
-    """Synthetic rows of one survey, and the intervals that they are compared with."""
-    model = model_of(2.0, 0)[0]
-    made = cf.synthesize(model, 500, seed=0)
-    low, high = model.margins[NAMES[0]].interval("quantile", 0.5)  # type: ignore[call-arg, arg-type]
-    correlation = np.corrcoef(made[NAMES[0]], made[NAMES[1]])[0, 1]
-    found = {f"synthetic: mean of {name}": float(made[name].mean()) for name in NAMES}
-    ends = {"synthetic: low of median": low, "synthetic: high of median": high}
-    return {**found, **ends, "synthetic: correlation": float(correlation)}
-
-
-SAMPLES = {"rows": sample_of_rows, "words": words.sample, "synthetic": sample_of_synthetic}
-"""What tells whether a part of the record is old."""
+SAMPLES = {"rows": sample_of_rows, "words": words.sample}
+"""What tells whether a part of the record is old. Synthetic rows have none."""
 
 
 def sample() -> dict[str, float]:
-    """Estimates of a few surveys, of all parts of the record."""
+    """Estimates of a few surveys, of the parts of the record that keep some."""
     return {name: value for made in SAMPLES.values() for name, value in made().items()}
 
 
