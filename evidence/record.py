@@ -4,7 +4,31 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from typing import Any
+
+CLOSE = 1e-3
+"""Relative difference below which a figure counts as the same: machines add in another order."""
+
+
+def estimates_changed(study: Any) -> list[str]:
+    """The figures of a record's sample that the code no longer gives: the record is old then.
+
+    Parameters
+    ----------
+    study
+        The module of a study: ``sample()`` estimates again what a few simulated surveys give, by
+        name, from seeds of its own. Its record keeps them as ``"sample"``.
+    """
+    recorded = json.loads(study.RESULTS.read_text(encoding="utf-8"))["sample"]
+    found = study.sample()
+    if found.keys() != recorded.keys():
+        return sorted(found.keys() ^ recorded.keys())
+    return [
+        name
+        for name, value in found.items()
+        if not math.isclose(value, recorded[name], rel_tol=CLOSE, abs_tol=CLOSE**2)
+    ]
 
 
 def run(study: Any, arguments: list[str] | None, *, surveys: int, thin: int) -> int:

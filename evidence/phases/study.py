@@ -58,6 +58,11 @@ WIDE: dict[str, Population] = {
 }
 """Populations whose bounds are right."""
 
+SAMPLED = {
+    name: {**NARROW, **WIDE}[name] for name in ("Beta(2, 5) in [.30, .35]", "normal, sd .08")
+}
+"""Populations of the surveys that tell whether the record is old."""
+
 
 def draw(mechanism: Any, population: Population, n: int, rng: np.random.Generator) -> Counts:
     """Counts of the reports of n people; people beyond the bounds count as the bounds."""
@@ -107,6 +112,16 @@ def measure(name: str, population: Population, surveys: int) -> dict[str, Any]:
         "ratio_error": float(spread),
         "declined": int(declined.sum()),
     }
+
+
+def sample() -> dict[str, float]:
+    """Errors of one survey where bounds are wide and of one where they are right."""
+    found = {}
+    for name, population in SAMPLED.items():
+        one, two, declined = errors(population, [18, 3, sum(map(ord, name)), 0])
+        found |= {f"{name}: one phase": one, f"{name}: two phases": two}
+        found[f"{name}: declined"] = float(declined)
+    return found
 
 
 def verdicts(results: dict[str, Any]) -> dict[str, str]:
@@ -176,6 +191,7 @@ def main(arguments: list[str] | None = None) -> int:
         "wide": [measure(name, own, wide) for name, own in WIDE.items()],
     }
     results["verdicts"] = verdicts(results)
+    results["sample"] = sample()
     text = page(results)
     print(text)
     if not options.thin:

@@ -201,6 +201,14 @@ def measure(epsilon: float, surveys: int) -> dict[str, Any]:
     return {"epsilon": epsilon, "rows": rows(FIRST, epsilon, surveys, slow=slow)}
 
 
+def sample() -> dict[str, float]:
+    """Middles and widths of the intervals of two surveys."""
+    found = rows(FIRST, EPSILONS[0], 2, slow=2)
+    return {
+        f"{name}: {what}": row[what] for name, row in found.items() for what in ("bias", "width")
+    }
+
+
 def elsewhere(surveys: int) -> list[dict[str, Any]]:
     """The other populations, raked."""
     return [
@@ -302,7 +310,7 @@ def measured(surveys: int) -> dict[str, Any]:
         "measured": [measure(epsilon, surveys) for epsilon in EPSILONS],
         "elsewhere": elsewhere(max(10, surveys // OTHER)),
     }
-    return {**results, "verdict": verdict(results)}
+    return {**results, "verdict": verdict(results), "sample": sample()}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -39,6 +39,7 @@ from confide.summaries import Counts, Summaries
 from confide.survey import Survey
 
 ROOT = Path(__file__).resolve().parents[2]
+RESULTS = Path(__file__).with_name("results.json")
 PILOT, SINGLE, PAIRED = 10_000, 40_000, 50_000
 RHO = 0.4
 LIMITS = {1.0: 0.065, 2.0: 0.04, 4.0: 0.035}
@@ -310,16 +311,21 @@ def classified(train: Mapping[str, Points], test: Mapping[str, Points]) -> dict[
     }
 
 
+def model_of(epsilon: float, seed: int) -> tuple[Copula, np.random.Generator]:
+    """The model of one survey, and the generator that drew it."""
+    draw = np.random.default_rng([13, seed, round(1000 * epsilon)])
+    first, later = survey(epsilon, declining=False)
+    asked = later.with_thresholds(Summaries(singles(first, PILOT, draw)), n=PAIRED // 15)
+    tables = {each: divided(pair, normal) for each, pair in asked.pairs.items()}
+    counts = pairs(asked, tables, draw)
+    return relate(Summaries({**singles(asked, SINGLE, draw), **counts})), draw
+
+
 def synthetic(epsilon: float, surveys: int) -> list[dict[str, Any]]:
     """Synthetic respondents of some surveys beside the estimates and the truth."""
     inside, unlike, distances, apart, scores = [], [], [], [], []
     for seed in range(surveys):
-        draw = np.random.default_rng([13, seed, round(1000 * epsilon)])
-        first, later = survey(epsilon, declining=False)
-        asked = later.with_thresholds(Summaries(singles(first, PILOT, draw)), n=PAIRED // 15)
-        tables = {each: divided(pair, normal) for each, pair in asked.pairs.items()}
-        counts = pairs(asked, tables, draw)
-        model = relate(Summaries({**singles(asked, SINGLE, draw), **counts}))
+        model, draw = model_of(epsilon, seed)
         made = cf.synthesize(model, ROWS, seed=seed)
         inside.append(inside_intervals(model, made))
         unlike += [each < 0.05 for each in likeness(model, made)]
@@ -354,6 +360,21 @@ def synthetic(epsilon: float, surveys: int) -> list[dict[str, Any]]:
         },
     }
     return [found]
+
+
+def sample_of_rows() -> dict[str, float]:
+    """Estimates and intervals of one survey of numbers."""
+    (one,) = one_survey(1.0, 0, declining=False, classes=2).values()
+    return {f"rows: {what}": float(np.mean(each)) for what, each in one.items()}
+
+
+SAMPLES = {"rows": sample_of_rows, "words": words.sample}
+"""What tells whether a part of the record is old. Synthetic rows have none."""
+
+
+def sample() -> dict[str, float]:
+    """Estimates of a few surveys, of the parts of the record that keep some."""
+    return {name: value for made in SAMPLES.values() for name, value in made().items()}
 
 
 def inside_intervals(model: Copula, made: Mapping[str, Points]) -> float:
@@ -522,10 +543,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--thin", action="store_true", help="few surveys, nothing is written")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConfideWarning)
-    own = Path(__file__).with_name("results.json")
     several = (options.surveys, options.synthetic, options.words)
     surveys, few, many = (2, 2, 2) if options.thin else several
-    kept = {} if options.only is None else json.loads(own.read_text(encoding="utf-8"))
+    kept = {} if options.only is None else json.loads(RESULTS.read_text(encoding="utf-8"))
     results: dict[str, Any] = {
         "rows": [],
         "designs": [
@@ -537,6 +557,10 @@ def main(arguments: list[str] | None = None) -> int:
     }
     for key in kept.keys() - {"designs", options.only}:
         results[key] = kept[key]
+    # A part that is not measured again keeps the sample of the code that measured it.
+    ours = {part: made() for part, made in SAMPLES.items() if options.only in (None, part)}
+    results["sample"] = {**kept.get("sample", {}), **{
+        name: value for own in ours.values() for name, value in own.items()}}  # fmt: skip
     steps: list[tuple[str, Callable[[], list[dict[str, Any]]]]] = [
         *(("rows", partial(measured, epsilon, surveys)) for epsilon in LIMITS),
         *(("rows", partial(measured, epsilon, surveys, declining=True)) for epsilon in LIMITS),
@@ -553,7 +577,7 @@ def main(arguments: list[str] | None = None) -> int:
         results[key] += step()
         text = page(results)
         if not options.thin:
-            own.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
             (ROOT / "docs" / "evidence" / "relations.md").write_text(text + "\n", encoding="utf-8")
     print(text)
     main_rows = [row for row in results["rows"] if row["copula"] == "normal"]

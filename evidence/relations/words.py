@@ -87,7 +87,10 @@ def single_chances(asked: Survey, name: str) -> Table:
 
 
 def one_survey(asked: Survey, draw: np.random.Generator) -> dict[str, list[tuple[Any, ...]]]:
-    """For each pair, drawn several times: the estimate, whether it is held, and so is each cell."""
+    """For each pair, drawn several times: the estimate, and what its intervals hold.
+
+    That is whether they hold the correlation, whether they hold each cell, and their ends.
+    """
     cuts = {}
     sides = {name: side for pair in asked.pairs.values() for name, side in pair.sides.items()}
     for name, side in sides.items():
@@ -102,9 +105,22 @@ def one_survey(asked: Survey, draw: np.random.Generator) -> dict[str, list[tuple
             counts = Counts(pair, draw.multinomial(EACH, reports), simulated=True)
             made = Pair(counts, (one, other)).relation(0.95)
             cells = (made.ends[0] <= truth) & (truth <= made.ends[1])
-            row = (made.correlation, made.low <= RHO <= made.high, cells)
+            ends = (made.low, made.high, made.ends[0].sum(), made.ends[1].sum())
+            row = (made.correlation, made.low <= RHO <= made.high, cells, ends)
             found.setdefault(name, []).append(row)
     return found
+
+
+def sample() -> dict[str, float]:
+    """Estimates and intervals of one survey."""
+    asked = survey(2.0, declining=True)
+    found = one_survey(asked, np.random.default_rng([13, 0, 2000, True]))
+    names = ("low", "high", "low of cells", "high of cells")
+    made = {f"words: {name}": rows[0][0] for name, rows in found.items()}
+    for name, rows in found.items():
+        ends = zip(names, rows[0][3], strict=True)
+        made |= {f"words: {what} of {name}": float(end) for what, end in ends}
+    return made
 
 
 def measured(epsilon: float, surveys: int, *, declining: bool = False) -> list[dict[str, Any]]:

@@ -99,6 +99,17 @@ def measure(epsilon: float, surveys: int) -> dict[str, Any]:
     return row
 
 
+def sample() -> dict[str, float]:
+    """Estimates of one survey of each question."""
+    made = {}
+    for name in QUESTIONS:
+        one = found(survey(name, EPSILONS[0], 1), name, [18, 4, 10, 0, len(name)])
+        made |= {f"{name}: low of slope": one.slope.low, f"{name}: high of slope": one.slope.high}
+        made |= {f"{name}: low of round {at}": point.low for at, point in one.rounds.items()}
+        made |= {f"{name}: high of change {at}": each.high for at, each in one.changes.items()}
+    return made
+
+
 def verdict(results: dict[str, Any]) -> str:
     """Whether intervals of changes and slopes cover as they should, within two standard errors."""
     for row in results["measured"]:
@@ -144,7 +155,7 @@ def page(results: dict[str, Any]) -> str:
 def measured(surveys: int) -> dict[str, Any]:
     """The results of so many surveys at each epsilon."""
     results: dict[str, Any] = {"measured": [measure(epsilon, surveys) for epsilon in EPSILONS]}
-    return {**results, "verdict": verdict(results)}
+    return {**results, "verdict": verdict(results), "sample": sample()}
 
 
 def main(arguments: list[str] | None = None) -> int:

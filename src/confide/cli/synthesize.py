@@ -14,6 +14,7 @@ from confide.cli.relate import summaries_of
 from confide.files.paths import counted, load_json, named, writable
 from confide.results import Results
 from confide.results import synthesize as drawn
+from confide.results.synthetic import warn_of_few
 
 
 def synthesize(
@@ -42,6 +43,7 @@ def synthesize(
     writable(to, (".csv", ".parquet"), taken)
     source: Any = _results(rest) or summaries_of(rest, survey, invalid)
     if survey is not None and not isinstance(source, Results):
+        warn_of_few(source)
         source = survey.relate(source)
     made = drawn(source, n, seed=seed)
     made.save(to)

@@ -275,7 +275,7 @@ def check_survey(survey: Questionnaire) -> None:
         raise InvalidInput(
             "per_person = 1 in [rounds], since the page tells people what one round costs",
             f"per_person = {survey.times}",
-            "Take the answers of several rounds with Survey.privatize in Python.",
+            "Make the reports of several rounds from files: confide privatize.",
         )
     mechanisms = survey.mechanisms
     single = [(name, mechanisms[name].to_dict()) for name in survey.questions]

@@ -363,11 +363,19 @@ class SurveyPlan:
                 "takes more respondents, a larger epsilon or fewer questions a person."
             )
         if self.zooms:
-            parts = ", ".join(f"{name} in {percent(share)}" for name, share in self.zooms.items())
-            lines.append(
-                "Two phases pay ([phases] in the survey) if people are where the guess says: "
-                f"{parts} of the bounds."
+            parts = ", ".join(
+                f"{name} in {100 * share:.2g} %" for name, share in self.zooms.items()
             )
+            if self.phases:
+                lines.append(
+                    f"The two phases pay if people are where the guess says: {parts} of the "
+                    "bounds. The errors here are those of one phase, and two have smaller ones."
+                )
+            else:
+                lines.append(
+                    "Two phases pay ([phases] in the survey) if people are where the guess says: "
+                    f"{parts} of the bounds."
+                )
         elif self.phases:
             lines.append(
                 f"The survey has [phases], but they hardly gain anything here: the first one needs "

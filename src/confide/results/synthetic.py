@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,12 @@ from confide import _checks
 from confide._cards import ROWS, card, table
 from confide._figures import number
 from confide.curves.copula import ASKED, PRESERVED, Copula
-from confide.errors import InvalidInput, Unsupported, extra
+from confide.errors import ConfideWarning, InvalidInput, Unsupported, extra
+from confide.estimators.enough import needed
 from confide.estimators.relating import relate
 from confide.files import formats
 from confide.files.paths import writable
+from confide.mechanisms import Mechanism
 from confide.results.values import Estimates
 from confide.summaries import Summaries
 
@@ -75,11 +78,19 @@ class Synthetic(Mapping[str, npt.NDArray[Any]]):
         rows = list(PRESERVED)
         if not self.model.relations:
             return [rows[0], *[NO_PAIRS] * (len(self) > 1), *rows[-2:]]
+        at = [row[0] for row in rows].index(ASKED)
         if (moved := self.model.moved) >= SEEN:
-            at = [row[0] for row in rows].index(ASKED)
             why = "since no population can have all of the estimates at once"
             rows[at] = (ASKED, "partly", f"moved by up to {moved:.2f}, {why}")
+        else:
+            rows[at] = (ASKED, "yes", f"{rows[at][2]}, which reach up to {self._reach:.2f} away")
         return rows
+
+    @property
+    def _reach(self) -> float:
+        """How far the widest interval of a correlation reaches from its estimate."""
+        ends = [(one.correlation, one.low, one.high) for one in self.model.relations]
+        return max(max(high - found, found - low) for found, low, high in ends)
 
     def __repr__(self) -> str:
         return f"<Synthetic: {self.n} respondents who stand for nobody: {', '.join(self)}>"
@@ -141,6 +152,7 @@ def synthesize(source: Any, n: int, *, seed: int | None = None) -> Synthetic:
     """
     n = _checks.integer(1, n=n)
     if isinstance(source, Summaries):
+        warn_of_few(source)
         source = relate(source)
     elif isinstance(source, Estimates):
         source = _model(source)
@@ -149,6 +161,27 @@ def synthesize(source: Any, n: int, *, seed: int | None = None) -> Synthetic:
             "results of a survey, summaries or a copula to draw from", _checks.shown(type(source))
         )
     return Synthetic(source.sample(n, seed=seed), source)
+
+
+def warn_of_few(summaries: Summaries) -> None:
+    """Warn of questions with fewer reports than an estimate needs: their columns are noise.
+
+    Parameters
+    ----------
+    summaries
+        What the rows will be drawn from.
+    """
+    for name, counts in summaries.items():
+        mechanism = counts.mechanism
+        if not isinstance(mechanism, Mechanism) or not mechanism.single:
+            continue
+        if counts.effective_n < (least := needed(mechanism)):
+            warnings.warn(
+                f"Few reports of {name!r}: {counts.effective_n:,.0f}, where an estimate needs "
+                f"{least:,}. Its synthetic answers come mostly from noise.",
+                ConfideWarning,
+                stacklevel=3,
+            )
 
 
 def _model(results: Estimates) -> Copula:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from scipy.stats import binom, multivariate_normal
 
 import confide as cf
 from confide import curves, tables
-from confide.curves.copula import completed, possible
+from confide.curves.copula import ASKED, completed, possible
 from confide.errors import ConfideWarning, InvalidInput, Mismatch
 from confide.estimators.relating import Cut, Pair, both_below, relate, table_of, thresholds
 from confide.mechanisms import PairResponse, Side
@@ -272,7 +273,12 @@ def test_synthetic_people_are_like_the_model(model: curves.Copula) -> None:
 def test_synthetic_people_say_how_far_correlations_were_moved(model: curves.Copula) -> None:
     made = cf.synthesize(model, 10, seed=1)
     assert model.moved < 0.005
-    assert ("yes", "as fitted, within their intervals") in [row[1:] for row in made.preserved]
+    (kept,) = (row for row in made.preserved if row[0] == ASKED)
+    far = max(max(one.high - one.correlation, one.correlation - one.low) for one in model.relations)
+    assert kept[1:] == (
+        "yes",
+        f"as fitted, within their intervals, which reach up to {far:.2f} away",
+    )
     signs = {("x", "y"): 0.9, ("y", "w"): 0.9, ("x", "w"): -0.9}
     asked = [
         replace(one, correlation=signs[one.questions])
@@ -292,6 +298,17 @@ def test_synthetic_people_say_how_far_correlations_were_moved(model: curves.Copu
         ("who declines, and whether one person declines twice", "no"),
         ("single people", "no"),
     ]
+
+
+def test_rows_from_few_reports_are_warned_about() -> None:
+    asked = survey()
+    with pytest.warns(ConfideWarning) as told:
+        cf.synthesize(summaries(asked, 60), 5, seed=1)
+    said = [str(one.message).split(":")[0] for one in told]
+    assert said == [f"Few reports of {name!r}" for name in asked.questions]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConfideWarning)
+        cf.synthesize(summaries(asked, 4000), 5, seed=1)
 
 
 def test_results_have_relations_and_can_be_synthesized(tmp_path: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,9 @@ def test_phases_pay_where_bounds_are_wide_and_people_are_many() -> None:
     made = planned(10_000, narrow)
     assert set(made.zooms) == {"pay"}
     assert 0.04 < made.zooms["pay"] < 0.1
-    assert any("Two phases pay" in line for line in made.words())
+    (said,) = (line for line in made.words() if line.startswith("Two phases pay"))
+    # Two figures: where people are is a guess.
+    assert re.search(r"pay in [4-9](\.\d)? % of the bounds\.$", said)
     again = SurveyPlan.from_dict(made.to_dict())
     assert again.zooms == made.zooms
     # Where people are in two thirds of the bounds a zoom is tried, and gains nothing for sure.
@@ -45,6 +49,8 @@ def test_a_survey_with_phases_is_told_where_they_gain_nothing() -> None:
     ):
         made = survey(**keys).plan(n=n, guesses={"pay": narrow})
         assert made.phases == bool(keys)
+        pay = [line for line in made.words() if "pay if people are" in line]
+        assert [line.startswith("The two phases") for line in pay] == [True] * bool(made.zooms)
         assert any("hardly gain" in line for line in made.words()) == said
         assert SurveyPlan.from_dict(made.to_dict()).words() == made.words()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,57 @@ def _largest(columns: Any, first: Any, second: Any) -> Any:
         for i, j in zip(first, second, strict=True)
     ]
     return [best]
+
+
+SMALL = {"low": 0, "high": 2, "size": 2}
+WORDS = {"categories": ["no", "yes"]}
+
+
+@pytest.mark.parametrize(
+    ("questions", "count", "per_person"),
+    [
+        ({"pay": SMALL}, 3, 1),
+        ({"pay": SMALL}, 3, 2),
+        ({"pay": SMALL}, 3, 3),
+        ({"pay": {**SMALL, "prefer_not_to_say": True}}, 3, 3),
+        ({"smokes": {**WORDS, "prefer_not_to_say": True}}, 4, 3),
+        ({"pay": SMALL, "smokes": WORDS}, 3, 2),
+    ],
+)
+def test_whole_schedules_are_enumerated(
+    questions: dict[str, Any], count: int, per_person: int
+) -> None:
+    """Every schedule, all answers to all rounds, and the exact law of all sequences of reports."""
+    made = survey(
+        epsilon=1.0, questions=questions, rounds={"count": count, "per_person": per_person}
+    )
+    laws = [mechanism.law for mechanism in made.mechanisms.values()]
+    # The law of what a person sends in one round, by what they answer to all questions.
+    once = [
+        [
+            math.prod(weights)
+            for weights in product(
+                *(law.weights(own) for law, own in zip(laws, answers, strict=True))
+            )
+        ]
+        for answers in product(*(range(law.inputs[0]) for law in laws))
+    ]
+    total = sum(once[0])
+    for schedule in combinations(range(count), per_person):
+        sent = {
+            tuple(answers[number] for number in schedule)
+            for answers in product(range(len(once)), repeat=count)
+        }
+        # A law of whole sequences of reports for each sequence of answers, in whole numbers.
+        columns = [
+            [math.prod(weights) for weights in product(*(once[own] for own in answers))]
+            for answers in sorted(sent)
+        ]
+        assert all(sum(column) == total**per_person for column in columns)
+        pairs = zip(*columns, strict=True)
+        loss = math.log(max(Fraction(max(each), min(each)) for each in pairs))
+        assert loss <= made.spend.epsilon == 1.0
+        assert loss == pytest.approx(made.spend.epsilon, abs=1e-9)
 
 
 def test_schedules_keep_the_cap_and_fill_every_round() -> None:
