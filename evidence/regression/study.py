@@ -374,7 +374,8 @@ bend (1.13 ± .06) and the flat curve (.47 ± .04), both at n 10,000 and epsilon
 change, constants and slight slopes got more weight and the ratio's share fell with the noise of the
 curve, all tuned on the half for tuning and on new curves. Those two cells were then looked at once
 (1.10 ± .06 and .11 ± .02), after which parabolas got less weight, as the bends for tuning ask for;
-nothing was changed after that, and all cells below are of the estimator as it is.""",
+nothing was changed after that, and all cells below are of the estimator as it is. A first run with
+40 surveys a cell had 1.08 ± .06 for the bend at n 10,000 and epsilon 1.""",
             sharper.table(results["sharper"]),
             "Curves that were set apart after that first run. The second change was made knowing "
             "that the heavy noise had .50 ± .04 there, at n 10,000 and epsilon 1.",
@@ -466,9 +467,9 @@ def main(arguments: list[str] | None = None) -> int:
         "real": lambda: real(samples, draws),
         "further": lambda: further(samples, 3 * draws),
         "both_private": lambda: both_private(max(2, draws // 4)),
-        "sharper": lambda: sharper.compare("reporting", draws),
-        "later": lambda: sharper.compare("later", draws),
-        "fresh": lambda: sharper.compare("fresh", draws),
+        "sharper": lambda: sharper.compare("reporting", 4 * draws),
+        "later": lambda: sharper.compare("later", 4 * draws),
+        "fresh": lambda: sharper.compare("fresh", 4 * draws),
         "related": lambda: related.related(5 * draws),
         "lattices": lambda: (
             row
