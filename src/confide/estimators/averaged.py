@@ -213,7 +213,8 @@ class AveragedIntervals:
         even = np.arange(cells + 1) * (self._places / cells)
         found: Floats = np.unique(np.concatenate([even, at, at + 1]).round(9))
         inside = np.isin(np.floor(found), at) & (found != found.round())
-        return found[~inside]
+        kept: Floats = found[~inside]
+        return kept
 
     @cached_property
     def smooth(self) -> AveragedIntervals:
