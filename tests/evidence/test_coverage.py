@@ -97,3 +97,17 @@ def test_no_interval_can_be_shorter_than_the_bound():
     law = SquareWave(Lattice(low=0, high=1, size=64), epsilon=1.0).law.matrix()
     noised = shortest.width(law, masses, n, share=0.5, at=0.5, cover=0.93)
     assert found < noised < shortest.width(law, masses, n, share=0.5, at=0.5, cover=0.95)
+
+
+def test_the_bound_sees_all_reports():
+    # A test that sees every report finds more than one that sees some of them joined: a distance
+    # of joined reports would make the bound too wide.
+    wave = SquareWave(Lattice(low=0, high=1, size=256), epsilon=4.0)
+    law, masses, n = wave.law.matrix(), np.full(256, 1 / 256), 2_000
+    table, sums = shortest.scaled(law, masses, n)
+    # Everybody of one place answers from the next: neighboring reports tell them apart.
+    other = sums.copy()
+    other[100:120:2] += 1 / 256
+    other[101:120:2] -= 1 / 256
+    exact = math.sqrt(n * (((law @ (other - masses)) ** 2) / (law @ masses)).sum())
+    assert np.linalg.norm(table @ (other - sums)) == pytest.approx(exact, rel=1e-9)

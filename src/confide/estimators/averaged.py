@@ -203,13 +203,18 @@ class AveragedIntervals:
 
     @cached_property
     def _nodes(self) -> Floats:
-        """Edges of smooth cells and of the places of heaps, as numbers of places."""
+        """Edges of smooth cells and of the places of heaps, as numbers of places.
+
+        None is inside the place of a heap: what is known of the heap holds for the whole place.
+        """
         cells = self.sets[0].ladder.best.smooth.size
         at = np.flatnonzero(sum(one.masses for one in self._unseen))
         at = np.union1d(at, [place for one in self.sets for place in one.places])
         even = np.arange(cells + 1) * (self._places / cells)
         found: Floats = np.unique(np.concatenate([even, at, at + 1]).round(9))
-        return found
+        inside = np.isin(np.floor(found), at) & (found != found.round())
+        kept: Floats = found[~inside]
+        return kept
 
     @cached_property
     def smooth(self) -> AveragedIntervals:
@@ -269,7 +274,7 @@ class AveragedIntervals:
         nodes, ladder = self._nodes, one.ladder
         at = np.array(one.places, dtype=np.float64)
         bounds = np.isin([[0, self._places - 1]], at)
-        below, upto = (np.where(nodes[:, None] > at + half, 1.0, 0.0) for half in (0.5, -0.5))
+        below, upto = (np.where(nodes[:, None] >= at + end, 1.0, 0.0) for end in (1, 0))
         rougher = _rougher(one, top, self._steps)
         rare = RARE * max(rougher.values(), default=0.0)
         for prior, chance in rougher.items():
@@ -278,7 +283,7 @@ class AveragedIntervals:
             shares = low.shares[None], high.shares[None]
             yield Models(np.array([chance]), *shares, low.all, high.all, bounds)
             if chance > rare:
-                for gain, under, over in self._rounded(one, found, low, high):
+                for gain, under, over in self._rounded(one, found, below, upto):
                     weight = np.array([chance * ROUNDED * math.exp(min(gain, MOST))])
                     shares = under.shares[None], over.shares[None]
                     yield Models(weight, *shares, under.all, over.all, bounds)
@@ -311,13 +316,17 @@ class AveragedIntervals:
                     )
 
     def _rounded(
-        self, one: Heaps, found: Mode, low: Line, high: Line
+        self, one: Heaps, found: Mode, below: Floats, upto: Floats
     ) -> Iterator[tuple[float, Line, Line]]:
         """A mode with people who round to multiples of a step: the evidence gained, both lines.
 
         Around each multiple of a step some of the people say the multiple: a part that is normal
         around 0 with a deviation of 1 beforehand, on its own for each. A negative part stands for
         fewer people there than nearby. To second order around the mode all of it is linear.
+
+        What the reports tell of the parts and the other coefficients cannot mimic is a small
+        difference, for which the information that modes keep from their neighbors is not exact
+        enough.
         """
         problem, nodes = one.ladder.problem, self._nodes
         cells, places = found.smooth.size, self._places
@@ -327,8 +336,13 @@ class AveragedIntervals:
         reports = np.pad((self.law * masses).cumsum(axis=1), ((0, 0), (1, 0)))
         weight = np.sqrt(problem.n / found.fitted)[:, None]
         pull = problem.counts / found.fitted / weight[:, 0]
-        root, _ = dpotrf(found.precision, lower=1)
-        slopes = solve_triangular(root, (weight * (problem.columns @ found.slope)).T, lower=True)
+        told = weight * (problem.columns @ found.slope)
+        exact = replace(found, precision=np.eye(found.theta.size) + told.T @ told)
+        root, failed = dpotrf(exact.precision, lower=1)
+        if failed:
+            return
+        slopes = solve_triangular(root, told.T, lower=True)
+        low, high = self._line(exact, below), self._line(exact, upto)
         for at in self._multiples:
             at = np.setdiff1d(at, one.places)  # noqa: PLW2901
             if not at.size:
@@ -347,8 +361,8 @@ class AveragedIntervals:
             left = np.interp(np.clip(nodes[:, None], first, last), np.arange(places + 1), people)
             left -= people[first]
             both = []
-            for line, before in ((low, 0.5), (high, -0.5)):
-                along = near * (nodes[:, None] > at + before) - left - line.slopes.T @ mimicked
+            for line, end in ((low, 1), (high, 0)):
+                along = near * (nodes[:, None] >= at + end) - left - line.slopes.T @ mimicked
                 each = solve_triangular(own, along.T, lower=True)
                 both.append(Line(line.shares + parts @ each, np.vstack([each, line.slopes])))
             yield gain, both[0], both[1]

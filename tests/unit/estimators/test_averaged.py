@@ -186,3 +186,73 @@ def test_people_who_round_here_and_there_are_allowed_for(monkeypatch):
     monkeypatch.setattr(averaged.AveragedIntervals, "_multiples", ())
     assert allowed.min() >= 18
     assert allowed.sum() >= held().sum() + 4
+
+
+@pytest.mark.parametrize(("size", "n"), [(8, 2_000), (64, 20_000)])
+def test_people_who_round_are_the_gaussian_of_all_coefficients_together(size, n):
+    # The joint precision of a mode's coefficients and the parts who round, inverted as a whole.
+    wave = cf.SquareWave(cf.Lattice(low=0, high=1, size=size), epsilon=1.0)
+    chances = wave.law.forward(np.diff(stats.beta(2, 5).cdf(np.linspace(0, 1, size + 1))))
+    row = np.random.default_rng(1).multinomial(n, chances / chances.sum())
+    intervals = cf.density(Counts(wave, row, simulated=True)).intervals.averaged
+    (one,) = (one for one in intervals.sets if not one.places)
+    problem, nodes = one.ladder.problem, intervals._nodes
+    none = np.empty((nodes.size, 0))
+    seen = 0
+    for prior in averaged._rougher(one, one.score, intervals._steps):
+        found = one.ladder.mode(*prior)
+        # Places are cells here.
+        assert found.smooth.size == size
+        smooth = problem.columns @ found.slope
+        below = (np.arange(size) < nodes[:, None]).astype(np.float64)
+        models = list(intervals._rounded(one, found, none, none))
+        assert len(models) == len(intervals._multiples)
+        for at, (gain, low, high) in zip(intervals._multiples, models, strict=True):
+            half = max(int(np.diff(at).min(initial=size)) // 2, 1)
+            moved = np.zeros((size, at.size))
+            for column, place in enumerate(at):
+                near = slice(max(place - half, 0), place + half + 1)
+                moved[near, column] -= found.smooth[near]
+                moved[place, column] += found.smooth[near].sum()
+            slopes = np.hstack([smooth, intervals.law @ moved])
+            told = slopes.T @ (n / found.fitted[:, None] * slopes)
+            joint, own = np.eye(len(told)) + told, found.theta.size
+            inverse = np.linalg.inv(joint)
+            pull = np.append(np.zeros(own), (problem.counts / found.fitted) @ slopes[:, own:])
+            away = inverse @ pull
+            alone = np.linalg.slogdet(joint[:own, :own])[1]
+            exact = pull @ away / 2 - (np.linalg.slogdet(joint)[1] - alone) / 2
+            assert gain == pytest.approx(exact, abs=1e-6)
+            for line, upto in ((low, 0), (high, 1)):
+                heaped = below @ moved
+                if upto:
+                    # The heap of a place counts where the place begins.
+                    for column, place in enumerate(at):
+                        near = slice(max(place - half, 0), place + half + 1)
+                        heaped[nodes == place, column] += found.smooth[near].sum()
+                shares = np.hstack([below @ found.slope, heaped])
+                assert line.shares == pytest.approx(below @ found.smooth + shares @ away, abs=1e-7)
+                spread = np.sqrt(np.einsum("ij,jk,ik->i", shares, inverse, shares).clip(0))
+                assert line.all[0] == pytest.approx(spread, abs=1e-7)
+            seen += 1
+    assert seen > 4
+
+
+@pytest.mark.parametrize("at", [70, 95, 110])
+def test_a_heap_counts_in_all_of_its_place_where_cells_end_inside_or_near_it(at):
+    # 128 smooth cells over 300 places: cells end inside place 70 and before 95 and 110.
+    wave = cf.SquareWave(cf.Lattice(low=0, high=300, size=300), epsilon=1.0)
+    masses = 0.7 * np.diff(stats.beta(2, 3).cdf(np.linspace(0, 1, 301)))
+    masses[at] += 0.3
+    chances = wave.law.forward(masses)
+    row = np.random.default_rng(1).multinomial(100_000, chances / chances.sum())
+    density = cf.density(Counts(wave, row, simulated=True))
+    assert density.facts["heaps"] == [at]
+    x = np.linspace(at - 2, at + 2, 201)
+    low, high = density.intervals.averaged.cdf(x)
+    assert (np.diff(low) > -1e-9).all()
+    assert (np.diff(high) > -1e-9).all()
+    # Everybody of the heap may be where the place begins, or where it ends.
+    inside = (at < x) & (x < at + 1)
+    assert (low[inside] < masses[:at].sum()).all()
+    assert (high[inside] > masses[: at + 1].sum()).all()
