@@ -99,6 +99,11 @@ def test_other_figures_of_sampling(sampling: Any) -> None:
         spreads = [[sampling[target, m, e]["kl_sd"] for e in ALL] for m in ("dpb cv", "mbde")]
         ratios = ", ".join(f"{dpb / own:,.0f}" for dpb, own in zip(*spreads, strict=True))
         assert ratios in row("MBDE's standard deviation")
+    assert "the factor is below 4" in row("MBDE's standard deviation")
+    for target, method, epsilon in sampling:
+        if target.startswith("random") and method == "mbde":
+            dpb, own = (sampling[target, m, epsilon] for m in ("dpb cv", "mbde"))
+            assert max(dpb["kl_sd"] / own["kl_sd"], dpb["nll_sd"] / own["nll_sd"]) < 4
     turn = row("mode coverage falls")
     assert short(sampling["mix1d", "mbde adam", e]["printed"] for e in ALL) in turn
     several = [f"random1d-{count}" for count in (1, 3, 5, 10)]
@@ -226,6 +231,23 @@ def test_figures_of_farokhi() -> None:
         assert ", ".join(pairs) in row(start)
         assert all(one["kernel as in the paper"] < one["line on z"] for one in rows)
     assert short(one["ours"] for one in found["loans"]) in row("figures 4 and 5: mean squared")
+    kernel, line = (one["ours"] for one in found["loans"][2:])
+    assert f"by {1 - kernel / line:.0%} ({short((kernel, line), 3, ' and ')})".replace(
+        "%", " %"
+    ) in row("figure 6:")
+    five = found["by_epsilon_LC"][3]
+    gain = f"by {1 - five['kernel as in the paper'] / five['line on z']:.0%} at 5"
+    assert gain.replace("%", " %") in row("figure 6:")
+    fits = {
+        (one["data"], one["epsilon"]): one
+        for one in found["real"]
+        if one["method"] == "corrected line / logistic curve"
+    }
+    assert {one["draws"] for one in fits.values()} == {40}
+    two, five = (short([fits["LC", e]["mean"]], 2) for e in (2.0, 5.0))
+    assert f"over 40 draws {two} at 2 and {five} at 5" in row("figure 6:")
+    one, five = (short([fits["Adult", e]["mean"]]) for e in (1.0, 5.0))
+    assert f"has {one} at 1 and {five} at 5, over 40 draws" in row("figure 9:")
     assert short(one["ours"] for one in found["printed"]) in row("figures 7 and 8")
     exact = [round(one["ours"], 2) == one["printed"] for one in found["printed"]]
     assert exact == [True, False, False, True]
@@ -307,7 +329,9 @@ def test_figures_of_ghatak() -> None:
         return short((one[criterion]["shape"][0] for one in each), 2)
 
     full, integral = best("full error, 36"), best("variance integral, 36")
-    assert f"about {full}" in row("figure 2, as the least of the full error")
+    least = row("figure 2, as the least of the full error")
+    assert f"about {full}" in least
+    assert f"at 100 z {best('full error, 36', sums)})" in least
     assert f"{integral} where the full error takes {full}" in row("minimizing the variance")
     assert integral == "1.00, .82, .97, .59"
     assert "1.00, .82, .97. That of U(0, 10) does not: .59" in row("figure 2, best shapes")

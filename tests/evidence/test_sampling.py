@@ -82,6 +82,21 @@ def test_more_seeds_of_dpb_at_the_epsilons_that_are_as_near_as_mbde(variance, ep
     assert (np.mean(found), np.std(found, ddof=1) / 24**0.5) == pytest.approx(figures, abs=6e-5)
 
 
+def test_four_releases_of_dpb_may_lie_near_to_each_other_by_chance(line):
+    """Its spread on three Gaussians at epsilon 1, from the study's seeds and from more."""
+    found = [bernstein(line, 1.0, 10_000, seed, kind="dpb cv")["nll"] for seed in range(24)]
+    assert np.std(found[:4], ddof=1) == pytest.approx(0.0051, abs=6e-5)
+    assert np.std(found, ddof=1) == pytest.approx(0.0283, abs=6e-5)
+    rows = json.loads((sampling.ROOT / "evidence/sampling/results.json").read_text())["rows"]
+    (mbde,) = (
+        row["nll_sd"]
+        for row in rows
+        if (row["target"], row["method"], row["epsilon"]) == ("mix1d", "mbde", 1.0)
+    )
+    factors = [np.std(found[:count], ddof=1) / mbde for count in (4, 24)]
+    assert factors == pytest.approx([41, 227], abs=0.5)
+
+
 @pytest.mark.parametrize(
     ("target", "epsilon", "boxed", "figures", "room"),
     [(ring(), 10.0, True, (0.28, 0.16), 0.01), (ring(1.5, 0.5), 1.0, False, (0.121, 0.116), 1e-3)],
