@@ -208,7 +208,7 @@ def test_an_example_of_the_results(capsys, survey):
     [
         (["--n", "10", "--example", "show.png"], ".html"),
         (["--n", "10", "--example", "show.md", "--ask", "1"], "no --ask to go with --example"),
-        (["--n", "2000000", "--example", "show.md"], "whole number n from 1 to 1000000"),
+        (["--n", "2000000", "--example", "show.md"], "whole number n from 1 to 1,000,000"),
         ([], "Expected n, a target, or both, got neither."),
         (["--n", "10", "--low", "0"], "Expected no survey file to go with --low, got one."),
         (["--n", "10", "--bounds"], "Expected no survey file to go with --bounds, got one."),

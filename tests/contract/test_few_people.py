@@ -71,7 +71,7 @@ def test_the_tutorial_begins_with_them(planned: Any, tmp_path: Path) -> None:
 
 def test_the_how_to_page_has_the_minimum_of_its_survey() -> None:
     text = (ROOT / "docs" / "how-to" / "collect.md").read_text("utf-8")
-    found = re.search(r"at epsilon 1 for each question, (\d+) for pay and (\d+) for smoking", text)
+    found = re.search(r"this takes (\d+) answers about pay and (\d+) about smoking", text)
     assert found is not None
     questions = {"pay": {"low": 0, "high": 300_000}, "smokes": {"categories": ["no", "yes"]}}
     survey = Survey.from_dict(

@@ -409,7 +409,9 @@ def test_every_curve_is_a_table(name: str) -> None:
             found.to_frame()
         return
     if name == "surface":
-        with pytest.raises(InvalidInput, match="Name the places with x="):
+        with pytest.raises(
+            InvalidInput, match="Give to_frame a list of places, each with 2 numbers"
+        ):
             found.to_frame()
     table = found.to_frame(*([[[0.2, 0.3], [0.7, 0.8]]] if name == "surface" else []))
     assert {"estimate", "low", "high"} <= set(table.columns)

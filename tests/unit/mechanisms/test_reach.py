@@ -47,7 +47,7 @@ def test_plans_offer_a_wider_reach_where_it_pays() -> None:
 
     plan = planned(epsilon=4.0)
     (line,) = [line for line in plan.words() if "reach" in line]
-    assert "reach = 17 makes its error 0.7" in line
+    assert "with reach = 17 in the survey file, its error is 0.7" in line
     wide = planned(epsilon=4.0, reach=17)
     assert wide.row("pay", "mean").error < 0.9 * plan.row("pay", "mean").error
     for other in (wide, planned(epsilon=1.0), SurveyPlan.from_dict(plan.to_dict())):
