@@ -553,18 +553,19 @@ def narrowest(results: dict[str, Any]) -> str:
         every.setdefault(row["epsilon"], []).extend(pairs)
         cells = " | ".join(f"{bound:.2f} ({now:.2f})" for bound, now in pairs)
         lines.append(f"| {row['population']} | {row['n']:,} | {row['epsilon']:g} | {cells} |")
-    told = " and ".join(
-        f"{np.mean([bound for bound, _ in pairs]):.2f} at epsilon {epsilon:g}"
-        for epsilon, pairs in every.items()
-    )
+    means = {epsilon: float(np.mean([x for x, _ in pairs])) for epsilon, pairs in every.items()}
+    told = " and ".join(f"{mean:.2f} at epsilon {epsilon:g}" for epsilon, mean in means.items())
+    above = [epsilon for epsilon, mean in means.items() if mean > WIDEST[epsilon]]
+    goals = " and ".join(f"{WIDEST[epsilon]:g} at epsilon {epsilon:g}" for epsilon in above)
+    needs = f" No interval without assumptions can reach {goals} on average." if above else ""
     return f"""## What no interval can do
 
 An interval that holds the truth in 93 % of surveys of *every* population has to be so wide on
-average, in units of the oracle's; in brackets the width of the default interval. The mean is
-{told}: so no interval without assumptions can be as short as 1.6 and 1.4 times the oracle's, and
-where the default is shorter than this bound there are populations that it does not hold. The bound
-(`evidence/coverage/shortest.py`) is the lemma of Neyman and Pearson, with sums of reports taken for
-normal. Intervals of `estimators.Likelihood` assume nothing.
+average, in units of the oracle's; in brackets the width of the default interval. The mean of the
+bound is {told}.{needs} Where the default is shorter than this bound, there are populations that it
+does not hold so often. The bound (`evidence/coverage/shortest.py`) is the lemma of Neyman and
+Pearson, with the sums of many reports taken for normal. Intervals of `estimators.Likelihood` assume
+nothing.
 
 """ + "\n".join(lines)
 

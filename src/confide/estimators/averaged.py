@@ -235,7 +235,7 @@ class AveragedIntervals:
     def _steps(self) -> int:
         """How many steps of tau rougher the priors of intervals are."""
         many = (self._best.ladder.problem.told > TOLD).sum() >= MANY
-        return ROUGHER + int(many) - int(not self.combs)
+        return ROUGHER + int(many and self.combs)
 
     @cached_property
     def _models(self) -> Models:
