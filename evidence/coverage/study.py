@@ -390,10 +390,13 @@ def summary(rows: list[dict[str, Any]]) -> str:
             found = ratios(rows, epsilon, kind)
             if found:
                 lines.append(
-                    f"\nMean width {asked}, relative to the oracle, at epsilon {epsilon:g}: "
+                    f"\nMean width {asked} from square-wave reports, relative to the oracle, at "
+                    f"epsilon {epsilon:g}: "
                     f"{np.mean(found):.2f} over {len(found)} quantiles (from {min(found):.2f} to "
                     f"{max(found):.2f}; the goal was at most {limit:g})."
                 )
+            if other := ratios(rows, epsilon, kind, "Laplace"):
+                lines[-1] += f" From Laplace reports: {np.mean(other):.2f} over {len(other)}."
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
