@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -148,5 +149,6 @@ def test_the_record_and_the_page_say_the_same() -> None:
         assert row["inside"] >= 0.95
         # Of 120 columns more than 15 are told apart by chance once in a thousand times.
         assert row["unlike"] * row["columns"] <= 15
-        assert row["synthetic_distance"] <= 1.2 * row["estimate_distance"]
+        # 10,000 rows are themselves .002 to .003 from the distribution that they are drawn from.
+        assert row["synthetic_distance"] <= 1.1 * math.hypot(row["estimate_distance"], 0.0025)
         assert row["apart"] <= 0.05
