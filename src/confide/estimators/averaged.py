@@ -43,9 +43,10 @@ NODES, RANGE = 15, (0.002, 0.9)
 """How many shares of an unseen heap are averaged over, and the least and the largest of them."""
 ROUNDED, MOST_ROUND = 3.0, 40
 """Prior odds that people round to the multiples of a step, and the most multiples of one. With odds
-of 1, of 3 and without, all lines at four heaps that 20,000 reports at epsilon 1 do not show were
-held in 84, 89 and 77 % of 25 tuning surveys on average, and intervals of a smooth population were
-1.55, 1.62 and 1.45 times as wide as an oracle's; at epsilon 4 they hardly differ."""
+of 1, of 3 and without such models, quantiles and shares of a population with four heaps, which
+20,000 reports at epsilon 1 do not show, were held in 84, 89 and 77 % of 25 tuning surveys on
+average. Intervals of a smooth population were 1.55, 1.62 and 1.45 times as wide as an oracle's. At
+epsilon 4 the three hardly differ."""
 SUSPECT = math.log(3)
 """Evidence for unseen heaps at round numbers from which on a density does not pass for smooth."""
 CLOSE, LEAST, MOST = 1e-9, 1e-12, 700.0
@@ -322,11 +323,12 @@ class AveragedIntervals:
 
         Around each multiple of a step some of the people say the multiple: a part that is normal
         around 0 with a deviation of 1 beforehand, on its own for each. A negative part stands for
-        fewer people there than nearby. To second order around the mode all of it is linear.
+        fewer people there than nearby. The posterior is taken for normal around the mode, so that
+        everything here is linear.
 
-        What the reports tell of the parts and the other coefficients cannot mimic is a small
-        difference, for which the information that modes keep from their neighbors is not exact
-        enough.
+        The information on the parts is a small difference of large numbers: what the reports tell,
+        less what the other coefficients can mimic. So the information on those is computed anew:
+        the one that a mode carries may be that of a neighboring mode.
         """
         problem, nodes = one.ladder.problem, self._nodes
         cells, places = found.smooth.size, self._places
