@@ -89,30 +89,6 @@ def multiples(lattice: Lattice, edges: Floats) -> Iterator[npt.NDArray[np.int64]
             yield at
 
 
-def combs(lattice: Lattice, edges: Floats, density: Floats) -> Floats:
-    """Heaps at all multiples of a round step between the bounds, a column for each step.
-
-    Parameters
-    ----------
-    lattice, edges
-        The cells between edges are the places of heaps.
-    density
-        Mass of each place in a smooth density, which the heaps follow.
-
-    Returns
-    -------
-    array (places, steps)
-        Shares of the heaps of a step, which sum to one.
-    """
-    found = []
-    for at in multiples(lattice, edges):
-        if density[at].sum() > 0:
-            column = np.zeros(density.size)
-            column[at] = density[at] / density[at].sum()
-            found.append(column)
-    return np.array(found).T if found else np.empty((density.size, 0))
-
-
 @dataclass(frozen=True, eq=False)
 class Found:
     """A problem with the heaps that were found, their places, and its mode."""
