@@ -488,7 +488,8 @@ added, and their odds chosen on that population and on four for tuning: its rows
 Last, 400 surveys a row showed five coverages of .89 to .91: beside the end of the block and beside
 heaps at tenths and of the hours worked. Priors were made rougher where reports tell much, and heaps
 at all multiples of a step no longer take their sizes from the fitted density. Both were chosen on
-surveys of these rows, drawn with other seeds: the rows of those three populations were tuned on."""
+surveys of these rows, drawn with other seeds: the rows of those three populations were tuned on,
+and with them the normal at the edge, whose empty tail was held in .90 on the way."""
 
 
 TRIED = """## What was tried and did not pay
