@@ -486,8 +486,8 @@ of the hours worked (n 20,000, epsilon 1), and in half of those of a population 
 the one with heaps at four values. Models in which people round to some multiples of a step were
 added, and their odds chosen on that population and on four for tuning: its rows were tuned on.
 Last, 400 surveys a row showed five coverages of .89 to .91: beside the end of the block and beside
-heaps at tenths and of the hours worked. Priors were made rougher where reports tell much, and heaps
-at all multiples of a step no longer take their sizes from the fitted density. Both were chosen on
+heaps at tenths and of the hours worked. Each prior now stands for two rougher ones, and heaps at
+all multiples of a step no longer take their sizes from the fitted density. Both were chosen on
 surveys of these rows, drawn with other seeds: the rows of those three populations were tuned on,
 and with them the normal at the edge, whose empty tail was held in .90 on the way."""
 
@@ -538,8 +538,8 @@ Figures are from the half of the populations that is for tuning (60 surveys a ce
   place: intervals of a smooth population 25 % wider with 500 people. Only what such a heap itself
   may hold is allowed for now.
 - One unseen heap at a time, at any round number: F at four hidden heaps was held in .79 in place of
-  .76 (n 20,000, epsilon 1, 40 surveys), because several are hidden at once. People who round to
-  some multiples of a step, as now: .89.
+  .76 (n 20,000, epsilon 1, 40 surveys), because several are hidden at once. The first
+  models of people who round to some multiples of a step: .89.
 - At least .3 of the chance for the roughest order: .86 there, and intervals of smooth populations
   15 % wider; ends of blocks were held no more often.
 - Unseen heaps to second order around a density without heaps, which is three times as fast: heaps
